@@ -1,0 +1,1 @@
+"""Camera models and frames of reference: everything in one space."""

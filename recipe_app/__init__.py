@@ -1,0 +1,1 @@
+"""The tablet app: choose a recipe, follow its steps, log what happens."""

@@ -1,0 +1,1 @@
+"""Task graphs: model, orders, scripts and judging, as pure functions."""

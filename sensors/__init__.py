@@ -1,0 +1,1 @@
+"""What a device says: bytes on a wire or in a file, made into packets with times."""

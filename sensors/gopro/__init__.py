@@ -1,0 +1,1 @@
+"""The GoPro: control over HTTP, download, and what its files hold."""

@@ -1,0 +1,1 @@
+"""A recording on disk: names, sealed chunks, manifest, events, verification."""

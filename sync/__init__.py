@@ -1,0 +1,1 @@
+"""Clocks, stamps, alignment and the frame index: everything on one time axis."""

@@ -1,0 +1,41 @@
+"""What every test may ask for: shared real data, free loopback addresses, nothing left running."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """Find a file of the real sample data, or skip the test with a reason."""
+    root = Path(os.environ.get("KITCHENSYNC_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+
+    def find(relative: str) -> Path:
+        path = root / relative
+        if not path.exists():
+            pytest.skip(f"real sample data not here: {relative} (set KITCHENSYNC_SHARED_DATA)")
+        return path
+
+    return find
+
+
+@pytest.fixture
+def loopback_host() -> str:
+    """Choose a loopback address whose headset ports nobody uses, so that tests may run side by side."""
+    for _ in range(50):
+        host = f"127.{random.randint(2, 254)}.{random.randint(1, 254)}.{random.randint(2, 254)}"
+        with socket.socket() as probe:
+            try:
+                probe.bind((host, 3809))
+            except OSError:
+                continue
+            return host
+    pytest.skip("no free loopback address: this computer gives only 127.0.0.1")
