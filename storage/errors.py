@@ -18,7 +18,9 @@ class RecordingExists(StorageError):
     """A recording of this id is already there and is never written over."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: a recording of this id exists; choose another id (or --retake-of {path.name})")
+        super().__init__(
+            f"{path}: a recording of this id exists; choose another id (or --retake-of {path.name})"
+        )
 
 
 class BadName(StorageError):

@@ -1,0 +1,99 @@
+"""`events/<writer>.jsonl`: what people did and when, one line an event, only ever appended.
+
+Each line carries the hash of the line before it, so that a changed or lost line is found.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from storage.errors import BadEventLog
+
+SCHEMA = "event/1"
+FIRST = "0" * 64
+
+Event = dict[str, Any]
+
+
+class EventLog:
+    """The event file of one writer in one recording; several processes may append."""
+
+    def __init__(self, recording: Path, writer: str) -> None:
+        """Make the folder; `writer` is a plain word such as `tablet` or `operator`."""
+        if not writer.isidentifier():
+            raise ValueError(f"event writer {writer!r} is not a plain word")
+        self.path = recording / "events" / f"{writer}.jsonl"
+        self.path.parent.mkdir(exist_ok=True)
+
+    def append(
+        self,
+        kind: str,
+        *,
+        host_ns: int,
+        uncertainty_ns: int,
+        body: dict[str, Any],
+        op_id: str | None = None,
+    ) -> Event:
+        """Append one event and sync it to the disk; return the event as stored.
+
+        `host_ns` is CLOCK_MONOTONIC of the capture computer. An `op_id` that is already there is not stored
+        again: the stored event is returned, so that a client may repeat after a lost answer.
+        """
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+            self._cut_torn_tail(file.fileno())
+            previous = FIRST
+            for event, digest in read_lines(self.path):
+                if op_id is not None and event["op_id"] == op_id:
+                    return event
+                previous = digest
+            event = {
+                "schema": SCHEMA,
+                "kind": kind,
+                "host_ns": host_ns,
+                "uncertainty_ns": uncertainty_ns,
+                "op_id": op_id,
+                "body": body,
+                "prev": previous,
+            }
+            file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+            return event
+
+    def _cut_torn_tail(self, descriptor: int) -> None:
+        """Drop a last line without its newline: its writer died before anyone was told it is stored."""
+        content = self.path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
+
+
+def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
+    """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
+    previous = FIRST
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            return  # being written, or torn by a crash before anyone was told
+        try:
+            event = json.loads(line)
+        except ValueError as error:
+            raise BadEventLog(path, number, str(error)) from error
+        if not isinstance(event, dict) or event.get("prev") != previous:
+            raise BadEventLog(path, number, "it does not follow the line before it")
+        previous = hashlib.sha256(line).hexdigest()
+        yield event, previous
+
+
+def read_events(recording: Path) -> list[Event]:
+    """Return all events of a recording by time; each gets `writer`, the name of its file."""
+    events: list[Event] = []
+    for path in sorted((recording / "events").glob("*.jsonl")):
+        events += [{**event, "writer": path.stem} for event, _ in read_lines(path)]
+    return sorted(events, key=lambda event: int(event["host_ns"]))

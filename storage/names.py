@@ -1,0 +1,58 @@
+"""Every name that several processes or several years must agree on: files, folders, queue keys."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from storage.errors import BadName
+
+MANIFEST = "recording.json"
+CHUNK_SUFFIX = ".h5"
+PART_SUFFIX = ".part"
+MEDIA = "media.json"
+WORK = ".kitchensync"
+"""Private folder beside the recordings: queue files, parts, logs of running recordings."""
+
+CLOCK_STREAM = "clock/hololens"
+LEDGER_STREAM = "ledger"
+
+_RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_CHUNK = re.compile(r"(\d{6,})\.h5")
+
+
+def check_recording_id(name: str) -> str:
+    """Return the id, or raise BadName when it could not be a folder name everywhere."""
+    if not _RECORDING_ID.fullmatch(name):
+        raise BadName(name)
+    return name
+
+
+def stream_folder(recording: Path, stream: str) -> Path:
+    """Folder of a stream's sealed chunks, for example `<recording>/hololens/gyroscope`."""
+    return recording.joinpath(*stream.split("/"))
+
+
+def chunk_number(path: Path) -> int | None:
+    """Number of a sealed chunk file, or None when the name is not one of ours."""
+    match = _CHUNK.fullmatch(path.name)
+    return int(match.group(1)) if match else None
+
+
+def chunk_name(number: int) -> str:
+    """File name of the n-th sealed chunk of a stream, counted from 1."""
+    return f"{number:06d}{CHUNK_SUFFIX}"
+
+
+def stream_key(recording_uuid: str, stream: str) -> str:
+    """Queue key of one stream; the braces keep a stream's keys on one node of a cluster."""
+    return f"ks:{{{recording_uuid}:{stream}}}:packets"
+
+
+def files_key(recording_uuid: str, stream: str) -> str:
+    """Queue key of the sealed files of one stream: file name -> bytes and hash."""
+    return f"ks:{{{recording_uuid}:{stream}}}:files"
+
+
+DRAINERS = "drainers"
+"""Name of the consumer group that empties every stream."""

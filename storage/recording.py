@@ -1,0 +1,158 @@
+"""A recording opened for reading: `open_recording(path)["hololens/gyroscope"]`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.chunk import INDEX, Chunk, chunk_paths
+from storage.errors import UnknownStream
+from storage.events import Event, read_events
+from storage.manifest import Manifest, read_manifest
+from storage.names import CLOCK_STREAM, LEDGER_STREAM, stream_folder
+
+OPEN_FILES = 4
+"""Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
+
+
+class StoredStream:
+    """One stream of a recording: an index of all packets, payloads read when asked for."""
+
+    def __init__(self, name: str, folder: Path, description: dict[str, Any]) -> None:
+        """`description` is the stream's entry in the manifest."""
+        self.name = name
+        self.folder = folder
+        self.description = description
+        self._open: dict[int, Chunk] = {}
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """How the device was asked to send (codec, size, rate), from the manifest."""
+        return dict(self.description.get("format", {}))
+
+    @cached_property
+    def _parts(self) -> list[tuple[Path, npt.NDArray[np.void]]]:
+        parts = []
+        for path in chunk_paths(self.folder):
+            with Chunk(path) as chunk:
+                parts.append((path, chunk.index))
+        return parts
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *np.cumsum([len(index) for _, index in self._parts]).tolist()]
+
+    @cached_property
+    def index(self) -> npt.NDArray[np.void]:
+        """All packets, (n,) of `storage.chunk.INDEX`; `offset` counts inside the packet's own chunk."""
+        return np.concatenate([index for _, index in self._parts]) if self._parts else np.empty(0, INDEX)
+
+    def __len__(self) -> int:
+        """Count the packets."""
+        return self._starts[-1]
+
+    def _chunk(self, part: int) -> Chunk:
+        if part not in self._open:
+            while len(self._open) >= OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[part] = Chunk(self._parts[part][0])
+        return self._open[part]
+
+    def payload(self, row: int) -> bytes:
+        """Read one payload, without reading the rest of the file."""
+        if not 0 <= row < len(self):
+            raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
+        part = bisect_right(self._starts, row) - 1
+        return self._chunk(part).payload(row - self._starts[part])
+
+    def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time."""
+        stop = len(self) if stop is None else min(stop, len(self))
+        for part, (path, index) in enumerate(self._parts):
+            first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
+            if first < last:
+                with Chunk(path) as chunk:
+                    yield from chunk.payloads(first, last)
+
+    def poses(self) -> npt.NDArray[np.float32] | None:
+        """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""
+        poses = []
+        for path, _ in self._parts:
+            with Chunk(path) as chunk:
+                poses.append(chunk.poses)
+        known = [pose for pose in poses if pose is not None]
+        return np.concatenate(known) if known and len(known) == len(poses) else None
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+
+class Recording:
+    """One recording folder, read only."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a folder. Raises NotARecording."""
+        self.path = path
+        self.manifest: Manifest = read_manifest(path)
+        self._streams: dict[str, StoredStream] = {}
+
+    def __enter__(self) -> Recording:
+        """Return the open recording."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files that are open."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        for stream in self._streams.values():
+            stream.close()
+
+    @property
+    def id(self) -> str:
+        """The recording's id, which is also the name of its folder."""
+        return str(self.manifest["recording"])
+
+    @property
+    def streams(self) -> list[str]:
+        """Full names of the sensor streams, such as `hololens/gyroscope`."""
+        return list(self.manifest["streams"])
+
+    def __getitem__(self, name: str) -> StoredStream:
+        """Return one stream; `clock/hololens` and `ledger` are streams too. Raises UnknownStream."""
+        if name not in self._streams:
+            if name not in self.streams and name not in (CLOCK_STREAM, LEDGER_STREAM):
+                raise UnknownStream(name, self.streams)
+            description = self.manifest["streams"].get(name, {})
+            self._streams[name] = StoredStream(name, stream_folder(self.path, name), description)
+        return self._streams[name]
+
+    @property
+    def gopro_files(self) -> dict[str, list[Path]]:
+        """Camera files by device name, in the order of chapter and number."""
+        cameras = [name for name, device in self.manifest["devices"].items() if device["kind"] == "gopro"]
+        return {name: _camera_files(self.path / name) for name in cameras}
+
+    def events(self) -> list[Event]:
+        """Return what people did, by time on the capture clock."""
+        return read_events(self.path)
+
+
+def _camera_files(folder: Path) -> list[Path]:
+    """Sort by file number, then chapter: GX020001 is the next chapter of GX010001, GX010002 another take."""
+    files = [path for path in folder.glob("*") if path.suffix.upper() == ".MP4"]
+    return sorted(files, key=lambda path: (path.stem[4:], path.stem[2:4], path.name))
+
+
+def open_recording(path: Path | str) -> Recording:
+    """Open a recording folder for reading. Raises NotARecording."""
+    return Recording(Path(path))
