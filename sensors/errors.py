@@ -32,7 +32,7 @@ class StreamRefused(ConnectFailed):
             host,
             port,
             stream,
-            "connection refused; start the hl2ss app on the headset (ports 3800-3808 also want Research Mode)",
+            "connection refused; start the hl2ss app on the headset (3800-3808 also want Research Mode)",
         )
 
 

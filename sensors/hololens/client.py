@@ -1,0 +1,210 @@
+"""Receive one stream: one socket, one buffer, whole wire frames cut out of it without copying."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from sensors.errors import (
+    AbsurdSize,
+    StreamClosed,
+    StreamRefused,
+    StreamSilent,
+    StreamStalled,
+    StreamStopped,
+    StreamUnreachable,
+)
+from sensors.hololens.catalogue import StreamSpec
+from sensors.hololens.wire import HEADER_BYTES
+
+SMALL_BUFFER_BYTES = 64 * 1024
+START_BUFFER_BYTES = 1024 * 1024
+GULP_BYTES = 64 * 1024
+"Most to take in one call while the size of the frame is not known: leaves little to move to the front later."
+EXACT_READ_BYTES = 32 * 1024
+"A frame that lacks this much or more is received exactly; a smaller rest takes whatever has come."
+
+_SIZE_FIELD = struct.Struct("<8xI")
+
+
+class StreamClient:
+    """One connection to one port of a headset; make a new one to reconnect.
+
+    `read_frame` and `connect` belong to one thread; `stop` may be called from any other.
+    Memory stays below the kind's largest frame (never below 64 KiB), whatever the peer sends.
+    """
+
+    def __init__(
+        self,
+        spec: StreamSpec,
+        host: str,
+        configuration_bytes: bytes,
+        connect_timeout_s: float = 5.0,
+        first_packet_timeout_s: float = 15.0,
+        stall_timeout_s: float = 10.0,
+    ) -> None:
+        self.spec = spec
+        self.host = host
+        self._configuration = configuration_bytes
+        self._connect_timeout_s = connect_timeout_s
+        self._first_timeout_s = first_packet_timeout_s
+        self._stall_timeout_s = stall_timeout_s
+        self._where = (host, spec.port, spec.name)
+        self._overhead = HEADER_BYTES + spec.pose_bytes
+        self._limit = spec.max_payload_bytes
+        self._most = max(SMALL_BUFFER_BYTES, self._overhead + self._limit)
+        self._buffer = bytearray(min(START_BUFFER_BYTES, self._most))
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+        self._sock: socket.socket | None = None
+        self._stopped = False
+        self._heard = False
+
+    def connect(self) -> None:
+        """Connect and send the configuration.
+
+        Raises `StreamRefused` (nobody listens), `StreamUnreachable` (no answer), `StreamStopped`.
+        """
+        if self._stopped:
+            raise self._stopped_error()
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._sock = sock
+        try:
+            sock.settimeout(self._connect_timeout_s)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.connect((self.host, self.spec.port))
+            if self._configuration:
+                sock.sendall(self._configuration)
+            self._set_limit(sock, self._first_timeout_s)
+        except OSError as error:
+            self.close()
+            if self._stopped:
+                raise StreamStopped(*self._where, at_boundary=True) from error
+            if isinstance(error, ConnectionRefusedError):
+                raise StreamRefused(*self._where) from error
+            raise StreamUnreachable(*self._where, why=_reason(error)) from error
+        if self._stopped:
+            self.close()
+            raise StreamStopped(*self._where, at_boundary=True)
+
+    def read_frame(self) -> memoryview:
+        """Return the next whole wire frame (header, payload, pose), valid until the next call.
+
+        Raises `StreamClosed` when the peer ended (frames that came before are delivered first),
+        `StreamStopped` after `stop()`, `AbsurdSize` before anything is allocated, `StreamSilent` when no byte
+        ever came in time, `StreamStalled` when bytes ceased; after those two reading may be tried again.
+        """
+        start = self._start
+        have = self._end - start
+        if have >= HEADER_BYTES:
+            size = _SIZE_FIELD.unpack_from(self._buffer, start)[0]
+            if size > self._limit:
+                raise AbsurdSize(*self._where, size=size, limit=self._limit)
+            total = self._overhead + size
+            if have >= total:
+                self._start = start + total
+                return self._view[start : start + total]
+            return self._receive(total)
+        return self._receive(HEADER_BYTES)
+
+    def _receive(self, wanted: int) -> memoryview:
+        """Receive until the first frame in the buffer is whole; `wanted` bytes of it are known to be needed."""
+        self._make_room(wanted)
+        header_known = wanted > HEADER_BYTES
+        while True:
+            have = self._end - self._start
+            if not header_known and have >= HEADER_BYTES:
+                return self.read_frame()
+            if header_known and have >= wanted:
+                self._start += wanted
+                return self._view[self._start - wanted : self._start]
+            lacking = wanted - have
+            if lacking >= EXACT_READ_BYTES:
+                self._receive_into(self._view[self._end : self._end + lacking], socket.MSG_WAITALL)
+            else:
+                self._receive_into(self._view[self._end : self._end + GULP_BYTES], 0)
+
+    def _make_room(self, wanted: int) -> None:
+        """Bring an unfinished frame to the front when its end would not fit; grow only for a larger frame."""
+        start, end = self._start, self._end
+        have = end - start
+        if have == 0:
+            self._start = self._end = 0
+        if self._start + wanted <= len(self._buffer):
+            return
+        source = self._view[start:end]
+        if wanted > len(self._buffer):
+            self._buffer = bytearray(min(self._most, max(wanted, 2 * len(self._buffer))))
+            self._view = memoryview(self._buffer)
+        self._view[:have] = source
+        self._start, self._end = 0, have
+
+    def _receive_into(self, space: memoryview, flags: int) -> None:
+        sock = self._sock
+        if self._stopped or sock is None:
+            raise self._stopped_error()
+        try:
+            count = sock.recv_into(space, 0, flags)
+        except BlockingIOError:
+            if self._stopped:
+                raise self._stopped_error() from None
+            if self._heard:
+                raise StreamStalled(*self._where, limit_s=self._stall_timeout_s) from None
+            raise StreamSilent(*self._where, limit_s=self._first_timeout_s) from None
+        except OSError as error:
+            if self._stopped:
+                raise self._stopped_error() from None
+            raise self._closed_error(_reason(error)) from error
+        if count == 0:
+            raise self._stopped_error() if self._stopped else self._closed_error("closed")
+        self._end += count
+        if not self._heard:
+            self._heard = True
+            self._set_limit(sock, self._stall_timeout_s)
+
+    def _set_limit(self, sock: socket.socket, seconds: float) -> None:
+        """Let the kernel keep the time limit: a Python time-out costs one more system call a read."""
+        sock.settimeout(None)
+        whole = int(seconds)
+        limit = struct.pack("@ll", whole, int((seconds - whole) * 1e6))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+
+    def _stopped_error(self) -> StreamStopped:
+        rest = self._end - self._start
+        return StreamStopped(*self._where, at_boundary=rest == 0, lost_bytes=rest)
+
+    def _closed_error(self, why: str) -> StreamClosed:
+        rest = self._end - self._start
+        return StreamClosed(*self._where, at_boundary=rest == 0, lost_bytes=rest, why=why)
+
+    def stop(self) -> None:
+        """Wake a blocked `read_frame` or `connect` at once, from any thread; it raises `StreamStopped`."""
+        self._stopped = True
+        sock = self._sock
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # the peer was first: there is nothing left to wake
+
+    def close(self) -> None:
+        """Close the socket; harmless when closed already."""
+        sock, self._sock = self._sock, None
+        if sock is not None:
+            sock.close()
+
+    def __enter__(self) -> StreamClient:
+        self.connect()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    if isinstance(error, ConnectionResetError):
+        return "reset"
+    return (error.strerror or str(error)).lower()

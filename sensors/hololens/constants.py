@@ -1,0 +1,114 @@
+"""Numbers and names of the hl2ss wire format (server 1.0.37): facts only, no code."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+MINIMUM_VERSION = (1, 0, 37)
+"The server version whose wire format this package speaks."
+
+TICKS_PER_SECOND = 10_000_000
+"Every packet stamp counts 100 ns since the headset booted."
+
+FILETIME_UNIX_EPOCH = 116_444_736_000_000_000
+"1970-01-01 in FILETIME, 100 ns since 1601-01-01."
+
+POSE_BYTES = 64
+"A pose: 16 x f32, row-major, row-vector convention (p_world = p_local x M), translation in the fourth row."
+
+REMOTE_CONFIGURATION = "remote_configuration"
+REMOTE_CONFIGURATION_PORT = 3809
+PV_PORT = 3810
+
+
+class Mode(IntEnum):
+    """First byte of a configuration; PV adds the two flags."""
+
+    CONTINUOUS = 0
+    CONTINUOUS_WITH_POSE = 1
+    CONSTANTS = 2
+    NOTHING = 3
+    START_CAMERA = 4
+    STOP_CAMERA = 8
+
+
+class VideoProfile(IntEnum):
+    """Encoder of a video stream."""
+
+    H264_BASELINE = 0
+    H264_MAIN = 1
+    H264_HIGH = 2
+    H265_MAIN = 3
+    RAW = 255
+
+
+class DepthProfile(IntEnum):
+    """How AHAT depth travels: in the same picture as the brightness, or as a Zdepth blob."""
+
+    SAME = 0
+    ZDEPTH = 1
+
+
+class AudioProfile(IntEnum):
+    """Encoder of the microphone, AAC by its bytes per second."""
+
+    AAC_12000 = 0
+    AAC_16000 = 1
+    AAC_20000 = 2
+    AAC_24000 = 3
+    RAW = 255
+
+
+class EncoderOption(IntEnum):
+    """Keys of the encoder options."""
+
+    GOP_SIZE = 10
+    VLC_TIMESTAMP_FACTOR = 2**64 - 1
+    VLC_TIMESTAMP_CONSTANT = 2**64 - 2
+
+
+class Command(IntEnum):
+    """First byte of a remote-configuration command."""
+
+    VERSION = 0x00
+    UTC_OFFSET = 0x01
+    PV_IS_ON = 0x03
+    CURRENT_TIME = 0x18
+
+
+class TimeSource(IntEnum):
+    """Argument of CURRENT_TIME."""
+
+    DEVICE_TICKS = 0
+    UTC_FILETIME = 1
+
+
+LEVEL_DEFAULT = 255
+AAC_LEVEL_L2 = 0x29
+VLC_TIMESTAMP_SHIFT = -125_000
+"Ticks added to VLC stamps, which run 12.5 ms late; the same that the official client asks for."
+
+AHAT_WIDTH = AHAT_HEIGHT = 512
+AHAT_HZ = 45
+VLC_WIDTH, VLC_HEIGHT, VLC_HZ = 640, 480, 30
+
+PV_FORMATS = frozenset(
+    [
+        (width, height, hz)
+        for width, height in (
+            (1952, 1100),
+            (1920, 1080),
+            (1504, 846),
+            (1280, 720),
+            (1128, 636),
+            (960, 540),
+            (760, 428),
+            (640, 360),
+            (500, 282),
+            (424, 240),
+        )
+        for hz in (30, 15)
+    ]
+    + [(1504, 846, 60), (1504, 846, 5), (1952, 1100, 60)]
+)
+"(width, height, frames per second) that the front camera offers; anything else closes the connection."

@@ -1,0 +1,187 @@
+"""Talk to the headset's remote configuration (port 3809), and switch the front camera on and off."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+from sensors.errors import (
+    PvNotStarted,
+    StreamClosed,
+    StreamRefused,
+    StreamStalled,
+    StreamUnreachable,
+    UnsupportedServer,
+)
+from sensors.hololens import constants as c
+from sensors.hololens import wire
+from sensors.host_clock import host_ns
+
+Version = tuple[int, int, int, int]
+
+POLL_S = 0.1
+PV_TIMEOUT_S = 20.0
+"Opening the camera takes up to a few seconds on a device."
+
+START_PV = bytes([c.Mode.NOTHING | c.Mode.START_CAMERA]) + wire.mrc_video()
+STOP_PV = bytes([c.Mode.NOTHING | c.Mode.STOP_CAMERA])
+
+
+@dataclass(frozen=True)
+class ClockExchange:
+    """One question for the headset's time: its answer was made somewhere between the two host stamps."""
+
+    host_send_ns: int
+    host_receive_ns: int
+    device_ticks: int
+    "100 ns since the headset booted, the domain of every packet stamp."
+    utc_filetime: int | None = None
+    "The headset's precise UTC, FILETIME, asked right after (None when not asked)."
+
+
+class RemoteControl:
+    """A connection to port 3809; a context manager. Every wait has the time limit given."""
+
+    def __init__(self, host: str, timeout_s: float = 5.0) -> None:
+        self.host = host
+        self._timeout_s = timeout_s
+        self._sock: socket.socket | None = None
+        self._where = (host, c.REMOTE_CONFIGURATION_PORT, c.REMOTE_CONFIGURATION)
+
+    def __enter__(self) -> RemoteControl:
+        self._sock = _connect(self._where, self._timeout_s)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; harmless when closed already."""
+        sock, self._sock = self._sock, None
+        if sock is not None:
+            sock.close()
+
+    def _ask(self, command: bytes, answer_bytes: int) -> bytes:
+        assert self._sock is not None, "use RemoteControl in a with statement"
+        try:
+            self._sock.sendall(command)
+            return self._receive(self._sock, answer_bytes)
+        except TimeoutError:
+            raise StreamStalled(*self._where, limit_s=self._timeout_s) from None
+        except OSError as error:
+            raise StreamClosed(*self._where, at_boundary=True, why=f"closed ({error.strerror})") from error
+
+    def _receive(self, sock: socket.socket, count: int) -> bytes:
+        answer = bytearray()
+        while len(answer) < count:
+            part = sock.recv(count - len(answer))
+            if not part:
+                raise StreamClosed(*self._where, at_boundary=not answer, lost_bytes=len(answer))
+            answer += part
+        return bytes(answer)
+
+    def version(self) -> Version:
+        """Ask for the server's version (also a barrier): major, minor, build, revision."""
+        major, minor, build, revision = struct.unpack("<4H", self._ask(bytes([c.Command.VERSION]), 8))
+        return major, minor, build, revision
+
+    def utc_offset(self) -> int:
+        """Ask for utc_offset: FILETIME = device_ticks + utc_offset, fixed when the app started."""
+        return struct.unpack("<Q", self._ask(bytes([c.Command.UTC_OFFSET]), 8))[0]
+
+    def pv_is_on(self) -> bool:
+        """Ask whether the front camera's subsystem is on."""
+        return self._ask(bytes([c.Command.PV_IS_ON]), 1) != b"\x00"
+
+    def clock_exchange(self, with_utc: bool = False) -> ClockExchange:
+        """Ask for device_ticks between two readings of the host clock; `with_utc` asks for UTC afterwards."""
+        question = current_time_command(c.TimeSource.DEVICE_TICKS)
+        send_ns = host_ns()
+        answer = self._ask(question, 8)
+        receive_ns = host_ns()
+        filetime = None
+        if with_utc:
+            filetime = struct.unpack("<Q", self._ask(current_time_command(c.TimeSource.UTC_FILETIME), 8))[0]
+        return ClockExchange(send_ns, receive_ns, struct.unpack("<Q", answer)[0], filetime)
+
+
+def current_time_command(source: c.TimeSource) -> bytes:
+    """Build the bytes of command 0x18."""
+    return struct.pack("<BI", c.Command.CURRENT_TIME, source)
+
+
+def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
+    host, port, stream = where
+    try:
+        sock = socket.create_connection((host, port), timeout_s)
+    except ConnectionRefusedError as error:
+        raise StreamRefused(host, port, stream) from error
+    except OSError as error:
+        why = "timed out" if isinstance(error, TimeoutError) else (error.strerror or str(error)).lower()
+        raise StreamUnreachable(host, port, stream, why) from error
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
+    with _connect((host, c.PV_PORT, "pv"), timeout_s) as sock:
+        sock.sendall(message)
+
+
+def _wait_for_pv(host: str, on: bool, limit_s: float) -> None:
+    deadline_ns = host_ns() + int(limit_s * 1e9)
+    with RemoteControl(host, timeout_s=min(5.0, limit_s)) as remote:
+        while remote.pv_is_on() != on:
+            if host_ns() > deadline_ns:
+                raise PvNotStarted(host, "on" if on else "off", limit_s)
+            time.sleep(POLL_S)
+
+
+def start_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
+    """Open the front camera and wait until it is on, on a connection of its own.
+
+    A camera that is on already (a recorder that died) is closed first, so that "on" is our own.
+    Raises `PvNotStarted` after `timeout_s`, or a connection error.
+    """
+    with RemoteControl(host, timeout_s=min(5.0, timeout_s)) as remote:
+        was_on = remote.pv_is_on()
+    if was_on:
+        stop_pv(host, timeout_s)
+    _send_to_pv(host, START_PV, timeout_s)
+    _wait_for_pv(host, True, timeout_s)
+
+
+def stop_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
+    """Close the front camera (this also resets its settings) and wait until it is off."""
+    _send_to_pv(host, STOP_PV, timeout_s)
+    _wait_for_pv(host, False, timeout_s)
+
+
+def parse_version(text: str) -> tuple[int, int, int]:
+    """Read `A.B.C`; raise ValueError otherwise."""
+    parts = text.split(".")
+    if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"version {text!r}: write it as A.B.C, for example 1.0.37")
+    major, minor, build = (int(part) for part in parts)
+    return major, minor, build
+
+
+def require_version(version: tuple[int, ...], accept: tuple[int, int, int] | str | None = None) -> str | None:
+    """Check a server version: 1.0.37 is silent, above returns a warning, below raises `UnsupportedServer`.
+
+    With `accept` exactly that version passes, in silence, and no other.
+    """
+    seen = tuple(version[:3])
+    text = ".".join(str(part) for part in seen)
+    if accept is not None:
+        wanted = parse_version(accept) if isinstance(accept, str) else tuple(accept)
+        if seen != wanted:
+            raise UnsupportedServer(text, f"is not the accepted {'.'.join(map(str, wanted))}")
+        return None
+    if seen < c.MINIMUM_VERSION:
+        raise UnsupportedServer(text, "is older than 1.0.37 and speaks another wire format")
+    if seen > c.MINIMUM_VERSION:
+        return f"hl2ss server version {text} is newer than 1.0.37, which this was written for; watch a first take"
+    return None

@@ -1,0 +1,80 @@
+"""A packet as it travels: header, payload, pose; and the blocks a configuration is made of."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+import numpy as np
+
+from sensors.errors import BadPacket
+from sensors.hololens.constants import POSE_BYTES
+
+HEADER = struct.Struct("<QI")
+"device_ticks (100 ns since boot), payload size in bytes (without pose)."
+
+HEADER_BYTES = HEADER.size
+
+POSE = np.dtype(("<f4", (4, 4)))
+"Row-vector matrix, p_world = p_local x M, metres; all zero when not tracked."
+
+
+def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memoryview, memoryview]:
+    """Cut a whole wire frame into device_ticks, payload and pose (empty without one); nothing is copied."""
+    view = memoryview(frame)
+    device_ticks, size = HEADER.unpack_from(view)
+    end = HEADER_BYTES + size
+    if len(view) != end + pose_bytes:
+        raise BadPacket("frame", f"{len(view)} bytes where the header promises {end + pose_bytes}")
+    return device_ticks, view[HEADER_BYTES:end], view[end:]
+
+
+def join_frame(device_ticks: int, payload: bytes, pose: bytes = b"") -> bytes:
+    """Build a wire frame: the inverse of `split_frame`."""
+    return HEADER.pack(device_ticks, len(payload)) + payload + pose
+
+
+def decode_pose(pose: memoryview | bytes) -> np.ndarray:
+    """View 64 bytes as a (4, 4) float32 row-vector matrix, local to world, metres."""
+    if len(pose) != POSE_BYTES:
+        raise BadPacket("pose", f"{len(pose)} bytes instead of {POSE_BYTES}")
+    return np.frombuffer(pose, "<f4").reshape(4, 4)
+
+
+def encode_pose(matrix: np.ndarray) -> bytes:
+    """Lay a (4, 4) row-vector matrix out as 64 bytes."""
+    return np.asarray(matrix, "<f4").reshape(4, 4).tobytes()
+
+
+def is_tracked(pose: np.ndarray) -> np.ndarray | np.bool_:
+    """Tell whether poses (..., 4, 4) are tracked: the last element is 0 when the headset lost its place."""
+    return pose[..., 3, 3] != 0
+
+
+# --- configuration blocks -----------------------------------------------------------------------
+
+
+def video_format(width: int, height: int, hz: int) -> bytes:
+    """VIDEO_FORMAT: u16 width, u16 height, u8 frames per second."""
+    return struct.pack("<HHB", width, height, hz)
+
+
+def video_encoding(profile: int, level: int, bits_per_second: int) -> bytes:
+    """VIDEO_ENCODING: u8 profile, u8 level, u32 bit/s (0 is refused by the headset, even for raw)."""
+    return struct.pack("<BBI", profile, level, bits_per_second)
+
+
+def encoder_options(options: Mapping[int, int]) -> bytes:
+    """ENCODER_OPTIONS: u8 count, then pairs of u64; negative values travel as two's complement."""
+    pairs = b"".join(struct.pack("<QQ", key, value % 2**64) for key, value in options.items())
+    return struct.pack("<B", len(options)) + pairs
+
+
+def audio_encoding(profile: int, level: int) -> bytes:
+    """AUDIO_ENCODING: u8 profile, u8 level."""
+    return struct.pack("<BB", profile, level)
+
+
+def mrc_video() -> bytes:
+    """MRC_VIDEO, 27 bytes: the client defaults, a plain camera without holograms."""
+    return struct.pack("<7B3f2I", 0, 1, 0, 0, 0, 0, 0, 0.9, 0.0, 0.0, 0, 1)
