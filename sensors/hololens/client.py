@@ -109,7 +109,7 @@ class StreamClient:
         return self._receive(HEADER_BYTES)
 
     def _receive(self, wanted: int) -> memoryview:
-        """Receive until the first frame in the buffer is whole; `wanted` bytes of it are known to be needed."""
+        """Receive until the first frame in the buffer is whole; it needs at least `wanted` bytes."""
         self._make_room(wanted)
         header_known = wanted > HEADER_BYTES
         while True:

@@ -183,5 +183,5 @@ def require_version(version: tuple[int, ...], accept: tuple[int, int, int] | str
     if seen < c.MINIMUM_VERSION:
         raise UnsupportedServer(text, "is older than 1.0.37 and speaks another wire format")
     if seen > c.MINIMUM_VERSION:
-        return f"hl2ss server version {text} is newer than 1.0.37, which this was written for; watch a first take"
+        return f"hl2ss server version {text} is newer than 1.0.37, the tested one; watch a first take"
     return None

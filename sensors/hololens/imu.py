@@ -1,0 +1,43 @@
+"""The sample that all three inertial sensors share, 32 bytes each.
+
+Axes and frame: the sensor's own (rig extrinsics are a download). Stamps are kept as sent: all samples of a
+batch carry the same `soc_ticks` (a driver fault), `repaired_soc_ticks` spreads them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sensors.errors import BadPacket
+
+SAMPLE = np.dtype(
+    [
+        ("vinyl_ns", "<i8"),  # sensor clock, ns (u64 on the wire, never near 2^63)
+        ("soc_ticks", "<i8"),  # device ticks, 100 ns, the domain of the packet stamp
+        ("xyz", "<f4", (3,)),  # unit: see each sensor
+        ("temperature", "<f4"),  # degrees C; padding on the magnetometer
+    ]
+)
+
+
+def decode_samples(name: str, payload: memoryview | bytes) -> np.ndarray:
+    """View a payload as (n,) samples of dtype `SAMPLE`; `BadPacket` if it is no multiple of 32 bytes."""
+    if len(payload) % SAMPLE.itemsize:
+        raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {SAMPLE.itemsize}")
+    return np.frombuffer(payload, SAMPLE)
+
+
+def encode_samples(samples: np.ndarray) -> bytes:
+    """Lay samples out as a payload: the inverse of `decode_samples`."""
+    return np.ascontiguousarray(samples, SAMPLE).tobytes()
+
+
+def repaired_soc_ticks(samples: np.ndarray) -> np.ndarray:
+    """Spread the stamps of one batch by the sensor clock: (n,) int64 device ticks.
+
+    soc[i] = soc[0] + (vinyl[i] - vinyl[0]) div 100 where first and last stamp are equal, else as sent.
+    """
+    soc = samples["soc_ticks"]
+    if len(samples) < 2 or soc[0] != soc[-1]:
+        return soc.copy()
+    return soc[0] + (samples["vinyl_ns"] - samples["vinyl_ns"][0]) // 100

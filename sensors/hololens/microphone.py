@@ -1,0 +1,105 @@
+"""Microphone, port 3811: AAC with ADTS headers (default), 16-bit stereo, or the raw array of five; 48 kHz.
+
+The packet stamp is that of the first sample in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from sensors.errors import BadPacket
+
+if TYPE_CHECKING:
+    import av
+
+NAME = "microphone"
+PORT = 3811
+RATE_HZ = 48_000
+AAC_SAMPLES = 1024
+ARRAY_CHANNELS = ("top_left", "top_centre", "top_right", "bottom_left", "bottom_right")
+
+_ADTS_BYTES = 7
+_ADTS_RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
+
+
+class AacFrame(NamedTuple):
+    """One AAC frame with its header (ISO 14496-3, ADTS)."""
+
+    frame: memoryview
+    "The whole payload: what a decoder wants."
+    object_type: int
+    "2 = AAC-LC."
+    rate_hz: int
+    channels: int
+    samples: int
+
+
+def decode(payload: memoryview | bytes) -> AacFrame:
+    """Read the ADTS header of an AAC payload; `BadPacket` when it is none or its length does not fit."""
+    view = memoryview(payload)
+    if len(view) <= _ADTS_BYTES or view[0] != 0xFF or view[1] & 0xF6 != 0xF0:
+        raise BadPacket(NAME, "no ADTS header")
+    rate_index = view[2] >> 2 & 0xF
+    length = (view[3] & 0x3) << 11 | view[4] << 3 | view[5] >> 5
+    if length != len(view):
+        raise BadPacket(NAME, f"ADTS frame of {length} bytes in a payload of {len(view)}")
+    if rate_index >= len(_ADTS_RATES):
+        raise BadPacket(NAME, f"ADTS rate index {rate_index}")
+    channels = (view[2] & 0x1) << 2 | view[3] >> 6
+    blocks = (view[6] & 0x3) + 1
+    return AacFrame(view, (view[2] >> 6) + 1, _ADTS_RATES[rate_index], channels, AAC_SAMPLES * blocks)
+
+
+def encode(raw_aac: bytes | memoryview, rate_hz: int = RATE_HZ, channels: int = 2) -> bytes:
+    """Put an ADTS header (AAC-LC, no checksum) before a raw AAC frame."""
+    length = len(raw_aac) + _ADTS_BYTES
+    if length >= 1 << 13:
+        raise BadPacket(NAME, f"{len(raw_aac)} bytes are too many for one ADTS frame")
+    rate_index = _ADTS_RATES.index(rate_hz)
+    header = bytes(
+        [
+            0xFF,
+            0xF1,
+            1 << 6 | rate_index << 2 | channels >> 2,
+            (channels & 0x3) << 6 | length >> 11,
+            length >> 3 & 0xFF,
+            (length & 0x7) << 5 | 0x1F,
+            0xFC,
+        ]
+    )
+    return header + bytes(raw_aac)
+
+
+def decode_pcm(payload: memoryview | bytes) -> np.ndarray:
+    """View a raw payload as (n, 2) int16 samples."""
+    if len(payload) % 4:
+        raise BadPacket(NAME, f"{len(payload)} bytes, not a multiple of 4")
+    return np.frombuffer(payload, "<i2").reshape(-1, 2)
+
+
+def decode_array(payload: memoryview | bytes) -> np.ndarray:
+    """View a raw-array payload as (n, 5) float32 samples, channels as `ARRAY_CHANNELS`."""
+    if len(payload) % 20:
+        raise BadPacket(NAME, f"{len(payload)} bytes, not a multiple of 20")
+    return np.frombuffer(payload, "<f4").reshape(-1, len(ARRAY_CHANNELS))
+
+
+def sound(payloads: Iterable[bytes | memoryview]) -> Iterator[np.ndarray]:
+    """Decode AAC payloads in order: for each one a (2, samples) float32 array; memory stays at one packet.
+
+    Raises `BadPacket` for a payload that does not decode.
+    """
+    import av
+
+    context = cast("av.AudioCodecContext", av.CodecContext.create("aac", "r"))
+    for payload in payloads:
+        decode(payload)
+        try:
+            frames = context.decode(av.Packet(bytes(payload)))
+        except av.FFmpegError as error:
+            raise BadPacket(NAME, (error.strerror or str(error)).lower()) from error
+        for frame in frames:
+            yield frame.to_ndarray()

@@ -1,0 +1,63 @@
+"""Head, eye ray and hands, port 3812: 1936 bytes a packet, from accept on.
+
+Everything is in the world frame of this app start, metres. A part whose bit is not set keeps its last values:
+always test `valid` first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sensors.errors import BadPacket
+
+NAME = "spatial_input"
+PORT = 3812
+
+HEAD, EYE_RAY, LEFT_HAND, RIGHT_HAND = 1, 2, 4, 8
+"Bits of `valid`."
+
+_FINGERS = ("index", "middle", "ring", "little")
+_BONES = ("metacarpal", "proximal", "intermediate", "distal", "tip")
+JOINTS: tuple[str, ...] = (
+    "palm",
+    "wrist",
+    "thumb_metacarpal",
+    "thumb_proximal",
+    "thumb_distal",
+    "thumb_tip",
+    *(f"{finger}_{bone}" for finger in _FINGERS for bone in _BONES),
+)
+"The 26 joints, in wire order."
+
+JOINT = np.dtype(
+    [
+        ("orientation_xyzw", "<f4", (4,)),
+        ("position", "<f4", (3,)),  # m
+        ("radius", "<f4"),  # m
+        ("accuracy", "<i4"),  # 0 high, 1 approximate
+    ]
+)
+DTYPE = np.dtype(
+    [
+        ("valid", "<u4"),
+        ("head_position", "<f4", (3,)),  # m
+        ("head_forward", "<f4", (3,)),  # unit vector
+        ("head_up", "<f4", (3,)),  # unit vector; right = up x (-forward)
+        ("eye_origin", "<f4", (3,)),  # m
+        ("eye_direction", "<f4", (3,)),
+        ("left_hand", JOINT, (26,)),
+        ("right_hand", JOINT, (26,)),
+    ]
+)
+
+
+def decode(payload: memoryview | bytes) -> np.void:
+    """View a payload as one record of `DTYPE`; `BadPacket` if it is not 1936 bytes."""
+    if len(payload) != DTYPE.itemsize:
+        raise BadPacket(NAME, f"{len(payload)} bytes instead of {DTYPE.itemsize}")
+    return np.frombuffer(payload, DTYPE)[0]
+
+
+def encode(record: np.ndarray | np.void) -> bytes:
+    """Lay a record out as a payload: the inverse of `decode`."""
+    return np.asarray(record, DTYPE).tobytes()
