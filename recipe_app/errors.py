@@ -1,0 +1,35 @@
+"""Every error of the recipe app, one base; the text of each names the thing and what to do."""
+
+from __future__ import annotations
+
+
+class RecipeError(Exception):
+    """Base of all recipe errors: one line that names the thing and what to do."""
+
+
+class BadGraph(RecipeError):
+    """A task-graph file that is not what its format promises."""
+
+    def __init__(self, name: str, place: str, why: str) -> None:
+        super().__init__(f"{name}: {place}: {why}" if place else f"{name}: {why}")
+
+
+class CyclicGraph(RecipeError):
+    """Steps that wait for each other: no order exists."""
+
+    def __init__(self, name: str, cycle: str) -> None:
+        super().__init__(f"{name}: these steps wait for each other: {cycle}; remove one of these edges")
+
+
+class TooManyStates(RecipeError):
+    """The exact table would pass its budget."""
+
+    def __init__(self, budget: int) -> None:
+        super().__init__(f"more than {budget} sets of done steps: too many to count exactly")
+
+
+class TooManyOrders(RecipeError):
+    """Orders that can be neither counted nor drawn in reasonable time."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}; add the edges that the recipe really needs, or split it into parts")

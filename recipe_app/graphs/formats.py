@@ -1,0 +1,151 @@
+"""Task-graph files: read strictly, write back what was read.
+
+CaptainCook4D: `{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published files
+come in four layouts; a file is written back in the layout it was read in, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.model import END, START, Edge, Graph, Step
+
+MAX_BYTES = 1_000_000
+MAX_NODES = 500
+MAX_LABEL = 1_000
+
+_NODE_ID = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+def read_graph(path: Path) -> Graph:
+    """Read a CaptainCook4D task-graph file. Raises BadGraph, which names the file and the place."""
+    return parse_captaincook4d(read_text(path), name=path.name)
+
+
+def read_text(path: Path) -> str:
+    """Read a graph file as text. Raises BadGraph when it is missing, too large or not UTF-8."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadGraph(path.name, "", f"larger than {MAX_BYTES} bytes; this is no task graph")
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
+    except UnicodeDecodeError as error:
+        raise BadGraph(path.name, f"byte {error.start}", "not UTF-8; save the file as UTF-8") from error
+
+
+def parse_captaincook4d(text: str, *, name: str) -> Graph:
+    """Parse a task graph; `name` is the file name for messages. Raises BadGraph."""
+    try:
+        document = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
+    except RecursionError as error:
+        raise BadGraph(name, "", "nested too deeply; this is no task graph") from error
+    except ValueError as error:
+        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise BadGraph(name, where, f"not JSON ({getattr(error, 'msg', error)})") from error
+    if not isinstance(document, dict):
+        raise BadGraph(name, "", 'not a task graph; expected {"steps": {..}, "edges": [..]}')
+    for key in ("steps", "edges"):
+        if key not in document:
+            raise BadGraph(name, "", f'no "{key}"; expected {{"steps": {{..}}, "edges": [..]}}')
+    if extra := sorted(set(document) - {"steps", "edges"}):
+        raise BadGraph(name, repr(extra[0]), 'unknown key; a task graph has only "steps" and "edges"')
+    nodes = _nodes(document["steps"], name)
+    return Graph(name, nodes, _edges(document["edges"], {step.node for step in nodes}, name))
+
+
+def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BadGraph(name, repr(key), "stands twice in one object; give every step its own id")
+        found[key] = value
+    return found
+
+
+def _nodes(steps: Any, name: str) -> tuple[Step, ...]:
+    if not isinstance(steps, dict):
+        raise BadGraph(name, "steps", "not an object of id: text")
+    if not 1 <= len(steps) <= MAX_NODES:
+        raise BadGraph(name, "steps", f"{len(steps)} steps; between 1 and {MAX_NODES} are possible")
+    nodes = []
+    for key, label in steps.items():
+        place = f'step "{key}"'
+        if not _NODE_ID.fullmatch(key):
+            raise BadGraph(name, place, "an id is a whole number without leading zeros")
+        if not isinstance(label, str) or not label.strip():
+            raise BadGraph(name, place, "has no text")
+        if len(label) > MAX_LABEL:
+            raise BadGraph(name, place, f"text longer than {MAX_LABEL} characters; split the step")
+        nodes.append(Step(int(key), label))
+    for terminal in (START, END):
+        if len(found := [step.node for step in nodes if step.label == terminal]) > 1:
+            raise BadGraph(name, f'step "{found[1]}"', f"a second {terminal}; keep one")
+    return tuple(nodes)
+
+
+def _edges(edges: Any, nodes: set[int], name: str) -> tuple[Edge, ...]:
+    if not isinstance(edges, list):
+        raise BadGraph(name, "edges", "not a list of [before, after]")
+    found: dict[Edge, int] = {}
+    for number, edge in enumerate(edges):
+        place = f"edges[{number}]"
+        if not (isinstance(edge, list) and len(edge) == 2 and all(type(node) is int for node in edge)):
+            raise BadGraph(name, place, "not a pair of step ids [before, after]")
+        for node in edge:
+            if node not in nodes:
+                raise BadGraph(name, place, f"there is no step {node}; correct the id or add the step")
+        pair = (edge[0], edge[1])
+        if pair in found:
+            raise BadGraph(name, place, f"{list(pair)} stands already at edges[{found[pair]}]; remove one")
+        found[pair] = number
+    return tuple(found)
+
+
+def _on_one_line(document: dict[str, Any]) -> str:
+    return json.dumps(document)
+
+
+def _indented(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, separators=(",", ":"))
+
+
+def _indented_pairs(document: dict[str, Any]) -> str:
+    head, _, _ = _indented({"steps": document["steps"]}).rpartition("\n}")
+    return f'{head},\n  "edges":[\n{_pair_lines(document)}\n  ]\n}}'
+
+
+def _line_and_pairs(document: dict[str, Any]) -> str:
+    head, _, _ = _on_one_line({"steps": document["steps"]}).rpartition("}")
+    return f'{head}, "edges": [\n{_pair_lines(document)}\n  ]}}'
+
+
+def _pair_lines(document: dict[str, Any]) -> str:
+    return ",\n".join(f"    {json.dumps(edge)}" for edge in document["edges"])
+
+
+LAYOUTS = {
+    "line": _on_one_line,
+    "indented": _indented,
+    "indented-pairs": _indented_pairs,
+    "line-and-pairs": _line_and_pairs,
+}
+"""The layouts of the published files; `line` is ours."""
+
+
+def format_captaincook4d(graph: Graph, *, layout: str = "line") -> str:
+    """Write a graph as CaptainCook4D JSON, steps and edges in their order."""
+    document = {
+        "steps": {str(step.node): step.label for step in graph.nodes},
+        "edges": [list(edge) for edge in graph.edges],
+    }
+    return LAYOUTS[layout](document)
+
+
+def layout_of(text: str, graph: Graph) -> str | None:
+    """Name the layout in which writing `graph` gives `text` byte for byte, or None."""
+    return next((name for name in LAYOUTS if format_captaincook4d(graph, layout=name) == text), None)
