@@ -1,0 +1,16 @@
+"""What can go wrong in the virtual kitchen, each said in one line for a person."""
+
+
+class KitchenError(Exception):
+    """Name the thing that cannot be served and what to do."""
+
+
+class PortBusy(KitchenError):
+    """Name the address that something else already listens on."""
+
+    def __init__(self, host: str, port: int, what: str) -> None:
+        super().__init__(f"{host}:{port} ({what}) is busy: stop what listens there or choose another address")
+
+
+class BadReplay(KitchenError):
+    """Name the replay that cannot be read and why."""

@@ -1,0 +1,81 @@
+"""The kitchen that all its devices share: one motion, one scene, one time, one truth.
+
+A camera plugs in as `VirtualGoPro(kitchen, host, port, model, replay_file)` in `virtual_kitchen/gopro.py`:
+`start() -> int` binds, listens and answers the port (0 takes a free one; raise `PortBusy`); `stop()` ends its
+threads and sockets; `idle_and_fetched() -> bool` is true when it does not record and every finished file was
+read to its last byte. It tells the truth with `kitchen.truth.add_gopro_file(...)` when a file is finished.
+It calls `kitchen.start_world_if_needed(host_ns)` at shutter start, has the crystal `kitchen.camera_clock`;
+`clocks.media_map(kitchen.headset_clock, kitchen.camera_clock, start_world_s)` the truth of a file.
+"""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from virtual_kitchen.clocks import CameraClock, DeviceClock, camera_clock, headset_clock
+from virtual_kitchen.scene import Scene
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world import HeadMotion
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass
+class Kitchen:
+    """One seed's world. World time 0 is the first data connection or shutter start; before it all stands."""
+
+    seed: int
+    motion: HeadMotion
+    truth: Truth
+    speed: float = 1.0
+    utc_minus_host_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
+    world0_host_ns: int | None = None
+    _started: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def scene(self) -> Scene:
+        """Return what there is to see; painted at the first use."""
+        return Scene(self.seed)
+
+    @cached_property
+    def headset_clock(self) -> DeviceClock:
+        """Return the headset's QPC."""
+        return headset_clock(self.seed)
+
+    @cached_property
+    def camera_clock(self) -> CameraClock:
+        """Return the camera's crystal and wall clock."""
+        return camera_clock(self.seed)
+
+    def start_world_if_needed(self, host_ns: int) -> None:
+        """Let world time 0 be `host_ns`, unless the world runs already."""
+        with self._lock:
+            if self.world0_host_ns is None:
+                self.world0_host_ns = host_ns
+                self.truth.world0_host_ns = host_ns
+                self._started.set()
+
+    def wait_started(self, timeout_s: float) -> bool:
+        """Return whether the world runs, after waiting for it."""
+        return self._started.wait(timeout_s)
+
+    def world_time_s(self, host_ns: int) -> float:
+        """Return the world time of a host time; 0.0 as long as the world has not begun."""
+        if self.world0_host_ns is None:
+            return 0.0
+        return (host_ns - self.world0_host_ns) / NS_PER_S * self.speed
+
+    def host_ns_of(self, world_s: float) -> int:
+        """Return the host time at which a world time comes (now, before the world has begun)."""
+        begin_ns = time.monotonic_ns() if self.world0_host_ns is None else self.world0_host_ns
+        return begin_ns + round(world_s / self.speed * NS_PER_S)
+
+    def utc_ns_at(self, world_s: float) -> int:
+        """Return UTC, Unix nanoseconds: the host's clock plus a constant."""
+        return self.utc_ns_of_host(self.host_ns_of(world_s))
+
+    def utc_ns_of_host(self, host_ns: int) -> int:
+        """Return the world's UTC, Unix nanoseconds, at a host time."""
+        return host_ns + self.utc_minus_host_ns

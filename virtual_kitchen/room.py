@@ -1,0 +1,99 @@
+"""The room's shape: which surface a direction meets, and where on it, in metres."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+LEFT, RIGHT, FRONT, BACK = -2.2, 2.2, -1.1, 2.4  # walls, from the eye
+COUNTER_EDGE_X, COUNTER_EDGE_Z = -1.35, -0.42  # cabinets stand along the front and the left wall
+COUNTER, FLOOR, CEILING = -0.72, -1.62, 0.98
+PX_PER_M = 450
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A flat painted surface: `u0`, `v0` metres of its left and top edge in its own two axes."""
+
+    picture: npt.NDArray[np.uint8]
+    u0: float
+    v0: float
+
+
+def extents() -> dict[str, tuple[float, float, float, float]]:
+    """Return u0, v0, width, height in metres of each surface; v runs down the picture."""
+    wide, deep, high = RIGHT - LEFT, BACK - FRONT, CEILING - COUNTER
+    return {
+        "front": (LEFT, -CEILING, wide, high),
+        "back": (LEFT, -CEILING, wide, CEILING - FLOOR),
+        "left": (FRONT, -CEILING, deep, high),
+        "right": (FRONT, -CEILING, deep, CEILING - FLOOR),
+        "counter": (LEFT, FRONT, wide, deep),
+        "cabinets_front": (LEFT, -COUNTER, wide, COUNTER - FLOOR),
+        "cabinets_left": (FRONT, -COUNTER, deep, COUNTER - FLOOR),
+        "floor": (LEFT, FRONT, wide, deep),
+        "ceiling": (LEFT, FRONT, wide, deep),
+    }
+
+
+def look_up_surfaces(surfaces: dict[str, Surface], width: int, height: int) -> npt.NDArray[np.uint8]:
+    """Return the panorama (height, width, 3): column 0 looks back, the middle looks to the front (-z)."""
+    longitude = ((np.arange(width) + 0.5) / width * 2 - 1).astype(np.float32) * np.float32(np.pi)
+    latitude = (0.5 - (np.arange(height) + 0.5) / height).astype(np.float32) * np.float32(np.pi)
+    panorama = np.zeros((height, width, 3), np.uint8)
+    band = 128
+    for top in range(0, height, band):
+        lat = latitude[top : top + band, None]
+        x, y, z = np.cos(lat) * np.sin(longitude), np.sin(lat), -np.cos(lat) * np.cos(longitude)
+        _paint_band(panorama[top : top + band], surfaces, x, np.broadcast_to(y, x.shape), z)
+    return panorama
+
+
+def _paint_band(
+    band: npt.NDArray[np.uint8], surfaces: dict[str, Surface], x: Floats, y: Floats, z: Floats
+) -> None:
+    for name, (where, u, v) in _meet(x, y, z).items():
+        if not where.any():
+            continue
+        surface = surfaces[name]
+        columns = ((u - surface.u0) * PX_PER_M - 0.5).astype(np.float32)
+        rows = ((v - surface.v0) * PX_PER_M - 0.5).astype(np.float32)
+        seen = cv2.remap(surface.picture, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        band[where] = seen[where]
+
+
+def _reach(direction: Floats, low: float, high: float) -> Floats:
+    """Return how far along the direction the slab between two walls is left."""
+    with np.errstate(divide="ignore"):
+        return np.where(direction > 0, high / direction, low / direction)
+
+
+def _meet(x: Floats, y: Floats, z: Floats) -> dict[str, tuple[npt.NDArray[np.bool_], Floats, Floats]]:
+    """Return for each surface where it is seen and the metres (u, v) met on it."""
+    to_x, to_z, to_y = _reach(x, LEFT, RIGHT), _reach(z, FRONT, BACK), _reach(y, COUNTER, CEILING)
+    to_wall = np.minimum(to_x, to_z)
+    high = to_wall < to_y  # a wall is met above the counter's height
+    below = ~high & (y < 0)
+    px, pz = x * to_y, z * to_y
+    open_floor = below & (px > COUNTER_EDGE_X) & (pz > COUNTER_EDGE_Z)
+    low_x, low_z = _reach(x, COUNTER_EDGE_X, RIGHT), _reach(z, COUNTER_EDGE_Z, BACK)
+    to_floor = _reach(y, FLOOR, CEILING)
+    on_floor = open_floor & (to_floor < np.minimum(low_x, low_z))
+    low_wall = open_floor & ~on_floor
+    by_x, by_low_x = to_x < to_z, low_x < low_z
+    wall_x = (high & by_x) | (low_wall & by_low_x & (x > 0))
+    wall_z = (high & ~by_x) | (low_wall & ~by_low_x & (z > 0))
+    return {
+        "front": (wall_z & (z < 0), x * to_z, -y * to_z),
+        "back": (wall_z & (z > 0), -x * to_z, -y * to_z),
+        "left": (wall_x & (x < 0), -z * to_x, -y * to_x),
+        "right": (wall_x & (x > 0), z * to_x, -y * to_x),
+        "counter": (below & ~open_floor, px, pz),
+        "cabinets_front": (low_wall & ~by_low_x & (z < 0), x * low_z, -y * low_z),
+        "cabinets_left": (low_wall & by_low_x & (x < 0), -z * low_x, -y * low_x),
+        "floor": (on_floor, x * to_floor, z * to_floor),
+        "ceiling": (~high & (y > 0), px, pz),
+    }
