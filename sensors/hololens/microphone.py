@@ -6,14 +6,11 @@ The packet stamp is that of the first sample in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from sensors.errors import BadPacket
-
-if TYPE_CHECKING:
-    import av
 
 NAME = "microphone"
 PORT = 3811
@@ -94,7 +91,7 @@ def sound(payloads: Iterable[bytes | memoryview]) -> Iterator[np.ndarray]:
     """
     import av
 
-    context = cast("av.AudioCodecContext", av.CodecContext.create("aac", "r"))
+    context = av.CodecContext.create("aac", "r")
     for payload in payloads:
         decode(payload)
         try:

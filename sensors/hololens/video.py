@@ -61,6 +61,9 @@ def decode_units(
     waiting: list[int] = []
     for index, packet in _packets(units):
         if packet is not None:
+            if packet.size == 0:  # the decoder would take it for the end
+                told(index, "empty")
+                continue
             waiting.append(index)
         try:
             pictures = context.decode(packet)

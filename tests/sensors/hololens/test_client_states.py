@@ -1,0 +1,268 @@
+"""The stream client against every state of a port; the server knows only the specification."""
+
+from __future__ import annotations
+
+import random
+import resource
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+import pytest
+
+from sensors.errors import (
+    AbsurdSize,
+    ConnectFailed,
+    StreamClosed,
+    StreamRefused,
+    StreamSilent,
+    StreamStalled,
+    StreamStopped,
+    StreamUnreachable,
+)
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.client import StreamClient
+
+Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
+GYRO, SPATIAL, PV, AHAT = (STREAMS[name] for name in ("gyroscope", "spatial_input", "pv", "depth_ahat"))
+
+
+def packet(ticks: int, payload: bytes, pose: bytes = b"") -> bytes:
+    return struct.pack("<Q", ticks) + struct.pack("<I", len(payload)) + payload + pose
+
+
+def some_packets(count: int, sizes: tuple[int, int], pose_bytes: int = 64, seed: int = 1) -> list[bytes]:
+    chance = random.Random(seed)
+    return [
+        packet(k, chance.randbytes(chance.randint(*sizes)), chance.randbytes(pose_bytes))
+        for k in range(count)
+    ]
+
+
+def sender(data: bytes, configuration: bytes = b"\x01") -> Callable[[socket.socket], None]:
+    """Check the configuration, send the data, close."""
+
+    def script(sock: socket.socket) -> None:
+        assert sock.recv(100) == configuration
+        sock.sendall(data)
+
+    return script
+
+
+def frames(client: StreamClient) -> Iterator[bytes]:
+    while True:
+        yield bytes(client.read_frame())
+
+
+def read_to_end(client: StreamClient) -> tuple[list[bytes], StreamClosed]:
+    got: list[bytes] = []
+    try:
+        for frame in frames(client):
+            got.append(frame)
+    except StreamClosed as ended:
+        return got, ended
+    raise AssertionError("a stream without an end")
+
+
+@pytest.mark.parametrize(
+    ("spec", "sizes", "count"),
+    [
+        (GYRO, (0, 96), 3000),
+        (GYRO, (10_080, 10_080), 60),
+        (PV, (0, 90_000), 100),
+        (AHAT, (1_048_592, 1_048_592), 6),
+        (PV, (0, 3_000_000), 8),
+    ],
+    ids=["tiny", "gyroscope", "video", "raw depth", "mixed"],
+)
+def test_a_whole_stream_arrives_byte_for_byte(
+    headset: Headset, spec: object, sizes: tuple[int, int], count: int
+) -> None:
+    assert isinstance(spec, type(GYRO))
+    sent = some_packets(count, sizes)
+    with (
+        headset({spec.port: sender(b"".join(sent))}) as host,
+        StreamClient(spec, host, b"\x01") as client,
+    ):
+        got, ended = read_to_end(client)
+    assert got == sent
+    assert ended.at_boundary
+
+
+def test_a_stream_without_configuration(headset: Headset) -> None:
+    sent = some_packets(5, (1936, 1936), pose_bytes=0)
+    with (
+        headset({SPATIAL.port: lambda sock: sock.sendall(b"".join(sent))}) as host,
+        StreamClient(SPATIAL, host, b"") as client,
+    ):
+        assert read_to_end(client)[0] == sent
+
+
+@pytest.mark.parametrize("lost", [1, 63, 64, 100, 140, 141, 152, 163])
+def test_a_close_inside_a_packet_is_told_apart(headset: Headset, lost: int) -> None:
+    sent = some_packets(4, (100, 100))
+    whole = b"".join(sent)
+    with (
+        headset({GYRO.port: sender(whole[:-lost])}) as host,
+        StreamClient(GYRO, host, b"\x01") as client,
+    ):
+        got, ended = read_to_end(client)
+    assert got == sent[:-1]
+    assert not ended.at_boundary
+    assert ended.lost_bytes == 176 - lost
+
+
+def test_one_byte_at_a_time(headset: Headset) -> None:
+    sent = some_packets(3, (5, 40))
+
+    def drip(sock: socket.socket) -> None:
+        assert sock.recv(100) == b"\x01"
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"".join(sent):
+            sock.sendall(bytes([byte]))
+
+    with headset({GYRO.port: drip}) as host, StreamClient(GYRO, host, b"\x01") as client:
+        got, ended = read_to_end(client)
+    assert (got, ended.at_boundary) == (sent, True)
+
+
+def test_an_absurd_size_is_named_and_takes_no_memory(headset: Headset) -> None:
+    good = some_packets(1, (50, 50))[0]
+    garbage = struct.pack("<QI", 5, 0xFFFFFFF0) + bytes(1000)
+    with headset({GYRO.port: sender(good + garbage)}) as host, StreamClient(GYRO, host, b"\x01") as client:
+        assert bytes(client.read_frame()) == good
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(AbsurdSize, match=r"3807 \(gyroscope\): a packet claims 4294967280 bytes"):
+            client.read_frame()
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8_000
+        assert len(client._buffer) <= 2**20
+
+
+def test_the_buffer_never_outgrows_the_kind(headset: Headset) -> None:
+    sent = some_packets(3, (PV.max_payload_bytes, PV.max_payload_bytes))
+    with headset({PV.port: sender(b"".join(sent))}) as host, StreamClient(PV, host, b"\x01") as client:
+        assert [len(client.read_frame()) for _ in sent] == [len(frame) for frame in sent]
+        assert len(client._buffer) == PV.max_payload_bytes + 12 + 64
+
+
+def test_a_refused_port(loopback_host: str) -> None:
+    with pytest.raises(StreamRefused, match=r"3807 \(gyroscope\): connection refused; start") as refused:
+        StreamClient(GYRO, loopback_host, b"\x01").connect()
+    assert isinstance(refused.value, ConnectFailed)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_host() -> None:
+    with pytest.raises(StreamUnreachable, match="check the address"):
+        StreamClient(GYRO, "no-such-host.invalid", b"\x01").connect()
+
+
+def test_a_silent_port(headset: Headset) -> None:
+    release = threading.Event()
+    with headset({GYRO.port: lambda sock: (release.wait(20), None)[1]}) as host:
+        with (
+            StreamClient(GYRO, host, b"\x01", first_packet_timeout_s=0.2) as client,
+            pytest.raises(StreamSilent, match="connected but silent for 0.2 s"),
+        ):
+            client.read_frame()
+        release.set()
+
+
+def test_a_stall_then_more_loses_nothing(headset: Headset) -> None:
+    sent = some_packets(2, (100, 100))
+    whole = b"".join(sent)
+    release = threading.Event()
+
+    def stall(sock: socket.socket) -> None:
+        assert sock.recv(100) == b"\x01"
+        sock.sendall(whole[:200])
+        release.wait(20)
+        sock.sendall(whole[200:])
+
+    with (
+        headset({GYRO.port: stall}) as host,
+        StreamClient(GYRO, host, b"\x01", stall_timeout_s=0.2) as client,
+    ):
+        assert bytes(client.read_frame()) == sent[0]
+        with pytest.raises(StreamStalled, match="stalled: no byte for 0.2 s"):
+            client.read_frame()
+        release.set()
+        assert read_to_end(client)[0] == sent[1:]
+
+
+def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
+    release = threading.Event()
+    good = some_packets(1, (50, 50))[0]
+
+    def once(sock: socket.socket) -> None:
+        sock.sendall(good)
+        release.wait(20)
+
+    seen: list[Exception] = []
+    reading = threading.Event()
+
+    def read(client: StreamClient) -> None:
+        try:
+            client.read_frame()
+            reading.set()
+            client.read_frame()
+        except StreamStopped as error:
+            seen.append(error)
+
+    with headset({GYRO.port: once}) as host, StreamClient(GYRO, host, b"\x01") as client:
+        thread = threading.Thread(target=read, args=(client,))
+        thread.start()
+        assert reading.wait(10)
+        time.sleep(0.05)
+        client.stop()
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+        release.set()
+    assert len(seen) == 1
+    assert isinstance(seen[0], StreamStopped)
+    assert seen[0].at_boundary
+
+
+def test_stop_before_connect(loopback_host: str) -> None:
+    client = StreamClient(GYRO, loopback_host, b"\x01")
+    client.stop()
+    with pytest.raises(StreamStopped):
+        client.connect()
+
+
+def test_a_reset_is_a_close(headset: Headset) -> None:
+    def reset(sock: socket.socket) -> None:
+        assert sock.recv(100) == b"\x01"
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with headset({GYRO.port: reset}) as host, StreamClient(GYRO, host, b"\x01") as client:
+        got, ended = read_to_end(client)
+    assert (got, ended.at_boundary) == ([], True)
+
+
+def test_mutated_streams_end_in_our_own_errors(headset: Headset) -> None:
+    """Bits flipped anywhere in the framing: every connection ends in words, within the kind's memory."""
+    chance = random.Random(7)
+    whole = b"".join(some_packets(30, (0, 200)))
+
+    def mutated(sock: socket.socket) -> None:
+        assert sock.recv(100) == b"\x01"
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 6)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        sock.sendall(data)
+
+    ends: set[type] = set()
+    with headset({GYRO.port: mutated}) as host:
+        for _ in range(150):
+            with StreamClient(GYRO, host, b"\x01") as client:
+                try:
+                    for _frame in frames(client):
+                        pass
+                except (StreamClosed, AbsurdSize) as error:
+                    ends.add(type(error))
+                assert len(client._buffer) <= GYRO.max_payload_bytes + 76
+    assert ends == {StreamClosed, AbsurdSize}
