@@ -1,7 +1,7 @@
 """Task-graph files: read strictly, write back what was read.
 
-CaptainCook4D: `{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published files
-come in four layouts; a file is written back in the layout it was read in, byte for byte.
+CaptainCook4D: `{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published
+files come in four layouts; a file is written back in the layout it was read in, byte for byte.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Count the valid orders of a recipe exactly, and draw them exactly uniformly.
 
 The order is first split: parts that nothing connects are *parallel* (every shuffle of their orders is valid),
-parts that stand wholly one after the other are *series*. Only what cannot be split needs a table over its down-sets
-(sets of done steps closed under prerequisites): f(D) = sum of f(D + v) over the steps v that may come next.
-Every valid order has a rank in [0, total), so a uniform rank is a uniform order and all ranks are all orders.
+parts that stand wholly one after the other are *series*. Only what cannot be split needs a table over its
+down-sets (sets of done steps closed under prerequisites): f(D) = sum of f(D + v) over the steps v that may
+come next. Every valid order has a rank in [0, total), so a uniform rank is a uniform order and all ranks are
+all orders.
 """
 
 from __future__ import annotations
@@ -246,8 +247,8 @@ def count_orders(graph: Graph, *, budget: int = STATE_BUDGET) -> int:
 def draw_orders(graph: Graph, *, count: int, seed: int, budget: int = STATE_BUDGET) -> Drawn:
     """Draw `count` different valid orders, every set of them equally likely; all orders when there are fewer.
 
-    Within the budget by exact ranks (`dp`), beyond it by a perfect sampler that cannot count (`huber`). The same
-    graph, count, seed and budget give the same orders. Raises CyclicGraph, TooManyOrders.
+    Within the budget by exact ranks (`dp`), beyond it by a perfect sampler that cannot count (`huber`). The
+    same graph, count, seed and budget give the same orders. Raises CyclicGraph, TooManyOrders.
     """
     order = relation(graph)
     rng = random.Random(f"orders {seed}")  # as text: hashed, so that near and negative seeds differ

@@ -1,10 +1,11 @@
 """Draw one valid order exactly uniformly without counting: Huber's bounding chain, run from the past.
 
 M. Huber, "Fast perfect sampling from linear extensions", Discrete Mathematics 306 (2006) 420-428; expected
-O(n^3 log n) moves. The chain swaps two neighbours when a coin says so and no edge forbids it; its stationary law
-is uniform. A second sequence *bounds* every state of the chain at once: an item at place p of the bound stands at p
-or earlier in all states. When every item is in the bound, all states are one. A run that does not get there is
-played again, with the same choices, from a state drawn by a run twice as long: that makes the answer exact.
+O(n^3 log n) moves. The chain swaps two neighbours when a coin says so and no edge forbids it; its stationary
+law is uniform. A second sequence *bounds* every state of the chain at once: an item at place p of the bound
+stands at p or earlier in all states. When every item is in the bound, all states are one. A run that does not
+get there is played again, with the same choices, from a state drawn by a run twice as long: that makes the
+answer exact.
 """
 
 from __future__ import annotations
