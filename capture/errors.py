@@ -1,5 +1,73 @@
 """Every error of the capture side, one base."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 
 class CaptureError(Exception):
     """Base of all capture errors: one line that names the thing and what to do."""
+
+
+class QueueUnavailable(CaptureError):
+    """The queue server cannot be started or reached."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"queue server {where}: {why}")
+
+
+class AlreadyRunning(CaptureError):
+    """A recording of this id is being made right now."""
+
+    def __init__(self, recording: str) -> None:
+        super().__init__(
+            f"recording {recording} is running already; stop it with `kitchensync stop {recording}`"
+        )
+
+
+class NotRunning(CaptureError):
+    """There is no such running recording to talk to."""
+
+    def __init__(self, recording: str | None, running: list[str]) -> None:
+        wanted = f"recording {recording} is not running" if recording else "which recording?"
+        known = f"running: {', '.join(running)}" if running else "nothing is being recorded"
+        super().__init__(f"{wanted}; {known}")
+
+
+class StreamsMissing(CaptureError):
+    """Armed streams that delivered nothing in time."""
+
+    def __init__(self, states: dict[str, str], seconds: float) -> None:
+        named = "; ".join(f"{stream}: {state}" for stream, state in states.items())
+        super().__init__(
+            f"no packet within {seconds:g} s from {named}; check the device and its ports"
+            " or leave the stream out with --streams"
+        )
+
+
+class DiskTooFull(CaptureError):
+    """Not enough room to begin."""
+
+    def __init__(self, path: Path, free_bytes: int, needed_bytes: int) -> None:
+        super().__init__(
+            f"{path}: {free_bytes / 1e6:.0f} MB free, a recording needs {needed_bytes / 1e6:.0f} MB to begin;"
+            " free some space or give another --data"
+        )
+
+
+class CannotWrite(CaptureError):
+    """The data folder does not take files."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: cannot write there ({why}); give another --data")
+
+
+class BadRig(CaptureError):
+    """The rig file or a device option does not say what is needed."""
+
+
+class ProcessKeepsDying(CaptureError):
+    """A process of ours that does not stay up."""
+
+    def __init__(self, name: str, times: int, log: Path) -> None:
+        super().__init__(f"{name} died {times} times in a row; see {log}")

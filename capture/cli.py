@@ -1,0 +1,81 @@
+"""The `kitchensync` command: a table of commands, each in the folder it belongs to, loaded when called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
+    "stop": ("capture.commands:stop", "Stop a running recording."),
+    "verify": ("storage.cli:verify", "Recompute ledger and checksums from the files alone."),
+    "sync": ("sync.cli:sync", "Align the clocks of a recording and index its frames."),
+    "align": ("sync.cli:align", "Align two gyroscopes given as arrays."),
+    "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
+    "graph": ("recipe_app.cli:graph", "Check task graphs and draw orders from them."),
+    "app": ("recipe_app.cli:app", "Serve the tablet's recipe app."),
+    "gopro": ("sensors.gopro.cli:gopro", "Look into GoPro files."),
+    "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
+}
+"""command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
+
+EXPECTED_ERRORS = (
+    ("capture.errors", "CaptureError"),
+    ("recipe_app.errors", "RecipeError"),
+    ("sensors.errors", "SensorError"),
+    ("storage.errors", "StorageError"),
+    ("sync.errors", "SyncError"),
+    ("virtual_kitchen.errors", "KitchenError"),
+)
+"""The base errors of the folders: each is one line for the user, never a traceback."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of a session."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an expected error becomes one line on stderr and exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if not _is_expected(error):
+                raise
+            click.echo(f"kitchensync: {' '.join(str(error).split())}", err=True)
+            sys.exit(1)
+
+
+def _is_expected(error: Exception) -> bool:
+    """Tell whether an error is one of ours; a folder that was not loaded cannot have raised."""
+    loaded = ((sys.modules[module], name) for module, name in EXPECTED_ERRORS if module in sys.modules)
+    return any(isinstance(error, getattr(module, name)) for module, name in loaded)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kitchensync")
+def main() -> None:
+    """Record people cooking with many sensors: one clock, nothing missing without a name.
+
+    \b
+    Example:
+      kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
+    """

@@ -1,0 +1,82 @@
+"""The commands of `capture`: record and stop."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("recording", metavar="ID")
+@click.option("--data", required=True, type=click.Path(path_type=Path), help="Folder of all recordings.")
+@click.option("--rig", type=click.Path(path_type=Path, exists=True), help="rig.toml with the devices.")
+@click.option("--hololens", multiple=True, metavar="[NAME=]HOST", help="A headset; may be repeated.")
+@click.option(
+    "--gopro", multiple=True, metavar="[NAME=]URL", help="A camera, http://host:port; may be repeated."
+)
+@click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name.")
+@click.option("--link", type=click.Choice(["wifi", "wired"]), default=None, help="Profile of the headsets.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Length from the first packets on."
+)
+@click.option("--start-timeout", default=30.0, show_default=True, help="Seconds for the first packets.")
+@click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
+@click.option("--redis", "redis_url", metavar="URL", help="A queue server of yours instead of the built-in.")
+@click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
+@click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
+@click.option("--participant", default="", help="Pseudonym of the person who cooks.")
+@click.option("--place", default="", help="Name of the kitchen.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+def record(recording: str, as_json: bool, **options: Any) -> None:
+    """Record the devices under the name ID until the time, Ctrl-C, `stop`, or their own end.
+
+    \b
+    Example:
+      kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
+    """
+    from capture.progress import Progress
+    from capture.rig import order_from
+    from capture.session import record as run
+    from storage.cli import show
+    from storage.verify import verify
+
+    order = order_from(recording, options)
+    with Progress(order.recording, order.seconds, enabled=not as_json) as progress:
+        result = run(order, progress.update)
+    for warning in result.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    checked = verify(result.path)
+    if as_json:
+        keys = {key: checked[key] for key in ("status", "reasons", "streams", "corrupt")}
+        answer = {
+            "schema": "record/1",
+            "recording": recording,
+            "path": str(result.path),
+            "ended": result.outcome.reason,
+            "restarts": result.outcome.restarts,
+            **keys,
+        }
+        click.echo(json.dumps(answer))
+    else:
+        show(checked)
+        click.echo(f"recorded in {result.path}")
+    if checked["status"] == "FAIL":
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+def stop(recording: str | None) -> None:
+    """Stop the recording ID, or the only one that runs.
+
+    \b
+    Example:
+      kitchensync stop take-1
+    """
+    from capture.control import stop as ask_stop
+
+    click.echo(f"{ask_stop(recording)} is being stopped")

@@ -1,0 +1,202 @@
+"""The drainer: takes packets out of the queue and seals them into chunk files; one process, some streams.
+
+    python -P -m capture.drainer PLAN NUMBER
+
+A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
+again under the same name and gets back whatever it had taken and not sealed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+
+from capture import queue
+from capture.health import HealthSender
+from capture.plan import Plan, load_plan
+from storage.chunk import Chunk, Packet, Sealed, chunk_paths, seal
+from storage.names import PART_SUFFIX, chunk_number, stream_folder
+
+CHUNK_BYTES = 64 << 20
+CHUNK_S = 10.0
+QUEUE_BYTES = 96 << 20
+"""A chunk is sealed at 64 MB or after 10 s, and all of them when this much is held back."""
+
+LINGER_S = 0.02
+"""Packets are left to gather this long: a wake-up costs more than a packet."""
+
+READ_COUNT = 256
+BLOCK_MS = 200
+HEALTH_PERIOD_S = 0.25
+RETRY_S = 1.0
+
+
+@dataclass
+class OpenChunk:
+    """The packets of one stream that wait to be sealed."""
+
+    stream: str
+    folder: Path
+    number: int
+    next_seq: int
+    packets: list[Packet] = field(default_factory=list)
+    bytes: int = 0
+    since_s: float = 0.0
+    stored: int = 0
+    duplicates: int = 0
+
+    def is_due(self, now_s: float) -> bool:
+        """Tell whether it is time to seal."""
+        return bool(self.packets) and (self.bytes >= CHUNK_BYTES or now_s - self.since_s >= CHUNK_S)
+
+    def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
+        """Keep the packets that are new; return those that were sealed before."""
+        fresh = [packet for packet in packets if packet.seq >= self.next_seq]
+        if fresh and not self.packets:
+            self.since_s = now_s
+        self.packets += fresh
+        self.bytes += sum(len(packet.payload) for packet in fresh)
+        if fresh:
+            self.next_seq = fresh[-1].seq + 1
+        old = [packet for packet in packets if packet.seq < fresh[0].seq] if fresh else packets
+        self.duplicates += len(old)
+        return old
+
+
+def open_chunk(recording: Path, stream: str) -> OpenChunk:
+    """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
+    folder = stream_folder(recording, stream)
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in folder.glob(f"*{PART_SUFFIX}"):
+        part.unlink()
+    sealed = chunk_paths(folder)
+    if not sealed:
+        return OpenChunk(stream, folder, 1, 0)
+    with Chunk(sealed[-1]) as chunk:
+        next_seq = int(chunk.attributes["last_seq"]) + 1
+    return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
+
+
+class Drainer:
+    """Empties its share of the streams."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        """Look at what is sealed already and join the queue."""
+        self._plan = plan
+        self._ending = threading.Event()
+        self._health = HealthSender(plan.health, f"drainer {number}")
+        self._client = queue.connect(plan.queue_url)
+        share = plan.share(number)
+        queue.wait_until_ready(self._client, plan.queue_url)
+        self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
+        self._chunks = {stream: open_chunk(Path(plan.path), stream) for stream in share}
+        self._problem = ""
+        self._told_s = 0.0
+
+    def end(self, *_: object) -> None:
+        """Ask the end: the queue is emptied and everything sealed first."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Drain until the end is asked and the queue is empty."""
+        self._take(self._reader.unfinished())
+        while True:
+            last_round = self._ending.is_set() or os.getppid() != self._plan.supervisor_pid
+            got = self._fresh(0 if last_round else BLOCK_MS)
+            self._take(got)
+            self._seal_due(everything=last_round and not got)
+            self._tell()
+            if last_round and not got and not any(chunk.packets for chunk in self._chunks.values()):
+                break
+            if not last_round:
+                time.sleep(LINGER_S)
+        self._tell(done=True)
+        self._health.close()
+
+    def _fresh(self, block_ms: int) -> dict[str, list[Packet]]:
+        try:
+            return self._reader.fresh(count=READ_COUNT, block_ms=max(block_ms, 1))
+        except queue.OUTCOME_UNKNOWN:
+            # Taken but not received: the entries are ours by the server's book, so ask for the book.
+            queue.wait_until_ready(self._client, self._plan.queue_url)
+            return self._reader.unfinished()
+
+    def _take(self, got: dict[str, list[Packet]]) -> None:
+        now_s = time.monotonic()
+        for stream, packets in got.items():
+            old = self._chunks[stream].take(packets, now_s)
+            if old:
+                self._reader.acknowledge(stream, self._not_waiting(stream, old), None)
+
+    def _not_waiting(self, stream: str, packets: list[Packet]) -> list[Packet]:
+        waiting = {packet.seq for packet in self._chunks[stream].packets}
+        return [packet for packet in packets if packet.seq not in waiting]
+
+    def _seal_due(self, *, everything: bool) -> None:
+        now_s = time.monotonic()
+        held = sum(chunk.bytes for chunk in self._chunks.values())
+        for chunk in self._chunks.values():
+            if chunk.packets and (everything or held >= QUEUE_BYTES or chunk.is_due(now_s)):
+                self._seal(chunk)
+
+    def _seal(self, chunk: OpenChunk) -> None:
+        attributes = {"recording": self._plan.uuid, "stream": chunk.stream}
+        try:
+            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes)
+        except OSError as error:
+            self._problem = "no_space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+            self._tell()
+            time.sleep(RETRY_S)  # nothing is lost: the packets stay here and in the queue
+            return
+        self._problem = ""
+        self._acknowledge(chunk, sealed)
+        chunk.number += 1
+        chunk.stored += len(chunk.packets)
+        chunk.packets, chunk.bytes = [], 0
+
+    def _acknowledge(self, chunk: OpenChunk, sealed: Sealed) -> None:
+        while True:
+            try:
+                self._reader.acknowledge(chunk.stream, chunk.packets, sealed)
+            except (*queue.OUTCOME_UNKNOWN, redis.exceptions.ResponseError) as error:
+                self._problem = f"queue: {error}"
+                time.sleep(0.1)
+            else:
+                self._problem = ""
+                return
+
+    def _tell(self, *, done: bool = False) -> None:
+        now_s = time.monotonic()
+        if not done and now_s - self._told_s < HEALTH_PERIOD_S:
+            return
+        self._told_s = now_s
+        streams = {
+            chunk.stream: {
+                "stored": chunk.stored,
+                "held": len(chunk.packets),
+                "held_bytes": chunk.bytes,
+                "duplicates": chunk.duplicates,
+            }
+            for chunk in self._chunks.values()
+        }
+        self._health.send(streams=streams, problem=self._problem, done=done)
+
+
+def main() -> None:
+    """Run one drainer process."""
+    drainer = Drainer(load_plan(Path(sys.argv[1])), int(sys.argv[2]))
+    signal.signal(signal.SIGTERM, drainer.end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    drainer.run()
+
+
+if __name__ == "__main__":
+    main()

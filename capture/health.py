@@ -1,0 +1,63 @@
+"""How our processes tell the supervisor how they are: small JSON messages over ZeroMQ, newest wins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import zmq
+
+from sensors.host_clock import host_ns
+
+Health = dict[str, Any]
+"""{"process", "host_ns", "streams": {name: {...}}, ...}"""
+
+
+class HealthSender:
+    """Sends the state of one process; never waits, a lost message is replaced by the next."""
+
+    def __init__(self, endpoint: str, process: str) -> None:
+        """Connect to the supervisor; it need not listen yet."""
+        self._process = process
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.PUSH)
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        self._socket.setsockopt(zmq.SNDHWM, 100)
+        self._socket.connect(endpoint)
+
+    def send(self, **state: Any) -> None:
+        """Send the whole state of this process."""
+        message = {"process": self._process, "host_ns": host_ns(), **state}
+        try:
+            self._socket.send(json.dumps(message).encode(), zmq.NOBLOCK)
+        except zmq.Again:
+            return  # the supervisor is gone or busy: the next message says it all again
+
+    def close(self) -> None:
+        """Send what waits, for a second at most, and close."""
+        self._socket.close()
+        self._context.term()
+
+
+class HealthBoard:
+    """The supervisor's side: the newest state of every process."""
+
+    def __init__(self, endpoint: str) -> None:
+        """Bind the endpoint."""
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.PULL)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(endpoint)
+        self.states: dict[str, Health] = {}
+
+    def update(self, wait_ms: int) -> None:
+        """Take in what has come, waiting up to `wait_ms` for the first message."""
+        while self._socket.poll(wait_ms):
+            message = json.loads(self._socket.recv())
+            self.states[message["process"]] = message
+            wait_ms = 0
+
+    def close(self) -> None:
+        """Close the endpoint."""
+        self._socket.close()
+        self._context.term()

@@ -1,0 +1,98 @@
+"""What one recording is to do, as plain data that its processes share by one private file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class HeadsetPlan:
+    """One headset: where it is and what to take from it."""
+
+    name: str
+    host: str
+    streams: list[str]
+    profile: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One recording. Sockets: `health` takes states from all processes, `control` takes requests."""
+
+    recording: str
+    uuid: str
+    path: str
+    work: str
+    runtime: str
+    queue_url: str
+    headsets: list[HeadsetPlan]
+    cameras: dict[str, str] = field(default_factory=dict)
+    drainers: int = 2
+    supervisor_pid: int = 0
+
+    @property
+    def health(self) -> str:
+        """Endpoint where the supervisor listens for the states of its processes."""
+        return f"ipc://{self.runtime}/health"
+
+    @property
+    def control(self) -> str:
+        """Endpoint where the supervisor takes requests such as stop."""
+        return f"ipc://{self.runtime}/control"
+
+    def sensor_streams(self) -> dict[str, tuple[str, str]]:
+        """Map full stream names to (device, short name)."""
+        return {
+            f"{headset.name}/{short}": (headset.name, short)
+            for headset in self.headsets
+            for short in headset.streams
+        }
+
+    def stored_streams(self) -> list[str]:
+        """Return every stream that drainers store: sensors, clock probes, and the ledger of each headset."""
+        extra = [name for h in self.headsets for name in (clock_stream(h.name), ledger_stream(h.name))]
+        return [*self.sensor_streams(), *extra]
+
+    def share(self, drainer: int) -> list[str]:
+        """Return the streams of the n-th drainer; every stream has exactly one."""
+        return self.stored_streams()[drainer :: self.drainers]
+
+    def save(self, path: Path) -> None:
+        """Write the plan for the processes."""
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+
+def load_plan(path: Path) -> Plan:
+    """Read a plan that `save` wrote."""
+    values = json.loads(path.read_text())
+    values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
+    return Plan(**values)
+
+
+def clock_stream(device: str) -> str:
+    """Name of the stream of clock probes of a device."""
+    return f"clock/{device}"
+
+
+def ledger_stream(device: str) -> str:
+    """Name of the stream of ledger notes about a device's streams."""
+    return f"ledger/{device}"
+
+
+def runtime_root() -> Path:
+    """Return the private folder (0700, ours) for the sockets of running recordings.
+
+    Raises PermissionError when somebody else made it.
+    """
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    root = Path(base) / "kitchensync" if base else Path(tempfile.gettempdir()) / f"kitchensync-{os.getuid()}"
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = root.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise PermissionError(f"{root} is not a private folder of ours")
+    return root

@@ -1,0 +1,114 @@
+"""The producer: one process a headset, one thread a stream, everything into the queue as it comes.
+
+python -P -m capture.producer PLAN DEVICE
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from capture import queue
+from capture.clock_probe import ClockProbe
+from capture.health import HealthSender
+from capture.ledger import Ledger
+from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream, load_plan
+from capture.stream_recorder import StreamRecorder
+from sensors.errors import SensorError
+from sensors.hololens import remote
+from sensors.hololens.catalogue import Profile, configuration, stream_spec
+
+HEALTH_PERIOD_S = 0.25
+
+
+class Producer:
+    """All streams of one headset."""
+
+    def __init__(self, plan: Plan, headset: HeadsetPlan) -> None:
+        """Connect to the queue; nothing of the headset is touched yet."""
+        self._plan = plan
+        self._headset = headset
+        self._epoch_ms = time.time_ns() // 1_000_000
+        self._ending = threading.Event()
+        self._health = HealthSender(plan.health, f"producer {headset.name}")
+        self._ledger = Ledger(
+            queue.connect(plan.queue_url), plan.uuid, ledger_stream(headset.name), self._epoch_ms
+        )
+        self._recorders = [self._recorder(short) for short in headset.streams]
+        self._probe = ClockProbe(headset.host, self._writer(clock_stream(headset.name)))
+
+    def _writer(self, stream: str) -> queue.QueueWriter:
+        client = queue.connect(self._plan.queue_url)
+        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms)
+
+    def _recorder(self, short: str) -> StreamRecorder:
+        profile = Profile(**self._headset.profile)
+        name = f"{self._headset.name}/{short}"
+        return StreamRecorder(
+            name,
+            self._headset.host,
+            stream_spec(short),
+            configuration(short, profile),
+            self._writer(name),
+            self._ledger,
+        )
+
+    def end(self, *_: object) -> None:
+        """Ask the end: what has been received goes into the queue first."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Receive until every stream has ended or the end is asked."""
+        for recorder in self._recorders:
+            recorder.start()
+        self._probe.start()
+        asked = False
+        while any(recorder.is_alive() for recorder in self._recorders):
+            if self._ending.wait(HEALTH_PERIOD_S) or os.getppid() != self._plan.supervisor_pid:
+                if not asked:
+                    self._stop_all()
+                asked = True
+                time.sleep(0.02)
+            self._tell(done=False)
+        self._probe.stop()
+        self._probe.join(timeout=10)
+        self._close_camera()
+        self._tell(done=True)
+        self._health.close()
+
+    def _stop_all(self) -> None:
+        self._probe.stop()
+        for recorder in self._recorders:
+            recorder.stop()
+
+    def _tell(self, *, done: bool) -> None:
+        streams = {recorder.name: asdict(recorder.state) for recorder in self._recorders}
+        self._health.send(streams=streams, probes=self._probe.probes, done=done)
+
+    def _close_camera(self) -> None:
+        """Leave the front camera off, so that the headset does not run hot after the take."""
+        if "pv" not in self._headset.streams:
+            return
+        try:
+            remote.stop_pv(self._headset.host, timeout_s=3)
+        except SensorError as error:
+            print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Run one producer process."""
+    plan = load_plan(Path(sys.argv[1]))
+    headset = next(headset for headset in plan.headsets if headset.name == sys.argv[2])
+    producer = Producer(plan, headset)
+    signal.signal(signal.SIGTERM, producer.end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    producer.run()
+
+
+if __name__ == "__main__":
+    main()

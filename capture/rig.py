@@ -1,0 +1,113 @@
+"""What is to be recorded with what: the options of `record`, or a rig file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from capture.errors import BadRig
+from capture.plan import HeadsetPlan
+from capture.session import Order
+from sensors.errors import SensorError
+from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
+from storage.names import check_recording_id
+
+PROFILE_KEYS = ("pv_width", "pv_height", "pv_hz", "pv_codec")
+
+
+def order_from(recording: str, options: dict[str, Any]) -> Order:
+    """Make the order from the options of the command. Raises BadRig, SensorError for unknown streams."""
+    rig = read_rig(options["rig"]) if options["rig"] else {}
+    if rig and (options["hololens"] or options["gopro"]):
+        raise BadRig("give either --rig or the devices themselves (--hololens, --gopro), not both")
+    hololens = list(options["hololens"]) or rig.get("hololens", [])
+    gopro = list(options["gopro"]) or rig.get("gopro", [])
+    if not hololens and not gopro:
+        raise BadRig("nothing to record: give --hololens HOST, --gopro URL, or --rig rig.toml")
+    profile = {"link": options["link"] or rig.get("link", "wifi")}
+    profile |= {key: rig[key] for key in PROFILE_KEYS if key in rig}
+    Profile(**profile)  # refuses what the headset does not offer
+    streams = options["streams"].split(",") if options["streams"] else rig.get("streams")
+    return Order(
+        recording=recording,
+        data=options["data"],
+        headsets=headsets_from(hololens, streams, profile),
+        cameras=cameras_from(gopro),
+        seconds=options["seconds"],
+        start_timeout_s=options["start_timeout"],
+        accept_version=options["accept_version"],
+        redis_url=options["redis_url"],
+        retake_of=options["retake_of"],
+        consent=options["consent"],
+        participant=options["participant"],
+        place=options["place"],
+    )
+
+
+def read_rig(path: Path) -> dict[str, Any]:
+    """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as tables name -> address. Raises BadRig."""
+    try:
+        rig = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadRig(f"{path}: cannot be read ({error})") from error
+    known = {"link", "streams", "hololens", "gopro", "gyroscope_unit", *PROFILE_KEYS}
+    if strange := sorted(set(rig) - known):
+        raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
+    for kind in ("hololens", "gopro"):
+        devices = rig.get(kind, {})
+        if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):
+            raise BadRig(f'{path}: write [{kind}] and below it lines such as {kind} = "ADDRESS"')
+        rig[kind] = [f"{name}={address}" for name, address in devices.items()]
+    return rig
+
+
+def headsets_from(
+    options: list[str], streams: list[str] | None, profile: dict[str, Any]
+) -> list[HeadsetPlan]:
+    """Read `[NAME=]HOST` options; `streams` are full names, or short ones where only one device has them."""
+    named = _named(options, "hololens", "--hololens hololens-a=HOST --hololens hololens-b=HOST")
+    plans = [
+        HeadsetPlan(name, host, _chosen(name, streams, len(named)), profile) for name, host in named.items()
+    ]
+    chosen = {f"{plan.name}/{short}" for plan in plans for short in plan.streams}
+    for stream in streams or []:
+        if not any(name in (stream, f"{plan.name}/{stream}") for plan in plans for name in chosen):
+            raise BadRig(f"stream {stream!r} belongs to no device of this recording")
+    return plans
+
+
+def cameras_from(options: list[str]) -> dict[str, str]:
+    """Read `[NAME=]URL` options of cameras."""
+    named = _named(options, "gopro", "--gopro gopro-left=URL --gopro gopro-right=URL")
+    for name, url in named.items():
+        if not url.startswith("http://"):
+            raise BadRig(f"camera {name}: {url!r} is no address; write --gopro http://HOST:PORT")
+    return named
+
+
+def _named(options: list[str], default: str, example: str) -> dict[str, str]:
+    pairs = []
+    for option in options:
+        name, sign, value = option.partition("=")
+        pairs.append((check_recording_id(name), value) if sign else (default, option))
+    if len(dict(pairs)) != len(pairs):
+        raise BadRig(f"two devices are called {pairs[0][0]!r}; write {example}")
+    return dict(pairs)
+
+
+def _chosen(device: str, streams: list[str] | None, devices: int) -> list[str]:
+    if streams is None:
+        return list(DEFAULT_SET)
+    chosen = []
+    for stream in streams:
+        prefix, sign, short = stream.strip().rpartition("/")
+        if not sign and devices > 1:
+            raise BadRig(f"stream {stream!r}: several devices have it; write {device}/{stream}")
+        if not sign or prefix == device:
+            try:
+                stream_spec(short)
+            except SensorError as error:
+                raise BadRig(str(error)) from error
+            chosen.append(short)
+    return chosen

@@ -1,0 +1,234 @@
+"""One sensor stream from its socket into the queue: connect, number, queue, reconnect, and say what happened."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from capture.ledger import Ledger
+from capture.queue import QueuedPacket, QueueWriter
+from sensors.errors import (
+    AbsurdSize,
+    ConnectFailed,
+    PvNotStarted,
+    SensorError,
+    StreamClosed,
+    StreamRefused,
+    StreamSilent,
+    StreamStalled,
+    StreamStopped,
+)
+from sensors.hololens import remote, wire
+from sensors.hololens.catalogue import StreamSpec
+from sensors.hololens.client import StreamClient
+from sensors.host_clock import host_ns
+
+END_TRIES_S = (0.2, 0.8, 1.6)
+"""A device that closed and then refuses three connects within 3 s has ended the stream."""
+
+QUEUE_PATIENCE_S = 30.0
+"""How long a packet waits for room in the queue before its loss is declared."""
+
+_SIGNED_TICKS = struct.Struct("<q")
+
+
+@dataclass
+class StreamState:
+    """What the supervisor and the operator see of one stream."""
+
+    state: str = "waiting"
+    received: int = 0
+    bytes: int = 0
+    first_host_ns: int = 0
+    last_host_ns: int = 0
+    connections: int = 0
+    losses: int = 0
+    problem: str = ""
+    ended: str = ""
+
+
+@dataclass
+class StreamRecorder:
+    """Runs in a thread of its own; `stop` may be called from any other."""
+
+    name: str
+    host: str
+    spec: StreamSpec
+    configuration: bytes
+    writer: QueueWriter
+    ledger: Ledger
+    state: StreamState = field(default_factory=StreamState)
+
+    def __post_init__(self) -> None:
+        """Prepare the thread."""
+        self._ending = threading.Event()
+        self._client: StreamClient | None = None
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._seq = 0
+
+    def start(self) -> None:
+        """Start receiving."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the end: what was received is queued, then the thread ends."""
+        self._ending.set()
+        client = self._client
+        if client is not None:
+            client.stop()
+
+    def is_alive(self) -> bool:
+        """Tell whether the stream is still being received."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        self._seq = self.state.received = self.writer.next_sequence()
+        reason = "failed"
+        try:
+            ended = False
+            while not ended and not self._ending.is_set():
+                ended = self._one_connection()
+            reason = "ended_by_device" if ended else "stopped"
+        except Exception as error:
+            self.state.problem = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            self.state.state = self.state.ended = reason
+            self.ledger.note("end", self.name, self._patience(), reason=reason, received=self._seq)
+
+    def _one_connection(self) -> bool:
+        """Connect and receive until it is over; return whether the device ended the stream."""
+        client = self._connect(self._backoff_s())
+        if client is None:
+            return False
+        try:
+            self._receive(client)
+        except StreamStopped:
+            return False
+        except StreamClosed as error:
+            self._closed(error, "network", at_boundary=error.at_boundary)
+            return error.at_boundary and self._device_is_gone()
+        except AbsurdSize as error:
+            self._closed(error, "corrupt_packet")
+        except StreamStalled as error:
+            self._closed(error, "network")
+        finally:
+            client.close()
+        return False
+
+    def _backoff_s(self) -> float:
+        return min(0.25 * 2 ** min(self.state.connections, 3), 2.0) if self.state.connections else 0.0
+
+    def _new_client(self) -> StreamClient:
+        client = StreamClient(self.spec, self.host, self.configuration)
+        self._client = client
+        if self._ending.is_set():
+            client.stop()
+        return client
+
+    def _connect(self, wait_s: float) -> StreamClient | None:
+        """Connect, as often as it takes; None when the end was asked first."""
+        while not self._ending.wait(wait_s):
+            client = self._new_client()
+            try:
+                self._open_camera()
+                client.connect()
+            except StreamStopped:
+                return None
+            except (ConnectFailed, PvNotStarted) as error:
+                self._show("refused" if isinstance(error, StreamRefused) else "unreachable", error)
+            except SensorError as error:
+                self._show("reconnecting", error)
+            else:
+                self._connected()
+                return client
+            wait_s = min(max(wait_s * 2, 0.25), 2.0)
+        return None
+
+    def _open_camera(self) -> None:
+        """Switch the front camera on before its stream is asked for, if it is off."""
+        if self.spec.name != "pv":
+            return
+        with remote.RemoteControl(self.host) as control:
+            is_on = control.pv_is_on()
+        if not is_on:
+            remote.start_pv(self.host)
+
+    def _connected(self) -> None:
+        self.state.connections += 1
+        self.state.state = "connected"
+        self.ledger.note(
+            "connected",
+            self.name,
+            self._patience(),
+            connection=self.state.connections,
+            next_seq=self._seq,
+        )
+
+    def _receive(self, client: StreamClient) -> NoReturn:
+        """Queue frames for as long as they come. Raises what the client raises, silence apart."""
+        state, pose_bytes, connection = self.state, self.spec.pose_bytes, self.state.connections
+        while True:
+            frame = self._next_frame(client)
+            now_ns = host_ns()
+            (ticks,) = _SIGNED_TICKS.unpack_from(frame)
+            packet = QueuedPacket(
+                self._seq, ticks, now_ns, connection, frame[wire.HEADER_BYTES :], pose_bytes
+            )
+            if not self.writer.put(packet, self._patience()):
+                self._declare_loss()
+            self._seq += 1
+            state.received = self._seq
+            state.bytes += len(frame) - wire.HEADER_BYTES - pose_bytes
+            state.last_host_ns = now_ns
+            state.first_host_ns = state.first_host_ns or now_ns
+            state.state = "streaming"
+
+    def _next_frame(self, client: StreamClient) -> memoryview:
+        while True:
+            try:
+                return client.read_frame()
+            except StreamSilent as error:
+                self._show("silent", error)  # another client may hold the port: stay in its line
+
+    def _patience(self) -> Callable[[], bool]:
+        end_s = time.monotonic() + QUEUE_PATIENCE_S
+        return lambda: time.monotonic() > end_s
+
+    def _declare_loss(self) -> None:
+        self.state.losses += 1
+        self.state.problem = "the queue takes nothing: packets are being lost"
+        self.ledger.note(
+            "declared_loss", self.name, self._patience(), first_seq=self._seq, last_seq=self._seq
+        )
+
+    def _closed(self, error: SensorError, cause: str, **facts: object) -> None:
+        self._show("reconnecting", error)
+        self.ledger.note(
+            "closed", self.name, self._patience(), cause=cause, next_seq=self._seq, why=str(error), **facts
+        )
+
+    def _show(self, state: str, error: SensorError) -> None:
+        self.state.state = state
+        self.state.problem = str(error)
+
+    def _device_is_gone(self) -> bool:
+        """Tell whether the next three connects are refused: then the device has ended the stream."""
+        for wait_s in END_TRIES_S:
+            if self._ending.wait(wait_s):
+                return False
+            client = StreamClient(self.spec, self.host, b"")
+            try:
+                client.connect()
+            except StreamRefused:
+                continue
+            except SensorError:
+                return False
+            else:
+                client.close()
+                return False
+        return True

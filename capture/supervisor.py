@@ -1,0 +1,275 @@
+"""The supervisor of one recording: starts its processes, restarts what dies, and ends them in the right order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from capture.camera_take import CameraTake
+from capture.control import ControlServer
+from capture.errors import ProcessKeepsDying, StreamsMissing
+from capture.health import HealthBoard
+from capture.plan import Plan
+from capture.queue_server import QueueServer
+
+LOOP_MS = 100
+MAX_DEATHS = 5
+"""Deaths of one process within DEATHS_WINDOW_S after which the recording is ended."""
+DEATHS_WINDOW_S = 20.0
+PRODUCER_END_S = 40.0
+DRAIN_LIMIT_S = 120.0
+NO_SPACE_LIMIT_S = 15.0
+LAST_WORD_S = 4.0
+LOW_SPACE_BYTES = 200 << 20
+RESERVE = "reserve"
+RESERVE_BYTES = 48 << 20
+"""Room kept aside, so that on a full disk the packets in hand and the ledger can still be sealed."""
+
+
+@dataclass
+class Worker:
+    """One child process that is kept alive until its time has come."""
+
+    name: str
+    command: list[str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+    deaths_s: list[float] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start it in a session of its own, so that Ctrl-C reaches only the supervisor."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def returncode(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        return self.process.poll() if self.process else None
+
+    def end(self) -> None:
+        """Ask the end (SIGTERM)."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    def revive(self) -> None:
+        """Start it again after a death. Raises ProcessKeepsDying when that does not help."""
+        now_s = time.monotonic()
+        self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]
+        if len(self.deaths_s) > MAX_DEATHS:
+            raise ProcessKeepsDying(self.name, len(self.deaths_s), self.log)
+        self.start()
+
+
+@dataclass
+class Outcome:
+    """How a recording went, as seen while it was made."""
+
+    reason: str = ""
+    restarts: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    first_packets: bool = False
+
+
+class Supervisor:
+    """Runs one recording from the first process to the last."""
+
+    def __init__(self, plan: Plan, server: QueueServer | None, cameras: list[CameraTake]) -> None:
+        """`server` is ours to keep up, or None when the queue is somebody else's."""
+        self.plan = plan
+        self.server = server
+        self.cameras = cameras
+        self.outcome = Outcome()
+        self.board = HealthBoard(plan.health)
+        self._control = ControlServer(plan.control)
+        self._stop_asked = ""
+        self._forced = False
+        self.logs = Path(plan.work)
+        plan_file = str(self.logs / "plan.json")
+        python = [sys.executable, "-P", "-m"]
+        self.producers = [
+            self._worker(f"producer {headset.name}", [*python, "capture.producer", plan_file, headset.name])
+            for headset in plan.headsets
+        ]
+        self.drainers = [
+            self._worker(f"drainer {number}", [*python, "capture.drainer", plan_file, str(number)])
+            for number in range(plan.drainers if plan.headsets else 0)
+        ]
+
+    def _worker(self, name: str, command: list[str]) -> Worker:
+        return Worker(name, command, self.logs / f"{name.replace(' ', '-')}.log")
+
+    def ask_stop(self, why: str) -> None:
+        """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
+        self._forced = bool(self._stop_asked)
+        self._stop_asked = self._stop_asked or why
+
+    def streams(self) -> dict[str, dict[str, Any]]:
+        """Return the newest state of every sensor stream, received and stored."""
+        known: dict[str, dict[str, Any]] = {name: {} for name in self.plan.sensor_streams()}
+        for state in self.board.states.values():
+            for name, facts in state.get("streams", {}).items():
+                if name in known:
+                    known[name] |= facts
+        return known
+
+    def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
+        """Record until the time, a request, or the end of every stream; then end everything in order.
+
+        Raises StreamsMissing when an armed stream gives nothing in time.
+        """
+        (self.logs / RESERVE).write_bytes(b"")
+        with (self.logs / RESERVE).open("r+b") as reserve:
+            os.posix_fallocate(reserve.fileno(), 0, RESERVE_BYTES)
+        for worker in [*self.drainers, *self.producers]:
+            worker.start()
+        try:
+            self._wait_for_first_packets(start_timeout_s, show)
+            if not self._stop_asked:
+                for camera in self.cameras:
+                    camera.start()
+            self._guarded(lambda: self._watch(seconds, show))
+            self._guarded(lambda: self._end(show))
+        finally:
+            self._kill_all()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Do a step; a process that does not stay up ends the recording, in order, and is named."""
+        try:
+            step()
+        except ProcessKeepsDying as error:
+            self.outcome.problems.append(str(error))
+            self.outcome.reason = self.outcome.reason or "failed"
+
+    def _wait_for_first_packets(self, limit_s: float, show: Callable[[Supervisor], None]) -> None:
+        end_s = time.monotonic() + limit_s
+        while not self._stop_asked:
+            self._turn(show)
+            missing = {
+                name: facts.get("problem") or facts.get("state", "not started")
+                for name, facts in self.streams().items()
+                if not facts.get("first_host_ns")
+            }
+            if not missing:
+                self.outcome.first_packets = True
+                return
+            if time.monotonic() > end_s:
+                raise StreamsMissing(missing, limit_s)
+
+    def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
+        end_s = None if seconds is None else time.monotonic() + seconds
+        while not self._stop_asked:
+            self._turn(show)
+            if end_s is not None and time.monotonic() >= end_s:
+                self.ask_stop("time")
+            elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
+                self.ask_stop("ended_by_device")
+            elif shutil.disk_usage(self.plan.path).free < LOW_SPACE_BYTES or self._drainers_lack_space():
+                self.ask_stop("no_space")
+                self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
+        self.outcome.reason = self._stop_asked
+
+    def _turn(self, show: Callable[[Supervisor], None]) -> None:
+        """One round: hear the processes, answer requests, revive the dead."""
+        self.board.update(LOOP_MS)
+        state = {"recording": self.plan.recording, "pid": os.getpid(), "streams": self.streams()}
+        if "stop" in self._control.requests(state):
+            self.ask_stop("requested")
+        if self.server is not None and not self.server.is_up():
+            self._restarted("queue server", self.server.process.returncode if self.server.process else None)
+            self.server.start()
+        for worker in [*self.drainers, *self.producers]:
+            code = worker.returncode()
+            if code is not None and not (code == 0 and worker in self.producers):
+                self._restarted(worker.name, code)
+                worker.revive()
+        show(self)
+
+    def _restarted(self, name: str, code: int | None) -> None:
+        self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
+
+    def _drainers_lack_space(self) -> bool:
+        return any(state.get("problem") == "no_space" for state in self.board.states.values())
+
+    def _end(self, show: Callable[[Supervisor], None]) -> None:
+        """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""
+        for camera in self.cameras:
+            camera.end()
+        self._end_producers(show)
+        (self.logs / RESERVE).unlink(missing_ok=True)
+        self._end_drainers(show)
+        while any(camera.is_alive() for camera in self.cameras) and not self._forced:
+            self.board.update(LOOP_MS)
+            show(self)
+
+    def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
+        end_s = time.monotonic() + PRODUCER_END_S
+        for worker in self.producers:
+            worker.end()
+        while any(worker.returncode() is None for worker in self.producers):
+            self._keep_drainers()
+            show(self)
+            if time.monotonic() > end_s:
+                self.outcome.problems.append("a producer did not end in time and was killed")
+                for worker in self.producers:
+                    worker.kill()
+
+    def _keep_drainers(self) -> None:
+        self.board.update(LOOP_MS)
+        if self.server is not None and not self.server.is_up():
+            self._restarted("queue server", None)
+            self.server.start()
+        for worker in self.drainers:
+            if (code := worker.returncode()) is not None:
+                self._restarted(worker.name, code)
+                worker.revive()
+
+    def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
+        """Let the drainers empty the queue; one that dies while doing so is started again."""
+        end_s = time.monotonic() + DRAIN_LIMIT_S
+        lacking_since_s: float | None = None
+        while any(worker.returncode() != 0 for worker in self.drainers):
+            for worker in self.drainers:
+                code = worker.returncode()
+                if code is None:
+                    worker.end()
+                elif code != 0:
+                    self._restarted(worker.name, code)
+                    worker.revive()
+            self.board.update(LOOP_MS)
+            show(self)
+            now_s = time.monotonic()
+            lacking_since_s = (lacking_since_s or now_s) if self._drainers_lack_space() else None
+            no_hope = lacking_since_s is not None and now_s - lacking_since_s > NO_SPACE_LIMIT_S
+            if no_hope or now_s > end_s:
+                self.outcome.problems.append("not everything in the queue could be stored")
+                return
+
+    def _kill_all(self) -> None:
+        """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        for worker in self.producers:
+            worker.end()
+        end_s = time.monotonic() + LAST_WORD_S
+        while time.monotonic() < end_s and any(worker.returncode() is None for worker in self.producers):
+            time.sleep(0.05)
+        for worker in [*self.producers, *self.drainers]:
+            worker.kill()
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self.board.close()
+        self._control.close()

@@ -1,0 +1,65 @@
+"""Where a stream has holes, seen from its stamps, its connections and its ledger: pure, arrays in, gaps out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Gap = dict[str, Any]
+"""{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
+
+LONG_STEP = 1.75
+"""A step between stamps of more than this many usual steps is a hole."""
+
+USUAL_STEPS = 8
+"""With fewer packets than this nobody can say what a usual step is."""
+
+
+def find_gaps(index: npt.NDArray[np.void], causes: list[str]) -> list[Gap]:
+    """Name the holes of a stream.
+
+    `index` is (n,) of `storage.chunk.INDEX`; `causes` are the causes of the closed connections in order, as the
+    recorder noted them. A new run of the producer is `restart`, a new connection takes its noted cause, a hole
+    in the sequence is `declared_loss`, and a long step of the device's stamps inside one connection is
+    `device_rate`.
+    """
+    if len(index) < 2:
+        return []
+    ticks = index["device_ticks"].astype(np.int64)
+    steps = np.diff(ticks)
+    new_run = np.diff(index["epoch_ms"].astype(np.int64)) != 0
+    new_connection = (np.diff(index["connection"].astype(np.int64)) != 0) & ~new_run
+    lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
+    late = (steps > LONG_STEP * usual_step(steps)) & ~new_run & ~new_connection & ~lost
+    noted = iter(causes)
+    gaps = []
+    for row in np.flatnonzero(new_run | new_connection | lost | late):
+        if new_run[row]:
+            cause = "restart"
+        elif new_connection[row]:
+            cause = next(noted, "reconnect")
+        else:
+            cause = "declared_loss" if lost[row] else "device_rate"
+        gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})
+    return gaps
+
+
+def usual_step(steps: npt.NDArray[np.int64]) -> float:
+    """Return the median step of the stamps, or infinity where there are too few to tell."""
+    forward = steps[steps > 0]
+    return float(np.median(forward)) if len(forward) >= USUAL_STEPS else float("inf")
+
+
+def stamps_that_go_back(index: npt.NDArray[np.void]) -> int:
+    """Count the packets whose device stamp is not later than the one before."""
+    return int(np.count_nonzero(np.diff(index["device_ticks"].astype(np.int64)) <= 0))
+
+
+def missing_ranges(seqs: npt.NDArray[np.uint64], received: int) -> list[list[int]]:
+    """Return [first, last] of every run of producer numbers below `received` that are not in `seqs`."""
+    present = np.zeros(received, bool)
+    present[seqs[seqs < received].astype(np.int64)] = True
+    edges = np.flatnonzero(np.diff(np.concatenate(([True], present, [True])).astype(np.int8)))
+    return [[int(first), int(last) - 1] for first, last in edges.reshape(-1, 2)]

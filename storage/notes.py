@@ -1,0 +1,28 @@
+"""The ledger's notes read back: what a recorder said about a stream besides its packets."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from storage.chunk import Chunk, chunk_paths
+from storage.names import LEDGER_STREAM
+
+Note = dict[str, Any]
+
+
+def read_notes(recording: Path) -> dict[str, list[Note]]:
+    """Return the notes of every stream in the order in which they were written.
+
+    Raises BadChunk when a ledger file does not open.
+    """
+    notes: dict[str, list[Note]] = defaultdict(list)
+    for folder in sorted((recording / LEDGER_STREAM).glob("*")):
+        for path in chunk_paths(folder):
+            with Chunk(path) as chunk:
+                for payload in chunk.payloads():
+                    note = json.loads(payload)
+                    notes[note["stream"]].append(note)
+    return dict(notes)

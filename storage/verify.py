@@ -1,0 +1,281 @@
+"""The balance sheet of a recording, made anew from its files alone: received = stored + named losses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage.chunk import INDEX, Chunk, chunk_paths
+from storage.errors import BadChunk, BadEventLog, NotARecording
+from storage.events import read_lines
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back
+from storage.manifest import Manifest, read_manifest
+from storage.names import MANIFEST, MEDIA, stream_folder
+from storage.notes import Note, read_notes
+
+PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
+_ORDER = [PASS, WARN, FAIL]
+READ_BYTES = 4 << 20
+
+LOW_RATE = 0.8
+"""A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
+ADAPTIVE = ("depth_ahat", "depth_longthrow")
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Findings:
+    """What is wrong so far."""
+
+    status: str = PASS
+    reasons: list[str] = field(default_factory=list)
+    corrupt: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, status: str, reason: str) -> None:
+        """Note a reason; the status only ever gets worse."""
+        self.status = worst([self.status, status])
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def damage(self, file: str, stream: str, block: str) -> None:
+        """Note damage at a place."""
+        self.corrupt.append({"file": file, "stream": stream, "block": block})
+        self.add(FAIL, f"{file} is damaged ({block}): restore it from a copy")
+
+
+def worst(statuses: Iterable[str]) -> str:
+    """Return the worst of some statuses, PASS when there are none."""
+    return max(statuses, key=_ORDER.index, default=PASS)
+
+
+def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, Any]:
+    """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording."""
+    findings = Findings()
+    streams: dict[str, Any] = {}
+    try:
+        manifest = read_manifest(recording)
+    except NotARecording as error:
+        findings.add(FAIL, str(error))
+        return _answer(recording.name, findings, streams)
+    if manifest["state"] != "complete":
+        findings.add(FAIL, f"the recording was never closed (state {manifest['state']!r})")
+    for problem in manifest.get("problems", []):
+        findings.add(WARN, problem)
+    notes = _notes(recording, findings)
+    for name in manifest["streams"]:
+        progress(name)
+        streams[name] = _check_stream(recording, name, manifest, notes.get(name, []), findings)
+    for device, facts in manifest["devices"].items():
+        if facts["kind"] == "gopro":
+            streams |= _check_camera(recording, device, findings, progress)
+    _check_other_files(recording, manifest, findings)
+    return _answer(str(manifest["recording"]), findings, streams)
+
+
+def _answer(name: str, findings: Findings, streams: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "schema": "verify/1",
+        "recording": name,
+        "status": findings.status,
+        "reasons": findings.reasons,
+        "streams": streams,
+        "corrupt": findings.corrupt,
+    }
+
+
+def _notes(recording: Path, findings: Findings) -> dict[str, list[Note]]:
+    try:
+        return read_notes(recording)
+    except (BadChunk, ValueError, KeyError) as error:
+        findings.add(FAIL, f"the ledger cannot be read: {error}")
+        return {}
+
+
+@dataclass
+class _Contents:
+    """What the chunks of one stream hold."""
+
+    index: Any
+    sha256: str
+    bytes: int
+
+
+def _read_stream(recording: Path, name: str, manifest: Manifest, findings: Findings) -> _Contents:
+    """Read every chunk of a stream once: checksums, hash over the payloads, index."""
+    digest, size, parts = hashlib.sha256(), 0, []
+    folder = stream_folder(recording, name)
+    found = {path.name: path for path in chunk_paths(folder)}
+    prefix = folder.relative_to(recording).as_posix()
+    promised = {file.rpartition("/")[2] for file in manifest["files"] if file.rpartition("/")[0] == prefix}
+    for missing in sorted(promised - set(found)):
+        findings.add(FAIL, f"{prefix}/{missing} is missing: restore it from a copy")
+    for file_name, path in found.items():
+        relative = f"{prefix}/{file_name}"
+        located = False
+        try:
+            with Chunk(path) as chunk:
+                parts.append(chunk.index)
+                for block in chunk.damage():
+                    located = True
+                    findings.damage(relative, name, block)
+                for payload in chunk.payloads():
+                    digest.update(payload)
+                    size += len(payload)
+        except (BadChunk, OSError, RuntimeError, KeyError, ValueError) as error:
+            located = True
+            findings.damage(relative, name, f"file: {error}")
+        facts = manifest["files"].get(relative)
+        if not located and facts is not None and _hash(path) != facts["sha256"]:
+            findings.damage(relative, name, "file: its hash is not the one it was sealed with")
+    index = np.concatenate(parts) if parts else np.empty(0, INDEX)
+    return _Contents(index, digest.hexdigest(), size)
+
+
+def _check_stream(
+    recording: Path, name: str, manifest: Manifest, notes: list[Note], findings: Findings
+) -> dict[str, Any]:
+    contents = _read_stream(recording, name, manifest, findings)
+    index = contents.index
+    seqs = np.unique(index["seq"])
+    ends = [note for note in notes if note["note"] == "end"]
+    highest = int(seqs[-1]) + 1 if len(seqs) else 0
+    received = max([highest, *(int(note["received"]) for note in ends)])
+    missing = missing_ranges(seqs, received)
+    causes = [note["cause"] for note in notes if note["note"] == "closed"]
+    gaps = find_gaps(index, causes)
+    named = _named_losses(name, notes, manifest)
+    duplicates = len(index) - len(seqs)
+    if not len(index):
+        findings.add(FAIL, f"{name} was armed and holds no packet")
+    if duplicates:
+        findings.add(FAIL, f"{name} holds {duplicates} packets twice")
+    if not ends and manifest["state"] == "complete":
+        findings.add(WARN, f"{name}: its recorder died before it could close the ledger")
+    unnamed = [part for part in missing if not _is_named(part, named)]
+    if unnamed:
+        findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
+    elif missing:
+        findings.add(WARN, f"{name}: packets {missing} are a named loss")
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps):
+        count = sum(gap["cause"] == cause for gap in gaps)
+        findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
+    if back := stamps_that_go_back(index):
+        findings.add(WARN, f"{name}: {back} stamps do not go forward")
+    _check_rate(name, index, manifest, findings)
+    return {
+        "received": received,
+        "stored": len(index),
+        "duplicates": duplicates,
+        "missing": missing,
+        "gaps": gaps,
+        "bytes": contents.bytes,
+        "sha256": contents.sha256,
+        "ended": ends[-1]["reason"] if ends else "unknown",
+    }
+
+
+def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
+    noted = [note for note in notes if note["note"] == "declared_loss"]
+    left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
+    return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
+
+
+def _is_named(part: list[int], named: list[tuple[int, int]]) -> bool:
+    lacking = set(range(part[0], part[1] + 1))
+    for first, last in named:
+        lacking -= set(range(max(first, part[0]), min(last, part[1]) + 1))
+    return not lacking
+
+
+def _check_rate(name: str, index: Any, manifest: Manifest, findings: Findings) -> None:
+    nominal_hz = manifest["streams"][name].get("nominal_hz")
+    if not nominal_hz or len(index) < 10 or name.rpartition("/")[2] in ADAPTIVE:
+        return
+    seconds = float(int(index["device_ticks"][-1]) - int(index["device_ticks"][0])) / 1e7
+    rate_hz = (len(index) - 1) / seconds if seconds > 0 else 0.0
+    if rate_hz < LOW_RATE * nominal_hz:
+        findings.add(WARN, f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}")
+
+
+def _check_camera(
+    recording: Path, device: str, findings: Findings, progress: Progress
+) -> dict[str, dict[str, Any]]:
+    folder = recording / device
+    try:
+        media = json.loads((folder / MEDIA).read_text(encoding="utf-8"))
+        files = media["files"]
+    except (OSError, ValueError, KeyError) as error:
+        findings.add(FAIL, f"{device}/{MEDIA} cannot be read ({error})")
+        return {}
+    if not files:
+        findings.add(FAIL, f"{device} was armed and has no file")
+    streams = {}
+    for entry in files:
+        name = f"{device}/{entry['file']}"
+        progress(name)
+        path = folder / entry["file"]
+        stored = path.stat().st_size if path.is_file() else 0
+        digest = _hash(path) if path.is_file() else ""
+        if stored != entry["bytes"]:
+            findings.add(FAIL, f"{name}: {stored} of {entry['bytes']} bytes are here; fetch it again")
+        elif digest != entry.get("sha256"):
+            findings.damage(name, name, "file: its hash is not the one it was fetched with")
+        streams[name] = {
+            "received": entry["bytes"],
+            "stored": stored,
+            "duplicates": 0,
+            "missing": [[stored, entry["bytes"] - 1]] if stored < entry["bytes"] else [],
+            "gaps": [],
+            "bytes": stored,
+            "sha256": digest,
+        }
+    return streams
+
+
+def _check_other_files(recording: Path, manifest: Manifest, findings: Findings) -> None:
+    """Check clock probes, ledger and events: they are no sensor streams, and as precious."""
+    sensors = set(manifest["streams"])
+    for relative, facts in manifest["files"].items():
+        stream = relative.rpartition("/")[0]
+        if stream in sensors:
+            continue
+        path = recording / relative
+        if not path.is_file():
+            findings.add(FAIL, f"{relative} is missing: restore it from a copy")
+        elif _hash(path) != facts["sha256"]:
+            findings.damage(relative, stream, "file: its hash is not the one it was sealed with")
+    for path in sorted((recording / "events").glob("*.jsonl")):
+        try:
+            for _ in read_lines(path):
+                pass
+        except BadEventLog as error:
+            findings.damage(f"events/{path.name}", "events", str(error))
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def recordings_in(path: Path) -> list[Path]:
+    """Return the recordings that a path stands for: itself, or those in the folder, in order of name."""
+    if (path / MANIFEST).exists() or not path.is_dir():
+        return [path]
+    found = sorted(folder.parent for folder in path.glob(f"*/{MANIFEST}"))
+    return found or [path]
+
+
+def verify_all(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the answers for several recordings into one object `verify-all/1`."""
+    return {
+        "schema": "verify-all/1",
+        "status": worst(result["status"] for result in results),
+        "recordings": results,
+    }
