@@ -107,6 +107,13 @@ class Drainer:
 
     def run(self) -> None:
         """Drain until the end is asked and the queue is empty."""
+        try:
+            self._drain()
+        finally:
+            self._health.close()
+            self._client.close()
+
+    def _drain(self) -> None:
         self._take(self._reader.unfinished())
         while True:
             last_round = self._ending.is_set() or os.getppid() != self._plan.supervisor_pid
@@ -119,7 +126,6 @@ class Drainer:
             if not last_round:
                 time.sleep(LINGER_S)
         self._tell(done=True)
-        self._health.close()
 
     def _fresh(self, block_ms: int) -> dict[str, list[Packet]]:
         try:

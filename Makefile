@@ -1,0 +1,66 @@
+# One word a task, the same words for people and for machines. `make help` lists them.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3.11
+SECONDS ?= 60
+WORKERS ?= 2
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format docs bench system clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/python:
+	@echo "== making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python setup.cfg constraints.txt
+	@echo "== installing KitchenSync into $(VENV) (half a minute with a good connection)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@echo "== installing the test and check tools into $(VENV)"
+	@$(PIP) -e ".[dev]"
+	@touch $@
+
+$(VENV)/.all: $(VENV)/.dev
+	@echo "== installing every extra into $(VENV) (a minute or two, 2 GB)"
+	@$(PIP) -e ".[dev,gopro,calib]"
+	@touch $@
+
+install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync
+	@echo "== ready: $(BIN)/kitchensync --help"
+
+demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtual kitchen (SECONDS=60)
+	@$(BIN)/python examples/demo.py --seconds $(SECONDS)
+
+test: $(VENV)/.dev  ## run the tests (WORKERS=2)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python docs/generate.py --check
+
+format: $(VENV)/.dev  ## put the code into shape
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.core  ## write the generated pages of docs/reference
+	@$(BIN)/python docs/generate.py
+
+bench: $(VENV)/.core  ## one honest line for the path of a packet, beside the bare socket
+	@$(BIN)/python benchmarks/path.py
+
+system:  ## install the Debian packages that browser tests and Open3D want (needs root)
+	apt-get update -q
+	apt-get install -y -q --no-install-recommends chromium libusb-1.0-0 libgl1 libegl1 libx11-6
+
+clean:  ## remove what the tasks made, the recordings of the demo included
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

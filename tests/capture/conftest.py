@@ -1,0 +1,57 @@
+"""A real queue server for the tests of the capture side, private to each test."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from capture import queue
+from capture.plan import HeadsetPlan, Plan
+from capture.queue_server import QueueServer
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for socket names."""
+    with tempfile.TemporaryDirectory(prefix="ks") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def server(tmp_path, short_folder) -> Iterator[QueueServer]:
+    """A running queue server with its append-only file in tmp_path."""
+    server = QueueServer(tmp_path, short_folder / "q")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def client(server):
+    """A client of the server."""
+    with queue.connect(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def plan(server, tmp_path, short_folder) -> Plan:
+    """A recording of one headset with two streams, one drainer."""
+    recording, work = tmp_path / "take", tmp_path / "work"
+    recording.mkdir()
+    work.mkdir()
+    headset = HeadsetPlan("hololens", "127.0.0.1", ["gyroscope", "pv"], {})
+    return Plan(
+        recording="take",
+        uuid="u-1",
+        path=str(recording),
+        work=str(work),
+        runtime=str(short_folder),
+        queue_url=server.url,
+        headsets=[headset],
+        drainers=1,
+        supervisor_pid=os.getpid(),
+    )

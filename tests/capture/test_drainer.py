@@ -1,0 +1,120 @@
+"""The drainer over a real queue: what it seals, what a death leaves behind, what comes twice."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from capture import drainer as drainer_module
+from capture.drainer import Drainer, open_chunk
+from capture.queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
+from storage.chunk import Chunk, chunk_paths
+
+STREAM = "hololens/gyroscope"
+
+
+@pytest.fixture
+def writer(client, plan) -> QueueWriter:
+    return QueueWriter(client, plan.uuid, STREAM, 7)
+
+
+def put(writer: QueueWriter, seqs: range) -> None:
+    for seq in seqs:
+        assert writer.put(QueuedPacket(seq, seq, seq, 1, b"%06d" % seq, 0), lambda: True)
+
+
+def stored(plan) -> list[int]:
+    """Read the sequence numbers back from the files, and check each payload against its number."""
+    seqs: list[int] = []
+    for path in chunk_paths(Path(plan.path) / STREAM):
+        with Chunk(path) as chunk:
+            assert chunk.damage() == []
+            assert [int(payload) for payload in chunk.payloads()] == chunk.index["seq"].tolist()
+            seqs += chunk.index["seq"].tolist()
+    return seqs
+
+
+def drain(plan) -> None:
+    """Run a drainer until the queue is empty, as at the end of a recording."""
+    drainer = Drainer(plan, 0)
+    drainer.end()
+    drainer.run()
+
+
+def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client, plan):
+    put(writer, range(1000))
+    drain(plan)
+    assert stored(plan) == list(range(1000))
+    assert QueueReader(client, plan.uuid, [STREAM], "drainer-0").waiting() == 0
+    files = sealed_files(client, plan.uuid, STREAM)
+    assert files["000001.h5"]["bytes"] == (Path(plan.path) / STREAM / "000001.h5").stat().st_size
+
+
+def test_a_restart_goes_on_after_the_last_sealed_packet(writer, plan):
+    put(writer, range(10))
+    drain(plan)
+    put(writer, range(10, 25))
+    drain(plan)
+    assert stored(plan) == list(range(25))
+    assert [path.name for path in chunk_paths(Path(plan.path) / STREAM)] == ["000001.h5", "000002.h5"]
+
+
+def test_a_death_between_taking_and_sealing_loses_nothing(writer, client, plan):
+    put(writer, range(20))
+    QueueReader(client, plan.uuid, [STREAM], "drainer-0").fresh(count=15, block_ms=100)
+    part = Path(plan.path) / STREAM / "000001.h5.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"half")
+    drain(plan)
+    assert stored(plan) == list(range(20))
+    assert not part.exists()
+
+
+def test_a_death_between_sealing_and_acknowledging_stores_nothing_twice(writer, client, plan, monkeypatch):
+    put(writer, range(20))
+    with monkeypatch.context() as patch:
+        patch.setattr(QueueReader, "acknowledge", _die)
+        with pytest.raises(RuntimeError, match="killed"):
+            drain(plan)
+    assert stored(plan) == list(range(20))
+    put(writer, range(20, 30))
+    drain(plan)
+    assert stored(plan) == list(range(30))
+    assert QueueReader(client, plan.uuid, [STREAM], "drainer-0").waiting() == 0
+
+
+def _die(*_: object) -> None:
+    raise RuntimeError("killed")
+
+
+def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeypatch):
+    put(writer, range(30))
+    real_seal, tries = drainer_module.seal, []
+
+    def full_twice(*arguments: object) -> object:
+        tries.append(1)
+        if len(tries) <= 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real_seal(*arguments)
+
+    monkeypatch.setattr(drainer_module, "seal", full_twice)
+    monkeypatch.setattr(drainer_module, "RETRY_S", 0.01)
+    drain(plan)
+    assert len(tries) == 3
+    assert stored(plan) == list(range(30))
+
+
+def test_chunks_close_at_their_size(writer, plan, monkeypatch):
+    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 600)
+    monkeypatch.setattr(drainer_module, "READ_COUNT", 50)
+    put(writer, range(300))
+    drain(plan)
+    assert stored(plan) == list(range(300))
+    assert len(chunk_paths(Path(plan.path) / STREAM)) == 3
+
+
+def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
+    fresh = open_chunk(tmp_path, STREAM)
+    assert (fresh.number, fresh.next_seq) == (1, 0)

@@ -1,0 +1,67 @@
+"""Holes in a stream, against holes that were made on purpose and against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.chunk import INDEX
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back
+
+
+def index_of(ticks: list[int]) -> np.ndarray:
+    """A stream of one connection with these stamps."""
+    index = np.zeros(len(ticks), INDEX)
+    index["seq"] = np.arange(len(ticks))
+    index["device_ticks"] = ticks
+    index["connection"] = 1
+    return index
+
+
+def test_a_steady_stream_has_no_gaps():
+    jitter = np.random.default_rng(1).integers(-30_000, 30_000, 100)
+    assert find_gaps(index_of((np.arange(100) * 333_333 + jitter).tolist()), []) == []
+
+
+def test_frames_that_the_device_left_out_are_named_device_rate():
+    ticks = [333_333 * k for k in range(60) if k not in (20, 21, 40)]
+    assert find_gaps(index_of(ticks), []) == [
+        {"start_ticks": 333_333 * 19, "end_ticks": 333_333 * 22, "cause": "device_rate"},
+        {"start_ticks": 333_333 * 39, "end_ticks": 333_333 * 41, "cause": "device_rate"},
+    ]
+
+
+def test_new_connections_take_their_noted_cause_and_a_new_run_is_a_restart():
+    index = index_of([100 * k for k in range(40)])
+    index["connection"][10:] = 2
+    index["connection"][20:] = 3
+    index["connection"][30:] = 1
+    index["epoch_ms"][30:] = 9
+    causes = [gap["cause"] for gap in find_gaps(index, ["network", "corrupt_packet"])]
+    assert causes == ["network", "corrupt_packet", "restart"]
+
+
+def test_a_hole_in_the_sequence_is_a_declared_loss():
+    index = index_of([100 * k for k in range(20)])
+    index["seq"][12:] += 3
+    assert find_gaps(index, []) == [{"start_ticks": 1100, "end_ticks": 1200, "cause": "declared_loss"}]
+
+
+def test_too_few_packets_say_nothing_about_a_usual_step():
+    assert find_gaps(index_of([0, 1, 1000]), []) == []
+    assert find_gaps(index_of([5]), []) == []
+
+
+def test_stamps_that_repeat_or_go_back_are_counted():
+    assert stamps_that_go_back(index_of([1, 2, 2, 5, 4, 6])) == 2
+
+
+@given(st.sets(st.integers(0, 60)), st.integers(0, 60))
+def test_missing_ranges_agree_with_brute_force(present, received):
+    ranges = missing_ranges(np.array(sorted(present), np.uint64), received)
+    missing = {seq for first, last in ranges for seq in range(first, last + 1)}
+    assert missing == set(range(received)) - present
+    assert all(last + 1 < first for (_, last), (first, _) in itertools.pairwise(ranges))
