@@ -6,10 +6,12 @@ class KitchenError(Exception):
 
 
 class PortBusy(KitchenError):
-    """Name the address that something else already listens on."""
+    """Name the address that cannot be listened on."""
 
-    def __init__(self, host: str, port: int, what: str) -> None:
-        super().__init__(f"{host}:{port} ({what}) is busy: stop what listens there or choose another address")
+    def __init__(self, host: str, port: int, what: str, reason: str = "Address already in use") -> None:
+        super().__init__(
+            f"{host}:{port} ({what}): {reason}; stop what listens there or choose another address"
+        )
 
 
 class BadReplay(KitchenError):

@@ -4,6 +4,7 @@ Directions only: the eye stays at the room's viewing point, so that image rotati
 """
 
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -17,7 +18,7 @@ _WIDTH, _HEIGHT = 3072, 1536  # panorama: 8.5 pixels a degree
 _GRID_PX = 8  # directions are exact on this grid and linear between: below 0.05 px off the poles
 
 Image = npt.NDArray[np.uint8]
-Maps = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
+Maps = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # float32
 
 
 class Scene:
@@ -34,9 +35,8 @@ class Scene:
         self, orientation_wxyz: npt.NDArray[np.float64], width: int, height: int, focal_px: float
     ) -> Image:
         """Return the perspective view (height, width, 3) uint8 RGB of a camera (x right, y up, z back)."""
-        return cv2.cvtColor(
-            self.render_i420(orientation_wxyz, width, height, focal_px), cv2.COLOR_YUV2RGB_I420
-        )
+        planar = self.render_i420(orientation_wxyz, width, height, focal_px)
+        return np.asarray(cv2.cvtColor(planar, cv2.COLOR_YUV2RGB_I420), np.uint8)
 
     def render_i420(
         self, orientation_wxyz: npt.NDArray[np.float64], width: int, height: int, focal_px: float
@@ -55,7 +55,7 @@ class Scene:
         return out
 
 
-def _wrapped(picture: Image) -> Image:
+def _wrapped(picture: npt.NDArray[Any]) -> Image:
     """Return the panorama with half a turn more at either side, so that no view meets its seam."""
     half = picture.shape[1] // 2
     return np.ascontiguousarray(np.concatenate((picture[:, half:], picture, picture[:, :half]), axis=1))

@@ -11,14 +11,14 @@ from typing import IO, Any
 
 @dataclass
 class StreamTruth:
-    """One stream's packets. One thread at a time adds to it; `bytes` and `sha256` cover payloads in order."""
+    """One stream's packets. One thread at a time adds to it; bytes and hash cover payloads in order."""
 
     name: str
     folder: Path
     scheduled: int = 0
     packets: int = 0
     dropped_by_backpressure: int = 0
-    bytes: int = 0
+    payload_bytes: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
     _lines: IO[str] | None = None
 
@@ -26,7 +26,7 @@ class StreamTruth:
         """Record one whole packet handed to the network."""
         self._hash.update(payload)
         self.packets += 1
-        self.bytes += len(payload)
+        self.payload_bytes += len(payload)
         line = {
             "k": k,
             "ticks": ticks,
@@ -54,7 +54,7 @@ class StreamTruth:
             "scheduled": self.scheduled,
             "packets": self.packets,
             "dropped_by_backpressure": self.dropped_by_backpressure,
-            "bytes": self.bytes,
+            "bytes": self.payload_bytes,
             "sha256": self._hash.hexdigest(),
         }
 

@@ -1,0 +1,92 @@
+"""The command `simulate`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def _list_faults(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from virtual_kitchen.faults import KINDS
+
+        for line in KINDS.values():
+            click.echo(line)
+        context.exit()
+
+
+class _StartUtc(click.ParamType):
+    """ISO date and time; without a zone it is UTC."""
+
+    name = "ISO"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        """Return Unix nanoseconds."""
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            self.fail(
+                f"{value!r} is not an ISO date and time such as 2025-03-01T12:00:00Z", parameter, context
+            )
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        since = aware - datetime(1970, 1, 1, tzinfo=UTC)
+        return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(min=0), required=True, help="Same seed, same kitchen.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0), default=0.0, help="End the streams then; 0 never does."
+)
+@click.option(
+    "--speed", type=click.FloatRange(min=0, min_open=True), default=1.0, help="World against host time."
+)
+@click.option(
+    "--hololens-host", default="127.0.0.1", show_default=True, help="Address of the headset's ports."
+)
+@click.option("--gopro-host", default="127.0.0.1", show_default=True, help="Address of the camera.")
+@click.option(
+    "--gopro-port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: a free one."
+)
+@click.option("--gopro-model", default="hero12", show_default=True, help="Which camera it says it is.")
+@click.option(
+    "--gyroscope-unit",
+    type=click.Choice(["deg_per_s", "rad_per_s"]),
+    default="deg_per_s",
+    show_default=True,
+    help="What the headset's gyroscope sends.",
+)
+@click.option("--start-utc", type=_StartUtc(), default=None, help="The world's UTC when this command starts.")
+@click.option("--replay", metavar="FILE.npz:NAME|FILE.MP4", default=None, help="Move the head as recorded.")
+@click.option("--fault", "fault_texts", metavar="NAME:ARGS", multiple=True, help="Let something go wrong.")
+@click.option(
+    "--faults", is_flag=True, is_eager=True, expose_value=False, callback=_list_faults, help="List faults."
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where truth.json goes."
+)
+def simulate(seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any) -> None:
+    """Serve the virtual kitchen: a HoloLens on its standard ports and a GoPro, with the truth about both.
+
+    Prints `ready gopro=PORT` when every port accepts. World time 0 is the first data connection.
+
+    \b
+    Example: kitchensync simulate --seed 7 --seconds 60 --hololens-host 127.3.2.1 --gopro-port 0 --out sim
+    """
+    from virtual_kitchen.errors import KitchenError
+    from virtual_kitchen.faults import BadFault, parse_faults
+
+    try:
+        plan = parse_faults(fault_texts)
+    except BadFault as error:
+        raise click.UsageError(str(error)) from error
+    from virtual_kitchen.simulation import Options, run
+
+    start_utc_ns = more.pop("start_utc")
+    options = Options(seed, out, seconds or None, faults=plan, start_utc_ns=start_utc_ns, **more)
+    try:
+        run(options)
+    except KitchenError as error:
+        click.echo(f"kitchensync simulate: {error}", err=True)
+        raise SystemExit(1) from error

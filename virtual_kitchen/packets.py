@@ -1,0 +1,60 @@
+"""What a stream gives to its port: packets on a schedule of world time."""
+
+import struct
+from dataclasses import dataclass
+from math import ceil
+from typing import Protocol
+
+_HEADER = struct.Struct("<QI")
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One packet before framing: `ticks` of the headset's QPC, `pose` 64 bytes or none."""
+
+    ticks: int
+    payload: bytes
+    pose: bytes = b""
+
+    def frame(self) -> bytes:
+        """Return header, payload and pose as they travel."""
+        return _HEADER.pack(self.ticks, len(self.payload)) + self.payload + self.pose
+
+
+class Feed(Protocol):
+    """One client's packets. Asked for rising k; a k depends on nothing that was sent before it."""
+
+    def first_k(self, world_s: float) -> int:
+        """Return the first packet a client gets who is ready at `world_s`."""
+        ...
+
+    def due_s(self, k: int) -> float:
+        """Return the world time at which packet k leaves the device."""
+        ...
+
+    def packet(self, k: int) -> Packet:
+        """Return packet k."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Regular packets: k is captured at phase_s + k * period_s and leaves latency_s later."""
+
+    period_s: float
+    phase_s: float
+    latency_s: float
+    group: int = 1  # a client starts at a multiple of this: a video's key frame
+
+    def captured_s(self, k: int) -> float:
+        """Return the world time packet k belongs to."""
+        return self.phase_s + k * self.period_s
+
+    def due_s(self, k: int) -> float:
+        """Return when packet k leaves the device."""
+        return self.captured_s(k) + self.latency_s
+
+    def first_k(self, world_s: float) -> int:
+        """Return the first start of a group that has not left yet."""
+        first = max(0, ceil((world_s - self.latency_s - self.phase_s) / self.period_s))
+        return ceil(first / self.group) * self.group

@@ -1,0 +1,135 @@
+"""One run of the virtual kitchen: everything bound before anything listens, the truth at the end."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import cv2
+
+from virtual_kitchen.device import Headset
+from virtual_kitchen.errors import KitchenError
+from virtual_kitchen.faults import DEVICE, FaultPlan
+from virtual_kitchen.gopro import VirtualGoPro
+from virtual_kitchen.headset import VirtualHeadset
+from virtual_kitchen.kitchen import NS_PER_S, Kitchen
+from virtual_kitchen.replay import Replay, read_replay
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world import simulated_motion
+
+CAMERA_WAIT_S = 30.0  # after --seconds, for the camera's files to be fetched
+CAMERA_GRACE_S = 2.0  # the camera must stay idle and fetched for so long
+_TICK_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for; `seconds` None means until a signal."""
+
+    seed: int
+    out: Path
+    seconds: float | None = None
+    speed: float = 1.0
+    hololens_host: str = "127.0.0.1"
+    gopro_host: str = "127.0.0.1"
+    gopro_port: int = 8080
+    gopro_model: str = "hero12"
+    gyroscope_unit: str = "deg_per_s"
+    start_utc_ns: int | None = None
+    replay: str | None = None
+    faults: FaultPlan = field(default_factory=FaultPlan)
+
+
+def run(options: Options) -> None:
+    """Serve until the time, a signal, or the camera's last byte; raise `KitchenError` for what cannot be served."""
+    cv2.setNumThreads(1)
+    kitchen, replay = _kitchen(options)
+    headset = Headset(kitchen, options.faults, options.gyroscope_unit, options.seconds)
+    ports = VirtualHeadset(headset, options.hololens_host)
+    camera_file = replay.camera_file if replay else None
+    gopro = VirtualGoPro(kitchen, options.gopro_host, options.gopro_port, options.gopro_model, camera_file)
+    with _signals() as asked_to_stop:
+        try:
+            ports.bind()
+            gopro_port = gopro.start()
+            ports.listen()
+            print(f"ready gopro={gopro_port}", flush=True)
+            _wait(headset, ports, gopro, asked_to_stop)
+        finally:
+            ports.stop()
+            gopro.stop()
+    _tell_faults(headset)
+    kitchen.truth.write()
+
+
+def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
+    """Build the world whole, so that nothing has to be made when the first client comes."""
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KitchenError(f"cannot make {options.out}: {error.strerror}") from error
+    replay = read_replay(options.replay, options.seed) if options.replay else None
+    motion = replay.motion if replay else simulated_motion(options.seed)
+    kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed)
+    if options.start_utc_ns is not None:
+        kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
+    assert kitchen.scene is not None
+    return kitchen, replay
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Turn SIGINT and SIGTERM into an event; put the old handlers back at the end."""
+    asked = threading.Event()
+
+    def ask(_signal: int, _frame: FrameType | None) -> None:
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(
+    headset: Headset, ports: VirtualHeadset, gopro: VirtualGoPro, asked_to_stop: threading.Event
+) -> None:
+    if headset.end_world_s is None:
+        while not asked_to_stop.wait(_TICK_S * 5):
+            pass
+        return
+    kitchen = headset.kitchen
+    while kitchen.world0_host_ns is None or headset.now_s() < headset.end_world_s:
+        left_s = (kitchen.host_ns_of(headset.end_world_s) - time.monotonic_ns()) / NS_PER_S
+        if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
+            return
+    ports.end_streams()
+    until_ns = kitchen.host_ns_of(headset.end_world_s) + round(CAMERA_WAIT_S * NS_PER_S)
+    fetched_ns: int | None = None
+    while (now_ns := time.monotonic_ns()) < until_ns and not asked_to_stop.wait(_TICK_S):
+        if not gopro.idle_and_fetched():
+            fetched_ns = None
+        elif fetched_ns is None:
+            fetched_ns = now_ns
+        elif now_ns - fetched_ns > CAMERA_GRACE_S * NS_PER_S:
+            return
+
+
+def _tell_faults(headset: Headset) -> None:
+    """Write each fault's window; one that lasts goes from world time 0 to the end of the streams."""
+    kitchen, end_s = headset.kitchen, headset.end_world_s
+    last_s = headset.now_s() if end_s is None else min(end_s, headset.now_s())
+    for fault in headset.faults.faults:
+        windows: dict[str, Any] = {}
+        for edge, at_s in (("start", fault.start_s), ("end", last_s if fault.end_s is None else fault.end_s)):
+            windows[f"{edge}_ticks"] = headset.clock.ticks_at(at_s)
+            windows[f"{edge}_host_ns"] = kitchen.host_ns_of(at_s)
+        streams = [f"{DEVICE}/{fault.stream}"] if fault.stream else []
+        kitchen.truth.add_fault({"name": fault.name, "streams": streams, **windows})
