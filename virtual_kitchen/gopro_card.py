@@ -1,0 +1,132 @@
+"""The files on the virtual GoPro's card, and which of them a client has fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+
+from virtual_kitchen.errors import BadReplay
+
+FOLDER = "100GOPRO"
+CAMERA_NAME = re.compile(r"G[XHLP][0-9]{6}\.MP4")
+THUMBNAIL_WIDTH, SCREENNAIL_WIDTH = 160, 640
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class CardFile:
+    """One finished video; created_local_s is the camera's local clock as if it were Unix time."""
+
+    name: str
+    path: Path
+    size: int
+    created_local_s: int
+
+    @cached_property
+    def _picture(self) -> dict[str, int]:
+        with av.open(str(self.path)) as container:
+            stream = container.streams.video[0]
+            seconds = int((stream.duration or 0) * (stream.time_base or 0))
+            return {"w": stream.width, "h": stream.height, "dur": seconds}
+
+    def listed(self) -> dict[str, str]:
+        """Return the file's entry of the media list: every value is text."""
+        created = str(self.created_local_s)
+        return {"n": self.name, "cre": created, "mod": created, "glrv": "0", "ls": "-1", "s": str(self.size)}
+
+    def info(self) -> dict[str, Any]:
+        """Return the reply of media/info: every value is text; the fps labels are swapped, as in cameras."""
+        shape = {key: str(value) for key, value in self._picture.items()}
+        gumi = hashlib.md5(self.name.encode(), usedforsecurity=False).hexdigest()
+        return {
+            "ct": "0", "cre": str(self.created_local_s), "s": str(self.size), "us": "0", "mos": [],
+            "eis": "0", "pta": "0", "ao": "stereo", "tr": "0", "mp": "0", "gumi": gumi, "ls": "-1", "cl": "0",
+            "avc_profile": "0", "profile": "0", "hc": "0", "hi": [], "subsample": "0", "progr": "1", "mahs": "0",
+            "rot": "0", "fps": "1001", "fps_denom": "30000", **shape,
+        }  # fmt: skip
+
+    def still(self, width: int) -> bytes:
+        """Return the first frame as a JPEG of a width."""
+        with av.open(str(self.path)) as container:
+            frame = next(container.decode(video=0))
+            height = max(2, round(frame.height * width / frame.width))
+            picture = frame.reformat(width=width, height=height, format="bgr24").to_ndarray()
+        _, jpeg = cv2.imencode(".jpg", picture)
+        return jpeg.tobytes()
+
+
+class Card:
+    """Finished files by name. A file counts as fetched once a reply reached its last byte."""
+
+    def __init__(self, path: Path) -> None:
+        """Keep new files in a private folder."""
+        self.path = path
+        self._files: dict[str, CardFile] = {}
+        self._fetched: set[str] = set()
+        self._lock = threading.Lock()
+        self._last_number = 0
+
+    def next_path(self) -> Path:
+        """Return where the next recording goes: GX, chapter 01, next file number."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._last_number += 1
+        return self.path / f"GX01{self._last_number:04d}.MP4"
+
+    def add(self, file: CardFile) -> None:
+        """List a finished file."""
+        with self._lock:
+            self._files[file.name] = file
+
+    def files(self) -> list[CardFile]:
+        """Return the files in the order they were made."""
+        with self._lock:
+            return list(self._files.values())
+
+    def find(self, name: str) -> CardFile | None:
+        """Return a file, by name with or without its folder."""
+        folder, _, base = name.lstrip("/").rpartition("/")
+        with self._lock:
+            return self._files.get(base) if folder in ("", FOLDER) else None
+
+    def delete(self, file: CardFile) -> None:
+        """Forget a file, and erase it unless it lies outside the card."""
+        with self._lock:
+            self._files.pop(file.name, None)
+        if file.path.parent == self.path:
+            file.path.unlink(missing_ok=True)
+
+    def mark_fetched(self, file: CardFile) -> None:
+        """Note that a reply reached the end of a file."""
+        with self._lock:
+            self._fetched.add(file.name)
+
+    def all_fetched(self) -> bool:
+        """Return whether every file still listed was fetched."""
+        with self._lock:
+            return set(self._files) <= self._fetched
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file, read piece by piece."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def replayed_file(path: Path, created_local_s: int) -> CardFile:
+    """Return a real file as the card lists it, under its own name when that is a camera's."""
+    name = path.name if CAMERA_NAME.fullmatch(path.name) else "GX010001.MP4"
+    try:
+        return CardFile(name, path, path.stat().st_size, created_local_s)
+    except OSError as error:
+        raise BadReplay(f"{path}: cannot be read ({error.strerror})") from error
