@@ -1,0 +1,170 @@
+"""The few MP4 boxes that libav does not hand out: the time code's frame duration, the camera's own header.
+
+ISO 14496-12: a box is u32 size, 4 letters, contents; size 1 = u64 size follows, 0 = to the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from sensors.errors import UnreadableMedia
+
+MAX_MOOV_BYTES = 256 * 1024 * 1024
+MAX_TOP_BOXES = 10_000
+
+
+class Box(NamedTuple):
+    """One box inside `moov`."""
+
+    kind: str
+    data: memoryview
+
+
+class Track(NamedTuple):
+    """What `moov` says of one track."""
+
+    track_id: int
+    format: str
+    "Sample description, e.g. avc1, mp4a, tmcd, gpmd."
+    description: memoryview
+    "The first sample description, after its 8-byte header."
+    reorders: bool
+    "True when pictures are shown in another order than stored (ctts)."
+    empty_edit: bool
+    "True when the edit list begins with a pause."
+
+
+class TopBox(NamedTuple):
+    """One box at the top of a file."""
+
+    kind: str
+    start: int
+    "First byte of its contents."
+    end: int
+
+
+def top_boxes(file: BinaryIO, file_bytes: int) -> Iterator[TopBox]:
+    """List the boxes at the top of a file by reading only their headers; stops where one does not fit."""
+    at = 0
+    for _ in range(MAX_TOP_BOXES):
+        file.seek(at)
+        header = file.read(16)
+        if len(header) < 8:
+            return
+        size, kind = struct.unpack_from(">I4s", header)
+        start = at + 8
+        if size == 1:
+            if len(header) < 16:
+                return
+            size, start = struct.unpack_from(">Q", header, 8)[0], at + 16
+        elif size == 0:
+            size = file_bytes - at
+        if at + size < start or at + size > file_bytes:
+            return
+        yield TopBox(kind.decode("latin-1"), start, at + size)
+        at += size
+
+
+def has_moov(path: Path) -> bool:
+    """Tell whether an MP4 is finished: its index (`moov`) is there and whole."""
+    with path.open("rb") as file:
+        return any(box.kind == "moov" for box in top_boxes(file, path.stat().st_size))
+
+
+def looks_like_mp4(path: Path) -> bool:
+    """Tell whether a file begins as an MP4 does."""
+    with path.open("rb") as file:
+        return file.read(8)[4:] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
+
+
+def read_moov(path: Path) -> memoryview:
+    """Read the contents of `moov`; `UnreadableMedia` when it is missing or absurd."""
+    with path.open("rb") as file:
+        for box in top_boxes(file, path.stat().st_size):
+            if box.kind == "moov":
+                if box.end - box.start > MAX_MOOV_BYTES:
+                    raise UnreadableMedia(path, f"its index claims {box.end - box.start} bytes")
+                file.seek(box.start)
+                return memoryview(file.read(box.end - box.start))
+    raise UnreadableMedia(
+        path, "no index (moov): the recording was cut short or the copy is not whole; copy it again"
+    )
+
+
+def boxes(data: memoryview) -> Iterator[Box]:
+    """List the boxes inside a box; stops where one does not fit."""
+    at = 0
+    while at + 8 <= len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        start = 8
+        if size == 1 and at + 16 <= len(data):
+            size, start = struct.unpack_from(">Q", data, at + 8)[0], 16
+        elif size == 0:
+            size = len(data) - at
+        if size < start or at + size > len(data):
+            return
+        yield Box(kind.decode("latin-1"), data[at + start : at + size])
+        at += size
+
+
+def find(data: memoryview, *path: str) -> memoryview | None:
+    """Find the first box along a path of kinds, None when it is not there."""
+    for kind in path:
+        found = next((box.data for box in boxes(data) if box.kind == kind), None)
+        if found is None:
+            return None
+        data = found
+    return data
+
+
+def tracks(moov: memoryview) -> list[Track]:
+    """List the tracks that are complete enough to be described."""
+    described = []
+    for box in boxes(moov):
+        track = _track(box.data) if box.kind == "trak" else None
+        if track is not None:
+            described.append(track)
+    return described
+
+
+def _track(trak: memoryview) -> Track | None:
+    header, table = find(trak, "tkhd"), find(trak, "mdia", "minf", "stbl")
+    stsd = find(table, "stsd") if table is not None else None
+    if header is None or table is None or stsd is None or len(header) < 24 or len(stsd) < 16:
+        return None
+    track_id = struct.unpack_from(">I", header, 20 if header[0] == 1 else 12)[0]
+    entry = next(boxes(stsd[8:]), None)
+    if entry is None:
+        return None
+    edits = find(trak, "edts", "elst")
+    return Track(track_id, entry.kind, entry.data, find(table, "ctts") is not None, _starts_empty(edits))
+
+
+def _starts_empty(elst: memoryview | None) -> bool:
+    if elst is None or len(elst) < 20:
+        return False
+    if elst[0] == 1:
+        return len(elst) >= 28 and struct.unpack_from(">q", elst, 16)[0] == -1
+    return struct.unpack_from(">i", elst, 12)[0] == -1
+
+
+class TimecodeFormat(NamedTuple):
+    """What the sample description of a `tmcd` track says."""
+
+    drop_frame: bool
+    timescale: int
+    frame_duration: int
+    "In units of 1 / timescale s."
+
+
+def timecode_format(description: memoryview) -> TimecodeFormat | None:
+    """Read a `tmcd` description: 6 reserved, u16 index, u32 reserved, u32 flags, u32 timescale, u32 duration."""
+    if len(description) < 24:
+        return None
+    flags, timescale, duration = struct.unpack_from(">III", description, 12)
+    if timescale == 0 or duration == 0:
+        return None
+    return TimecodeFormat(bool(flags & 1), timescale, duration)

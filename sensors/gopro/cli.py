@@ -1,0 +1,96 @@
+"""`kitchensync gopro`: look into the files of a GoPro."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@click.group()
+def gopro() -> None:
+    """Look into GoPro files.
+
+    \b
+    Example:
+      kitchensync gopro inspect GX010001.MP4
+    """
+
+
+@gopro.command("inspect")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def inspect_file(file: Path, as_json: bool) -> None:
+    """Say what FILE holds: pictures, sound, and every telemetry stream with its counts, stamps and rate.
+
+    FILE is an MP4; any other file is tried as bare GPMF payloads. Values are as stored, divided by SCAL.
+
+    \b
+    Example:
+      kitchensync gopro inspect GX010001.MP4 --json
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.inspect import inspect
+
+    try:
+        described = inspect(file)
+    except SensorError as error:
+        if as_json:
+            click.echo(json.dumps({"error": str(error)}))
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(described, ensure_ascii=False))
+        return
+    _show(file, described)
+
+
+def _show(file: Path, described: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(f"{file.name}  {described.get('device', 'no telemetry')}", highlight=False, markup=False)
+    for line in _facts(described):
+        console.print(line, highlight=False, markup=False)
+    if described["streams"]:
+        console.print(_table(described["streams"]))
+
+
+def _facts(described: dict[str, Any]) -> list[str]:
+    lines = []
+    if "video" in described:
+        video = described["video"]
+        size = f"{video['width']}x{video['height']}"
+        lines.append(
+            f"video   {video['codec']} {size}, {video['frames']} frames at {video['fps']}, {video['duration_s']} s"
+        )
+    if "audio" in described:
+        audio = described["audio"]
+        lines.append(f"audio   {audio['codec']} {audio['rate']} Hz, {audio['duration_s']} s")
+    if "tmcd_wall_seconds_since_midnight" in described:
+        minutes, seconds = divmod(described["tmcd_wall_seconds_since_midnight"], 60)
+        lines.append(
+            f"started {int(minutes) // 60:02}:{int(minutes) % 60:02}:{seconds:06.3f} by the camera's local clock"
+        )
+    lines.append(f"telemetry {described['payloads']} payloads, {sum(described['payload_bytes'])} bytes")
+    if "gyro_first_minus_shut_first_us" in described:
+        lines.append(
+            f"first gyroscope sample {described['gyro_first_minus_shut_first_us']} us from picture 0"
+        )
+    return lines
+
+
+def _table(streams: dict[str, dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table("stream", "samples", "rate Hz", "unit", "first sample")
+    for name, stream in streams.items():
+        rate = stream.get("rate_hz_from_stmp", stream.get("rate_hz_from_tick", "-"))
+        first = stream["first_scaled_stored_order"] or []
+        values = " ".join("text" if value is None else f"{value:g}" for value in first)
+        table.add_row(name, str(stream["samples"]), str(rate), stream.get("SIUN", ""), values)
+    return table

@@ -1,0 +1,170 @@
+"""What a GoPro file holds, as one JSON-able object: `kitchensync gopro inspect`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sensors.errors import BadGpmf, UnreadableMedia
+from sensors.gopro import gpmf
+from sensors.gopro.boxes import looks_like_mp4
+from sensors.gopro.gpmf import Klv, StreamPart
+from sensors.gopro.media import GoProMedia, open_media
+
+MAX_BARE_BYTES = 256 * 1024 * 1024
+"A bare GPMF file is read whole; an hour of telemetry is about 25 MB."
+SHOWN_FIELDS = 6
+DECIMALS = 6
+
+
+def inspect(path: Path) -> dict[str, Any]:
+    """Describe an MP4, or any other file tried as bare GPMF payloads; `UnreadableMedia` in one line if neither."""
+    try:
+        if path.is_dir():
+            raise UnreadableMedia(path, "it is a folder; give a file")
+        if looks_like_mp4(path):
+            return _inspect_mp4(open_media(path))
+        return _inspect_bare(path)
+    except OSError as error:
+        raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
+    except BadGpmf as error:
+        raise UnreadableMedia(path, str(error)) from error
+
+
+def _inspect_bare(path: Path) -> dict[str, Any]:
+    if path.stat().st_size > MAX_BARE_BYTES:
+        raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
+    blocks = gpmf.split_payloads(path.read_bytes())
+    return describe_payloads([len(block) for block in blocks], [gpmf.read_streams(block) for block in blocks])
+
+
+def _inspect_mp4(media: GoProMedia) -> dict[str, Any]:
+    described = describe_payloads([len(payload.data) for payload in media.payloads], media.stream_parts)
+    video, audio = media.video, media.audio
+    if video is not None:
+        described["video"] = {
+            "codec": video.codec,
+            "width": video.width,
+            "height": video.height,
+            "frames": video.frames,
+            "fps": f"{video.rate.numerator}/{video.rate.denominator}",
+            "duration_s": round(video.duration_s, DECIMALS),
+        }
+    if audio is not None:
+        described["audio"] = {
+            "codec": audio.codec,
+            "rate": audio.rate_hz,
+            "aac_frames": audio.frames,
+            "duration_s": round(audio.duration_s, DECIMALS),
+        }
+    described["gpmd_payload_times_s"] = [
+        [round(payload.start_s, DECIMALS), round(payload.duration_s, DECIMALS)] for payload in media.payloads
+    ]
+    wall_s = media.tmcd_wall_seconds_since_midnight
+    optional = {
+        "tmcd_frames": media.tmcd_frames,
+        "tmcd_wall_seconds_since_midnight": None if wall_s is None else round(wall_s, DECIMALS),
+        "creation_time_as_printed": media.creation_time,
+        "firmware": media.firmware,
+        "serial": media.serial,
+    }
+    described |= {key: value for key, value in optional.items() if value is not None}
+    described["tracks_handlers"] = media.handlers
+    return described
+
+
+def describe_payloads(payload_bytes: list[int], payload_parts: list[list[StreamPart]]) -> dict[str, Any]:
+    """Describe the telemetry of all payloads; keys that the file does not hold are absent."""
+    described: dict[str, Any] = {"payloads": len(payload_bytes), "payload_bytes": payload_bytes}
+    all_parts = [part for parts in payload_parts for part in parts]
+    if not all_parts:
+        return described | {"streams": {}}
+    first_device = (all_parts[0].device, all_parts[0].device_id)
+    described["device"] = first_device[0]
+    grouped: dict[str, list[list[StreamPart]]] = {}
+    for parts in payload_parts:
+        here: dict[str, list[StreamPart]] = {}
+        for part in parts:
+            own = (part.device, part.device_id) == first_device
+            here.setdefault(part.key if own else f"{part.device}/{part.key}", []).append(part)
+        for name, same in here.items():
+            grouped.setdefault(name, []).append(same)
+    first_us = {name: groups[0][0].integer("STMP") for name, groups in grouped.items()}
+    gyro_us, shut_us = first_us.get("GYRO"), first_us.get("SHUT")
+    if gyro_us is not None and shut_us is not None:
+        described["gyro_first_minus_shut_first_us"] = gyro_us - shut_us
+    described["streams"] = {name: _describe_stream(groups) for name, groups in grouped.items()}
+    return described
+
+
+def _describe_stream(groups: list[list[StreamPart]]) -> dict[str, Any]:
+    """Describe one stream; a group is what one payload holds of it (nearly always one part)."""
+    counts = [sum(part.count for part in group) for group in groups]
+    first, last = groups[0][0], groups[-1][0]
+    described: dict[str, Any] = {
+        "device": first.device,
+        "samples": sum(counts),
+        "counts_first3": counts[:3],
+        "count_last": counts[-1],
+        "payloads_with_stream": len(groups),
+    }
+    for key, name in (("TSMP", "tsmp"), ("STMP", "stmp_us")):
+        for part, which in ((first, "first"), (last, "last")):
+            value = part.integer(key)
+            if value is not None:
+                described[f"{name}_{which}"] = value
+    described |= _rates(first, last, counts)
+    described["first_scaled_stored_order"] = _sample(first, 0)
+    described["last_scaled_stored_order"] = _sample(last, -1)
+    return described | _metadata(first)
+
+
+def _rates(first: StreamPart, last: StreamPart, counts: list[int]) -> dict[str, float]:
+    """Samples in all payloads but the last, over the time from the first payload's stamp to the last's."""
+    if len(counts) < 2:
+        return {}
+    before = sum(counts[:-1])
+    start_us, end_us = first.integer("STMP"), last.integer("STMP")
+    if start_us is not None and end_us is not None:
+        span_us = end_us - start_us
+        return {"rate_hz_from_stmp": round(before * 1e6 / span_us, 4)} if span_us > 0 else {}
+    if first.tick_ms is None or last.tick_ms is None or last.tick_ms <= first.tick_ms:
+        return {}
+    return {"rate_hz_from_tick": round(before * 1e3 / (last.tick_ms - first.tick_ms), 3)}
+
+
+def _sample(part: StreamPart, which: int) -> list[float | None] | None:
+    """One sample of the payload's first data key, scaled, in stored order; text fields are None."""
+    values = part.scaled(part.data[0])
+    if not values.size:
+        return None
+    return [_number(value) for value in values[which][:SHOWN_FIELDS]]
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), DECIMALS) if math.isfinite(value) else None
+
+
+def _metadata(part: StreamPart) -> dict[str, Any]:
+    """Metadata of the first payload, as stored."""
+    shown: dict[str, Any] = {}
+    for key in ("SCAL", "SIUN", "TYPE", "ORIN", "ORIO", "MTRX", "TMPC", "GPSU", "GPSF", "GPSP"):
+        klv = part.meta.get(key)
+        if klv is not None:
+            shown[key] = gpmf.text(klv) if klv.kind in "cU" else _values(klv)
+    return shown
+
+
+def _values(klv: Klv) -> list[Any]:
+    """Numbers as they are stored: whole ones as integers; a sample of several fields is a list of its own."""
+    values = gpmf.numbers(klv)
+    whole = klv.kind in "bBsSlLjJ"
+    rows = [[int(value) if whole else _exact(value) for value in row] for row in values]
+    return [row[0] for row in rows] if values.shape[-1] == 1 else rows
+
+
+def _exact(value: np.floating) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,304 @@
+"""A GoPro file: exact frame times, the inertial samples on the same time, and what the camera says of itself.
+
+Media time is seconds from the first picture of the file. Everything is read on demand; the pictures and the
+sound are never read to learn about the telemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sensors.errors import BadGpmf, UnreadableMedia
+from sensors.gopro import boxes, gpmf, motion
+
+if TYPE_CHECKING:
+    import av
+    import av.container
+    import av.stream
+
+
+class Payload(NamedTuple):
+    """One GPMF payload: about a second of telemetry."""
+
+    start_s: float
+    "Start of its interval on the media timeline."
+    duration_s: float
+    data: bytes
+
+
+@dataclass(frozen=True)
+class VideoInfo:
+    """What the file says of its pictures."""
+
+    codec: str
+    width: int
+    height: int
+    frames: int
+    rate: Fraction
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class AudioInfo:
+    """What the file says of its sound."""
+
+    codec: str
+    rate_hz: int
+    frames: int
+    "AAC frames."
+    duration_s: float
+
+
+def open_media(path: Path | str) -> GoProMedia:
+    """Open an MP4; `UnreadableMedia` in one line when it is not whole or not one."""
+    media = GoProMedia(Path(path))
+    with media.container():
+        return media
+
+
+class GoProMedia:
+    """One MP4 of a GoPro. Attributes are read when first asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._moov = boxes.read_moov(path)
+        except OSError as error:
+            raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
+        self.tracks = {track.track_id: track for track in boxes.tracks(self._moov)}
+
+    @contextmanager
+    def container(self) -> Iterator[av.container.InputContainer]:
+        """Open the file with libav for a moment."""
+        import av
+
+        try:
+            container = av.open(str(self.path), "r")
+        except (av.FFmpegError, OSError) as error:
+            raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
+        try:
+            yield container
+        except av.FFmpegError as error:
+            raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
+        finally:
+            container.close()
+
+    def _stream_of(self, container: av.container.InputContainer, sample_format: str) -> Any | None:
+        """Find the libav stream whose track has this sample description."""
+        for stream in container.streams:
+            track = self.tracks.get(stream.id)
+            if track is not None and track.format == sample_format:
+                return stream
+        return None
+
+    def _packets(self, sample_format: str) -> list[tuple[int, int, bytes]]:
+        """Read the samples of a data track: (pts, duration, bytes), in order; other tracks are not touched."""
+        with self.container() as container:
+            wanted = self._stream_of(container, sample_format)
+            if wanted is None:
+                return []
+            _discard_others(container, wanted)
+            return [
+                (packet.pts, packet.duration or 0, bytes(packet))
+                for packet in container.demux(wanted)
+                if packet.size and packet.pts is not None
+            ]
+
+    # --- pictures -------------------------------------------------------------------------------
+
+    @cached_property
+    def video(self) -> VideoInfo | None:
+        """Codec, size, count and rate of the pictures; None when the file has none."""
+        with self.container() as container:
+            if not container.streams.video:
+                return None
+            stream = container.streams.video[0]
+            rate = stream.average_rate or Fraction(0)
+            duration_s = float((stream.duration or 0) * (stream.time_base or Fraction(0)))
+            return VideoInfo(
+                stream.codec_context.name, stream.width, stream.height, stream.frames, rate, duration_s
+            )
+
+    @cached_property
+    def audio(self) -> AudioInfo | None:
+        """Codec, rate and count of the sound; None when the file has none."""
+        with self.container() as container:
+            if not container.streams.audio:
+                return None
+            stream = container.streams.audio[0]
+            duration_s = float((stream.duration or 0) * (stream.time_base or Fraction(0)))
+            return AudioInfo(stream.codec_context.name, stream.rate, stream.frames, duration_s)
+
+    @cached_property
+    def _frames(self) -> tuple[np.ndarray, Fraction]:
+        with self.container() as container:
+            if not container.streams.video:
+                raise UnreadableMedia(self.path, "no video track")
+            stream = container.streams.video[0]
+            track = self.tracks.get(stream.id)
+            if track is not None and track.reorders:
+                _discard_others(container, stream)
+                stamps = [packet.pts for packet in container.demux(stream) if packet.pts is not None]
+            else:  # stored in the order shown: the index knows all, edit list applied
+                stamps = [entry.timestamp for entry in stream.index_entries if not entry.is_discard]
+            return np.sort(np.array(stamps, np.int64)), stream.time_base or Fraction(1, 90_000)
+
+    @property
+    def frame_pts(self) -> np.ndarray:
+        """Presentation stamps of all pictures, (n,) int64, in units of `time_base`, edit list applied."""
+        return self._frames[0]
+
+    @property
+    def time_base(self) -> Fraction:
+        """Seconds in one unit of `frame_pts`."""
+        return self._frames[1]
+
+    @cached_property
+    def frame_times_s(self) -> np.ndarray:
+        """Times of all pictures, (n,) float64 seconds, the first is 0; each rounded once from exact integers."""
+        pts = self.frame_pts
+        if not len(pts):
+            return np.empty(0)
+        return (pts - pts[0]) * self.time_base.numerator / self.time_base.denominator
+
+    def thumbnail(self, time_s: float, width: int = 320) -> np.ndarray:
+        """Decode the picture shown at a media time as RGB, uint8 (h, width, 3); decodes from one key frame on."""
+        pts = self.frame_pts
+        if not len(pts):
+            raise UnreadableMedia(self.path, "no pictures")
+        at = int(np.searchsorted(self.frame_times_s, time_s + 1e-9, side="right")) - 1
+        target = int(pts[min(max(at, 0), len(pts) - 1)])
+        with self.container() as container:
+            stream = container.streams.video[0]
+            container.seek(target, stream=stream, backward=True)
+            for frame in container.decode(stream):
+                if frame.pts is not None and frame.pts >= target:
+                    height = max(2, round(frame.height * width / frame.width))
+                    return frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
+        raise UnreadableMedia(self.path, f"no picture at {time_s:g} s")
+
+    # --- telemetry ------------------------------------------------------------------------------
+
+    @cached_property
+    def payloads(self) -> list[Payload]:
+        """All GPMF payloads in order; empty when the file has no such track."""
+        with self.container() as container:
+            stream = self._stream_of(container, "gpmd")
+            base = (stream.time_base if stream is not None else None) or Fraction(1, 1000)
+        return [
+            Payload(float(pts * base), float(duration * base), data)
+            for pts, duration, data in self._packets("gpmd")
+        ]
+
+    @cached_property
+    def stream_parts(self) -> list[list[gpmf.StreamPart]]:
+        """What each payload holds; `UnreadableMedia` when one is no GPMF."""
+        try:
+            return [gpmf.read_streams(payload.data) for payload in self.payloads]
+        except BadGpmf as error:
+            raise UnreadableMedia(self.path, str(error)) from error
+
+    def gyroscope(self) -> motion.ImuTrack:
+        """Read the angular velocity: rad/s in the camera's X Y Z (left, out of the screen, up), on media time."""
+        return self._imu("GYRO")
+
+    def accelerometer(self) -> motion.ImuTrack:
+        """Read the specific force: m/s^2 in the camera's X Y Z (left, out of the screen, up), on media time."""
+        return self._imu("ACCL")
+
+    def _imu(self, key: str) -> motion.ImuTrack:
+        intervals = [(payload.start_s, payload.duration_s) for payload in self.payloads]
+        try:
+            return motion.imu_track(self.stream_parts, intervals, key)
+        except BadGpmf as error:
+            raise UnreadableMedia(self.path, str(error)) from error
+
+    # --- what the camera says of itself -----------------------------------------------------------
+
+    @cached_property
+    def header(self) -> dict[str, str]:
+        """Texts of the camera's own header (udta GPMF): CASN serial, MINF model, FMWR firmware, ..."""
+        data = boxes.find(self._moov, "udta", "GPMF")
+        if data is None:
+            return {}
+        texts: dict[str, str] = {}
+        try:
+            for device in gpmf.read_klvs(data):
+                for nest in gpmf.children(device) if device.kind == "\0" else ():
+                    for klv in gpmf.children(nest) if nest.kind == "\0" else (nest,):
+                        if klv.kind == "c":
+                            texts.setdefault(klv.key, gpmf.text(klv))
+        except BadGpmf as error:
+            raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
+        return texts
+
+    @property
+    def camera_model(self) -> str | None:
+        """Model as the header says, else the telemetry's device name; None when neither is there."""
+        if "MINF" in self.header:
+            return self.header["MINF"]
+        return next((part.device for parts in self.stream_parts for part in parts if part.device), None)
+
+    @property
+    def serial(self) -> str | None:
+        """Serial number of the camera."""
+        return self.header.get("CASN")
+
+    @cached_property
+    def container_metadata(self) -> dict[str, str]:
+        """Texts that libav finds in the file."""
+        with self.container() as container:
+            return dict(container.metadata)
+
+    @property
+    def firmware(self) -> str | None:
+        """Firmware of the camera."""
+        return self.header.get("FMWR") or self.container_metadata.get("firmware")
+
+    @property
+    def creation_time(self) -> str | None:
+        """Start as the file says, whole seconds, printed as UTC: older cameras write their local clock there."""
+        return self.container_metadata.get("creation_time")
+
+    @property
+    def handlers(self) -> list[str]:
+        """Names of the tracks, in order."""
+        with self.container() as container:
+            names = [stream.metadata.get("handler_name", "") for stream in container.streams]
+        return [name.strip("\0\t\n\x0b\x0c\r ") for name in names]
+
+    @cached_property
+    def timecode(self) -> boxes.TimecodeFormat | None:
+        """How the time code counts; None when the file has none."""
+        track = next((track for track in self.tracks.values() if track.format == "tmcd"), None)
+        return boxes.timecode_format(track.description) if track is not None else None
+
+    @cached_property
+    def tmcd_frames(self) -> int | None:
+        """Frames from the camera's local midnight to the first picture; None when the file has no time code."""
+        samples = self._packets("tmcd")
+        return int.from_bytes(samples[0][2][:4], "big") if samples and len(samples[0][2]) >= 4 else None
+
+    @property
+    def tmcd_wall_seconds_since_midnight(self) -> float | None:
+        """Seconds from local midnight to the first picture: frames x frame duration, not the printed time code."""
+        if self.tmcd_frames is None or self.timecode is None:
+            return None
+        return self.tmcd_frames * self.timecode.frame_duration / self.timecode.timescale
+
+
+def _discard_others(container: av.container.InputContainer, wanted: av.stream.Stream) -> None:
+    """Let libav skip the bytes of all other tracks."""
+    from av.stream import Discard
+
+    for stream in container.streams:
+        if stream.index != wanted.index:
+            stream.discard = Discard.all
