@@ -1,6 +1,6 @@
 """The drainer: takes packets out of the queue and seals them into chunk files; one process, some streams.
 
-    python -P -m capture.drainer PLAN NUMBER
+    python -P -m capture.drainer PLAN NUMBER [--end]
 
 A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
 again under the same name and gets back whatever it had taken and not sealed.
@@ -201,6 +201,8 @@ def main() -> None:
     drainer = Drainer(load_plan(Path(sys.argv[1])), int(sys.argv[2]))
     signal.signal(signal.SIGTERM, drainer.end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if "--end" in sys.argv[3:]:
+        drainer.end()
     drainer.run()
 
 

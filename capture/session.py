@@ -28,7 +28,7 @@ from sensors.hololens.remote import RemoteControl, require_version
 from sensors.host_clock import utc_anchor
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
-from storage.names import MANIFEST, WORK, check_recording_id, stream_folder, stream_key
+from storage.names import LOGS, MANIFEST, WORK, check_recording_id, stream_folder, stream_key
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
@@ -74,6 +74,7 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
         try:
             write_json(path / MANIFEST, _manifest(order, plan, devices))
             (path / "events").mkdir()
+            (path / LOGS).mkdir()
             plan.save(Path(plan.work) / "plan.json")
             outcome = _run(order, plan, server, cameras, show)
             _close_books(plan, outcome)

@@ -18,6 +18,7 @@ from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
 from capture.plan import Plan
 from capture.queue_server import QueueServer
+from storage.names import LOGS
 
 LOOP_MS = 100
 MAX_DEATHS = 5
@@ -26,6 +27,8 @@ DEATHS_WINDOW_S = 20.0
 PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
 NO_SPACE_LIMIT_S = 15.0
+END_NOW = "--end"
+"""A process started with this empties what there is and ends."""
 LAST_WORD_S = 4.0
 LOW_SPACE_BYTES = 200 << 20
 RESERVE = "reserve"
@@ -42,6 +45,7 @@ class Worker:
     log: Path
     process: subprocess.Popen[bytes] | None = None
     deaths_s: list[float] = field(default_factory=list)
+    end_asked: bool = False
 
     def start(self) -> None:
         """Start it in a session of its own, so that Ctrl-C reaches only the supervisor."""
@@ -55,9 +59,10 @@ class Worker:
         return self.process.poll() if self.process else None
 
     def end(self) -> None:
-        """Ask the end (SIGTERM)."""
-        if self.process is not None and self.process.poll() is None:
+        """Ask the end (SIGTERM), once: a second signal could hit it while it is going."""
+        if self.process is not None and self.process.poll() is None and not self.end_asked:
             self.process.terminate()
+        self.end_asked = True
 
     def kill(self) -> None:
         """End it at once."""
@@ -72,6 +77,8 @@ class Worker:
         self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]
         if len(self.deaths_s) > MAX_DEATHS:
             raise ProcessKeepsDying(self.name, len(self.deaths_s), self.log)
+        if self.end_asked and END_NOW not in self.command:
+            self.command.append(END_NOW)
         self.start()
 
 
@@ -98,8 +105,8 @@ class Supervisor:
         self._control = ControlServer(plan.control)
         self._stop_asked = ""
         self._forced = False
-        self.logs = Path(plan.work)
-        plan_file = str(self.logs / "plan.json")
+        self._reserve = Path(plan.work) / RESERVE
+        plan_file = str(Path(plan.work) / "plan.json")
         python = [sys.executable, "-P", "-m"]
         self.producers = [
             self._worker(f"producer {headset.name}", [*python, "capture.producer", plan_file, headset.name])
@@ -111,7 +118,7 @@ class Supervisor:
         ]
 
     def _worker(self, name: str, command: list[str]) -> Worker:
-        return Worker(name, command, self.logs / f"{name.replace(' ', '-')}.log")
+        return Worker(name, command, Path(self.plan.path) / LOGS / f"{name.replace(' ', '-')}.log")
 
     def ask_stop(self, why: str) -> None:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
@@ -132,8 +139,7 @@ class Supervisor:
 
         Raises StreamsMissing when an armed stream gives nothing in time.
         """
-        (self.logs / RESERVE).write_bytes(b"")
-        with (self.logs / RESERVE).open("r+b") as reserve:
+        with self._reserve.open("wb") as reserve:
             os.posix_fallocate(reserve.fileno(), 0, RESERVE_BYTES)
         for worker in [*self.drainers, *self.producers]:
             worker.start()
@@ -210,7 +216,7 @@ class Supervisor:
         for camera in self.cameras:
             camera.end()
         self._end_producers(show)
-        (self.logs / RESERVE).unlink(missing_ok=True)
+        self._reserve.unlink(missing_ok=True)
         self._end_drainers(show)
         while any(camera.is_alive() for camera in self.cameras) and not self._forced:
             self.board.update(LOOP_MS)

@@ -11,6 +11,9 @@ MANIFEST = "recording.json"
 CHUNK_SUFFIX = ".h5"
 PART_SUFFIX = ".part"
 MEDIA = "media.json"
+LOGS = "logs"
+"""What the processes of a recording said, one file a process; no payload is in there."""
+
 WORK = ".kitchensync"
 """Private folder beside the recordings: queue files, parts, logs of running recordings."""
 

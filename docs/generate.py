@@ -1,0 +1,61 @@
+"""Write the generated pages of docs/reference, or check that they are up to date.
+
+python docs/generate.py [--check]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from capture.cli import main as kitchensync
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Yield a command and everything below it, in the order of the help."""
+    context = click.Context(command, info_name=path)
+    yield path, command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from commands(below, f"{path} {name}")
+
+
+def command_page() -> str:
+    """Return the page of all commands as their own help says it."""
+    lines = ["# Commands", "", "Written by `make docs` from the commands' own help.", ""]
+    lines += ["Exit codes: 0 fine (PASS, WARN, aligned, check), 1 failed or refused, 2 wrong usage.", ""]
+    for path, command, context in commands(kitchensync, "kitchensync"):
+        context.terminal_width = context.max_content_width = 100
+        lines += [f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+PAGES = {"commands.md": command_page}
+
+
+def main() -> int:
+    """Write or check; return the exit code."""
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for name, make in PAGES.items():
+        path, content = REFERENCE / name, make()
+        if path.exists() and path.read_text(encoding="utf-8") == content:
+            continue
+        if check:
+            stale.append(name)
+        else:
+            path.write_text(content, encoding="utf-8")
+    for name in stale:
+        print(f"docs/reference/{name} is out of date: run `make docs`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
