@@ -31,6 +31,7 @@ SENSOR_HZ = 62.976e6
 LATENCY_S = 0.03
 RING = 90  # pictures until the hands repeat their movement
 SAME = 0
+_NOISE_MM = 4.0
 _KEPT_GROUPS = 8
 _SIZES = struct.Struct("<II")
 U16 = npt.NDArray[np.uint16]
@@ -41,6 +42,7 @@ class NearScene:
     """Depth (mm) and brightness, both 512x512 uint16, of the RING pictures."""
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         rng = generator(seed, "ahat scene")
         rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float32)
         slope = 470 + 0.75 * (SIDE - rows) + 0.05 * columns
@@ -66,6 +68,8 @@ class NearScene:
             reach = 340 + 30 * np.sin(turn + sway[0])
             cv2.ellipse(depth, (int(x), int(y)), (34, 46), 20, 0, 360, reach, -1)
             cv2.line(depth, (int(x), int(y) + 20), (int(hand[0]) - 40, SIDE), reach + 25, 44)
+        rng = generator(self._seed, "ahat noise", index)
+        depth += rng.standard_normal(depth.shape, dtype=np.float32) * _NOISE_MM
         brightness = 1.5e9 / depth**2 * self._shine * self._seen
         depth[~self._seen] = 0
         return np.rint(depth).astype(np.uint16), np.rint(brightness).astype(np.uint16)
@@ -117,7 +121,7 @@ class GroupShelf:
         key = (wanted, start_k * wanted.divisor % RING)
         with self._lock:
             if key not in self._groups:
-                quality = quality_for(wanted.encoding, SIDE * SIDE * HZ * 16)
+                quality = quality_for(wanted.encoding, SIDE * SIDE * HZ * 16, better_by=8)
                 self._groups[key] = (PictureGroup(wanted.encoding.profile, SIDE, SIDE, HZ, quality), [])
             self._groups.move_to_end(key)
             while len(self._groups) > _KEPT_GROUPS:

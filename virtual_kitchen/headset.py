@@ -1,10 +1,11 @@
 """The virtual HoloLens: all its ports, taken together or not at all."""
 
-from virtual_kitchen.ahat_stream import AhatStream
+from virtual_kitchen.ahat_stream import HZ, AhatConfiguration, AhatFeed, AhatStream, GroupShelf
+from virtual_kitchen.client_configuration import VideoEncoding, VideoFormat, VideoProfile
 from virtual_kitchen.device import Headset
 from virtual_kitchen.imu_streams import ACCELEROMETER, GYROSCOPE, MAGNETOMETER, ImuStream
-from virtual_kitchen.microphone_stream import MicrophoneStream
-from virtual_kitchen.pv_stream import PvStream
+from virtual_kitchen.microphone_stream import AAC_BYTES_PER_S, AacFeed, MicrophoneStream
+from virtual_kitchen.pv_stream import PvConfiguration, PvFeed, PvStream
 from virtual_kitchen.remote import RemotePort
 from virtual_kitchen.spatial_stream import SpatialStream
 from virtual_kitchen.stream_port import ListeningPort, Stream, StreamPort
@@ -32,6 +33,16 @@ class VirtualHeadset:
         """Return the ports that a fault does not refuse."""
         refused = self._headset.faults
         return [p for p in (*self._streams, self._remote) if not refused.has("refuse_port", p.name)]
+
+    def warm_up(self) -> None:
+        """Make one packet of what takes long at first, so that the first client is served in time."""
+        size = VideoFormat(640, 360, 30)
+        encoding = VideoEncoding(VideoProfile.H265_MAIN, 552_960)
+        PvFeed(self._headset, PvConfiguration(True, size, 1, encoding, 30)).packet(0)
+        AhatFeed(
+            self._headset, AhatConfiguration(True, 1, encoding, HZ), GroupShelf(self._headset.kitchen.seed)
+        ).packet(0)
+        AacFeed(self._headset, AAC_BYTES_PER_S[-1]).packet(0)
 
     def bind(self) -> None:
         """Take every address; raise `PortBusy` for the first that is taken."""

@@ -51,6 +51,7 @@ def run(options: Options) -> None:
     kitchen, replay = _kitchen(options)
     headset = Headset(kitchen, options.faults, options.gyroscope_unit, options.seconds)
     ports = VirtualHeadset(headset, options.hololens_host)
+    ports.warm_up()
     camera_file = replay.camera_file if replay else None
     gopro = VirtualGoPro(kitchen, options.gopro_host, options.gopro_port, options.gopro_model, camera_file)
     with _signals() as asked_to_stop:

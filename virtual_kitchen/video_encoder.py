@@ -17,14 +17,14 @@ _H264_PROFILES = {
 _FOREVER = 1_000_000  # a group ends when its encoder is dropped, not by a count
 # Quality at the client's default bit rate, 12/75 (H.264) or 12/150 (H.265) bit a pixel: lands near that rate.
 _DEFAULT_BITS_PER_PIXEL = {True: 12 / 150, False: 12 / 75}
-_DEFAULT_QUALITY = {True: 29.0, False: 27.0}
+_DEFAULT_QUALITY = {True: 24.5, False: 24.5}
 
 
-def quality_for(encoding: VideoEncoding, pixels_per_s: float) -> float:
-    """Return the constant rate factor of a wanted bit rate: 6 steps double it, bounded to 16..42."""
+def quality_for(encoding: VideoEncoding, pixels_per_s: float, better_by: float = 0.0) -> float:
+    """Return the constant rate factor of a wanted bit rate: 6 steps double it, bounded to 14..42."""
     is_h265 = encoding.profile is VideoProfile.H265_MAIN
     times = encoding.bits_per_s / (pixels_per_s * _DEFAULT_BITS_PER_PIXEL[is_h265])
-    return min(42.0, max(16.0, _DEFAULT_QUALITY[is_h265] - 6 * log2(times)))
+    return min(42.0, max(14.0, _DEFAULT_QUALITY[is_h265] - better_by - 6 * log2(times)))
 
 
 class PictureGroup:
@@ -50,7 +50,7 @@ class PictureGroup:
 
 def _h265_options(quality: float) -> dict[str, str]:
     parameters = (
-        "pools=none:frame-threads=1:wpp=0:info=0:repeat-headers=1:log-level=none:bframes=0:scenecut=0"
+        "pools=none:frame-threads=1:wpp=0:info=0:repeat-headers=1:log-level=none:bframes=0:scenecut=0:ctu=16:no-signhide=1"
         f":keyint={_FOREVER}:min-keyint={_FOREVER}:open-gop=0:crf={quality:.2f}"
     )
     return {"preset": "ultrafast", "tune": "zerolatency", "x265-params": parameters}
