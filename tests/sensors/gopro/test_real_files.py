@@ -1,0 +1,159 @@
+"""Real camera files: what we say of them equals the truth that came with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sensors.errors import UnreadableMedia
+from sensors.gopro.boxes import has_moov
+from sensors.gopro.cli import gopro
+from sensors.gopro.inspect import inspect
+from sensors.gopro.media import open_media
+
+Shared = Callable[[str], Path]
+FILES = [
+    "max-heromode.mp4",
+    "hero5.raw",
+    "hero6.raw",
+    "Fusion.raw",
+    "hero6+ble.raw",
+    "hero11-chapter.raw",
+    "hero7-rec1.raw",
+    "hero7-rec2.raw",
+    "mp4header.raw",
+]
+PROVENANCE = {"model", "source_repo", "source_path", "licence", "bytes", "sha256"}
+NOT_PROMISED = {"tmcd_displayed", "tmcd_wall_hms"}
+
+
+def close(ours: Any, truth: Any) -> bool:
+    if isinstance(truth, dict):
+        return isinstance(ours, dict) and all(key in ours and close(ours[key], truth[key]) for key in truth)
+    if isinstance(truth, list):
+        return len(ours) == len(truth) and all(map(close, ours, truth))
+    if isinstance(truth, float):
+        return ours == pytest.approx(truth, abs=1e-6, rel=1e-12)
+    return bool(ours == truth)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_inspect_says_the_truth(shared_data: Shared, name: str) -> None:
+    path = shared_data(f"gopro/{name}")
+    truth = json.loads(shared_data("gopro/ground_truth.json").read_text())[name]
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == truth["sha256"]
+    result = CliRunner().invoke(gopro, ["inspect", str(path), "--json"])
+    assert result.exit_code == 0
+    ours = json.loads(result.stdout)
+    for key in truth.keys() - PROVENANCE - NOT_PROMISED:
+        assert close(ours[key], truth[key]), key
+    assert ours["streams"].keys() == truth["streams"].keys()
+    for stream, expected in truth["streams"].items():
+        assert ours["streams"][stream].keys() - {"rate_hz_from_tick"} == expected.keys(), stream
+
+
+def test_every_sample_file_is_covered(shared_data: Shared) -> None:
+    truth = json.loads(shared_data("gopro/ground_truth.json").read_text())
+    assert sorted(truth.keys() - {"_note"}) == sorted(FILES)
+
+
+def test_table_for_people(shared_data: Shared) -> None:
+    result = CliRunner().invoke(gopro, ["inspect", str(shared_data("gopro/max-heromode.mp4"))])
+    assert result.exit_code == 0
+    for word in ("GYRO", "197.4548", "rad/s", "315 frames", "15:45:32.009"):
+        assert word in result.stdout
+
+
+def test_gyroscope_on_media_time(shared_data: Shared) -> None:
+    media = open_media(shared_data("gopro/max-heromode.mp4"))
+    gyro, accel = media.gyroscope(), media.accelerometer()
+    assert gyro.xyz.shape == (2082, 3)
+    assert gyro.xyz.dtype == np.float32
+    assert gyro.t_s[0] == pytest.approx(-0.005031)
+    assert gyro.rate_hz == pytest.approx(197.4548, abs=1e-3)
+    # Stored (0.072417, 0.222577, -0.155485) with ORIN XzY: X, -Z, Y.
+    np.testing.assert_allclose(gyro.xyz[0], [0.072417, -0.155485, -0.222577], atol=1e-6)
+    up = accel.xyz.mean(axis=0)
+    assert np.linalg.norm(up) == pytest.approx(9.8, abs=0.3)
+    assert int(np.argmax(up)) == 2
+
+
+def test_times_of_pictures_are_exact(shared_data: Shared) -> None:
+    path = shared_data("gopro/max-heromode.mp4")
+    media = open_media(path)
+    with av.open(str(path)) as container:
+        stamps = sorted(p.pts for p in container.demux(video=0) if p.pts is not None)
+    assert media.frame_pts.tolist() == stamps
+    assert media.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(315)]
+    assert media.tmcd_wall_seconds_since_midnight == pytest.approx(1700260 * 1001 / 30000)
+    assert (media.serial, media.camera_model) == ("C3353424500199", "GoPro Max")
+
+
+def test_thumbnail_is_the_picture_at_that_time(shared_data: Shared) -> None:
+    path = shared_data("gopro/max-heromode.mp4")
+    with av.open(str(path)) as container:
+        for k, frame in enumerate(container.decode(video=0)):
+            if k == 100:
+                expected = frame.reformat(width=160, height=91, format="rgb24").to_ndarray()
+                break
+    small = open_media(path).thumbnail(100 * 1001 / 30000, width=160)
+    np.testing.assert_array_equal(small, expected)
+
+
+def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> None:
+    whole = shared_data("gopro/max-heromode.mp4").read_bytes()
+    (tmp_path / "cut.MP4").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 40)
+    (tmp_path / "empty.raw").write_bytes(b"")
+    for name in ("cut.MP4", "noise.bin", "empty.raw", "absent.MP4", "."):
+        result = CliRunner().invoke(gopro, ["inspect", str(tmp_path / name), "--json"])
+        assert result.exit_code == 1
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert "Traceback" not in result.output
+        assert "error" in json.loads(result.stdout)
+    assert not has_moov(tmp_path / "cut.MP4")
+    assert has_moov(shared_data("gopro/max-heromode.mp4"))
+
+
+def test_damaged_real_files_end_in_our_own_error(shared_data: Shared, tmp_path: Path) -> None:
+    """Flip bytes in the index and in the telemetry: an answer or one sentence, never anything else."""
+    chance = np.random.default_rng(5)
+    whole = shared_data("gopro/max-heromode.mp4").read_bytes()
+    raw = shared_data("gopro/hero11-chapter.raw").read_bytes()
+    moov = whole.index(b"moov") - 4
+    previous = av.logging.get_level()
+    av.logging.set_level(av.logging.PANIC)
+    try:
+        for round_number in range(40):
+            for name, data, lowest in (("x.MP4", whole, moov), ("x.raw", raw, 0)):
+                damaged = bytearray(data)
+                for at in chance.integers(lowest, len(data), size=4):
+                    damaged[at] = chance.integers(256)
+                path = tmp_path / f"{round_number}{name}"
+                path.write_bytes(damaged)
+                try:
+                    json.dumps(inspect(path))
+                except UnreadableMedia as error:
+                    assert "\n" not in str(error)  # noqa: PT017 (an answer is as good)
+                path.unlink()
+    finally:
+        av.logging.set_level(previous)
+
+
+def test_files_are_closed(shared_data: Shared) -> None:
+    if sys.platform != "linux":
+        pytest.skip("counts open files through /proc")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        inspect(shared_data("gopro/max-heromode.mp4"))
+    assert len(os.listdir("/proc/self/fd")) <= before
