@@ -128,7 +128,10 @@ class Camera:
             raise WrongState("the replayed file was recorded already")
         self.kitchen.start_world_if_needed(now_ns)
         command_world_s = self.kitchen.world_time_s(now_ns)
-        delay_s = generator(self.kitchen.seed, "gopro start", round(command_world_s * 1e9)).uniform(0.05, 0.5)
+        # A replay turns the world at this moment, so no device may have looked that far ahead yet.
+        shortest_s = 0.05 if self.replay is None else 0.25
+        random = generator(self.kitchen.seed, "gopro start", round(command_world_s * 1e9))
+        delay_s = random.uniform(shortest_s, 0.5)
         with self._lock:
             if self._phase is not Phase.IDLE:
                 raise WrongState("the camera is busy")

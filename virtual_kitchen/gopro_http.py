@@ -197,6 +197,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
     """One connection to the camera; the server object carries camera and api."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server_version = "GoPro Web Server v1.0"
     sys_version = ""
     camera: Camera

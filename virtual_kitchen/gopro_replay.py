@@ -132,10 +132,11 @@ def _head_axes(block: _Block) -> np.ndarray:
 
 
 class ReplayFromShutter:
-    """A head that stands still until the camera's shutter opens, and then moves as the replayed file says.
+    """A head that moves as the replayed file says from world time 0, and once more from the shutter's start on.
 
-    So the file's media time 0 lies where the shutter's effective start lies, as with a real camera. `begin` must be
-    called for a world time that no device has been asked for yet.
+    So media time 0 of the file that the camera hands out lies where its shutter opened, as with a real camera, and a
+    client that never presses the shutter sees the motion too. At that moment the head leaps to the first pose.
+    `begin` must name a world time that no device has been asked for yet.
     """
 
     def __init__(self, motion: HeadMotion, first_s: float) -> None:
@@ -149,12 +150,13 @@ class ReplayFromShutter:
             self._begin_world_s = world_s
 
     def _media_s(self, t_s: Floats) -> Floats:
-        return np.maximum(np.asarray(t_s, np.float64) - self._begin_world_s, self._first_s)
+        world_s = np.asarray(t_s, np.float64)
+        media_s = world_s - self._begin_world_s
+        return np.where(media_s >= self._first_s, media_s, world_s)
 
     def angular_velocity(self, t_s: Floats) -> Floats:
         """Return (n, 3) rad/s in the head frame."""
-        moves = np.asarray(t_s, np.float64) - self._begin_world_s >= self._first_s
-        return np.where(moves[:, None], self._motion.angular_velocity(self._media_s(t_s)), 0.0)
+        return self._motion.angular_velocity(self._media_s(t_s))
 
     def orientation(self, t_s: Floats) -> Floats:
         """Return (n, 4) quaternions w, x, y, z that take head to world."""

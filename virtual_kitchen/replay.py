@@ -14,7 +14,10 @@ _FEWEST_SAMPLES = 16
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A motion whose time 0 is world time 0; `camera_file` is what the camera hands out, if it is a real one."""
+    """A motion whose time 0 is world time 0; `camera_file` is what the camera hands out, if it is a real one.
+
+    With a camera file the motion begins anew when the shutter opens (`ReplayFromShutter`).
+    """
 
     motion: HeadMotion
     camera_file: Path | None
@@ -24,9 +27,10 @@ def read_replay(text: str, seed: int) -> Replay:
     """Read `FILE.npz:NAME` (arrays NAME_t in s, NAME_w in rad/s) or `FILE.MP4`; raise `BadReplay`."""
     if text.lower().endswith((".mp4", ".lrv", ".360")):
         path = _existing(text)
-        from virtual_kitchen.gopro_replay import read_gyro
+        from virtual_kitchen.gopro_replay import ReplayFromShutter, read_gyro
 
-        return Replay(_motion(text, seed, *read_gyro(path)), path)
+        t_s, rad_per_s = read_gyro(path)
+        return Replay(ReplayFromShutter(_motion(text, seed, t_s, rad_per_s), float(t_s[0])), path)
     file, separator, name = text.rpartition(":")
     if not separator or not file.lower().endswith(".npz"):
         raise BadReplay(f"replay {text!r} is neither FILE.npz:NAME nor FILE.MP4")

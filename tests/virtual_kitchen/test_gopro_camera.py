@@ -296,7 +296,9 @@ def test_stopping_in_the_middle_of_a_take_leaves_no_thread(serve: Serve) -> None
     client.json("/gopro/camera/shutter/start")
     with socket.create_connection(("127.0.0.1", client.port)) as waiting:
         waiting.sendall(b"GET /gopro/version HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert waiting.recv(4096).startswith(b"HTTP/1.1 200")
+        answer = b""
+        while not answer.endswith(b'{"version": "2.0"}'):
+            answer += waiting.recv(4096)
         gopro.stop()
         assert waiting.recv(4096) == b""
     assert gopro.camera.kitchen.truth.as_dict()["gopro"] == []
@@ -321,7 +323,7 @@ def test_a_replay_hands_out_the_real_file(
     t_s, rad_per_s = read_gyro(path)
     motion = ReplayFromShutter(replayed_motion(t_s, rad_per_s, SEED), t_s[0])
     gopro, client = serve(Kitchen(SEED, motion, Truth(tmp_path / "sim", SEED)), path)
-    assert not motion.angular_velocity(np.linspace(0, 5, 50)).any()
+    assert np.corrcoef(motion.angular_velocity(t_s[1:]).ravel(), rad_per_s[1:].ravel())[0, 1] > 0.999
     client.record(0.2)
     assert client.request("/videos/DCIM/100GOPRO/GX010001.MP4")[2] == path.read_bytes()
     assert gopro.idle_and_fetched()
