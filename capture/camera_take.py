@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sensors.errors import SensorError
 from sensors.gopro.camera import GoProHttp, MediaFile, ShutterEvent
 from sensors.gopro.download import download
-
-from sensors.errors import SensorError
 from storage.manifest import write_json
 from storage.names import MEDIA
 
@@ -48,7 +47,13 @@ class CameraTake(threading.Thread):
         """Reach the camera and see what is on its card; return what it says it is. Raises CameraError."""
         info = self._camera.info()
         self._before = {(file.folder, file.name) for file in self._camera.media()}
-        return {"kind": "gopro", "address": self._url, **info}
+        return {
+            "kind": "gopro",
+            "address": self._url,
+            "model": info.model_name,
+            "firmware": info.firmware,
+            "serial": info.serial,
+        }
 
     def end(self) -> None:
         """Ask the end: the shutter is closed and the files are fetched."""
@@ -74,6 +79,7 @@ class CameraTake(threading.Thread):
             self.state.problem = str(error)
         finally:
             self._write_media(started, stopped)
+            self._camera.close()
 
     def _watch(self) -> None:
         """Look at the camera now and then; say so when it stopped by itself."""
@@ -99,8 +105,8 @@ class CameraTake(threading.Thread):
         entry: dict[str, Any] = {"file": file.name, "folder": file.folder, "bytes": file.bytes}
         self._files.append(entry)
 
-        def progress(count: int) -> None:
-            self.state.fetched_bytes = done + count
+        def progress(here: int, _: int) -> None:
+            self.state.fetched_bytes = done + here
 
         fetched = download(self._url, file, self._folder / file.name, progress)
         entry |= {"sha256": fetched.sha256, "stored_bytes": fetched.bytes}
@@ -112,8 +118,8 @@ class CameraTake(threading.Thread):
             {
                 "schema": "media/1",
                 "device": self.device,
-                "shutter_on": asdict(started) if started else None,
-                "shutter_off": asdict(stopped) if stopped else None,
+                "shutter_on": started._asdict() if started else None,
+                "shutter_off": stopped._asdict() if stopped else None,
                 "problem": self.state.problem,
                 "files": self._files,
             },

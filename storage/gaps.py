@@ -59,7 +59,18 @@ def stamps_that_go_back(index: npt.NDArray[np.void]) -> int:
 
 def missing_ranges(seqs: npt.NDArray[np.uint64], received: int) -> list[list[int]]:
     """Return [first, last] of every run of producer numbers below `received` that are not in `seqs`."""
-    present = np.zeros(received, bool)
-    present[seqs[seqs < received].astype(np.int64)] = True
-    edges = np.flatnonzero(np.diff(np.concatenate(([True], present, [True])).astype(np.int8)))
-    return [[int(first), int(last) - 1] for first, last in edges.reshape(-1, 2)]
+    known = np.unique(seqs[seqs < received]).astype(np.int64)
+    before = np.concatenate(([-1], known))
+    after = np.concatenate((known, [received]))
+    holes = np.flatnonzero(after - before > 1)
+    return [[int(before[hole]) + 1, int(after[hole]) - 1] for hole in holes]
+
+
+def uncovered(part: list[int], ranges: list[tuple[int, int]]) -> bool:
+    """Tell whether some number of [first, last] lies in none of the ranges."""
+    next_number = part[0]
+    for first, last in sorted(ranges):
+        if first > next_number:
+            break
+        next_number = max(next_number, last + 1)
+    return next_number <= part[1]

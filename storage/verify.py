@@ -14,7 +14,7 @@ import numpy as np
 from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk, BadEventLog, NotARecording
 from storage.events import read_lines
-from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered
 from storage.manifest import Manifest, read_manifest
 from storage.names import MANIFEST, MEDIA, stream_folder
 from storage.notes import Note, read_notes
@@ -121,10 +121,13 @@ def _read_stream(recording: Path, name: str, manifest: Manifest, findings: Findi
         located = False
         try:
             with Chunk(path) as chunk:
-                parts.append(chunk.index)
-                for block in chunk.damage():
+                damage = chunk.damage()
+                for block in damage:
                     located = True
                     findings.damage(relative, name, block)
+                if "index" in damage:
+                    continue  # nothing that it says of its packets can be trusted
+                parts.append(chunk.index)
                 for payload in chunk.payloads():
                     digest.update(payload)
                     size += len(payload)
@@ -158,7 +161,7 @@ def _check_stream(
         findings.add(FAIL, f"{name} holds {duplicates} packets twice")
     if not ends and manifest["state"] == "complete":
         findings.add(WARN, f"{name}: its recorder died before it could close the ledger")
-    unnamed = [part for part in missing if not _is_named(part, named)]
+    unnamed = [part for part in missing if uncovered(part, named)]
     if unnamed:
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
     elif missing:
@@ -185,13 +188,6 @@ def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tupl
     noted = [note for note in notes if note["note"] == "declared_loss"]
     left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
     return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
-
-
-def _is_named(part: list[int], named: list[tuple[int, int]]) -> bool:
-    lacking = set(range(part[0], part[1] + 1))
-    for first, last in named:
-        lacking -= set(range(max(first, part[0]), min(last, part[1]) + 1))
-    return not lacking
 
 
 def _check_rate(name: str, index: Any, manifest: Manifest, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.chunk import INDEX
-from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered
 
 
 def index_of(ticks: list[int]) -> np.ndarray:
@@ -65,3 +65,12 @@ def test_missing_ranges_agree_with_brute_force(present, received):
     missing = {seq for first, last in ranges for seq in range(first, last + 1)}
     assert missing == set(range(received)) - present
     assert all(last + 1 < first for (_, last), (first, _) in itertools.pairwise(ranges))
+
+
+@given(
+    st.tuples(st.integers(0, 20), st.integers(0, 20)).map(sorted),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))),
+)
+def test_uncovered_agrees_with_brute_force(part, ranges):
+    covered = {seq for first, last in ranges for seq in range(first, last + 1)}
+    assert uncovered(part, ranges) == bool(set(range(part[0], part[1] + 1)) - covered)

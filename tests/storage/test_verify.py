@@ -1,0 +1,164 @@
+"""The balance sheet against recordings that were damaged on purpose."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from storage.chunk import Packet, Sealed, seal
+from storage.cli import verify as verify_command
+from storage.manifest import edit_manifest, write_json
+from storage.verify import verify
+
+STREAM = "hololens/gyroscope"
+PAYLOADS = [b"packet %d" % n for n in range(40)]
+
+
+def seal_stream(path: Path, stream: str, packets: list[Packet], number: int = 1) -> dict[str, Any]:
+    """Seal packets as one chunk; return its entry for the manifest."""
+    folder = path / stream
+    folder.mkdir(parents=True, exist_ok=True)
+    sealed: Sealed = seal(folder, number, packets, {"stream": stream})
+    return {f"{stream}/{sealed.path.name}": {"bytes": sealed.bytes, "sha256": sealed.sha256}}
+
+
+def packets_of(seqs: list[int]) -> list[Packet]:
+    return [Packet(n, 1, 480_000 * n, 48_000_000 * n, 1, PAYLOADS[n], b"") for n in seqs]
+
+
+def notes_of(*notes: dict[str, Any]) -> list[Packet]:
+    texts = [json.dumps({"stream": STREAM, "host_ns": 0, **note}).encode() for note in notes]
+    return [Packet(n, 1, 0, 0, 1, text, b"") for n, text in enumerate(texts)]
+
+
+def make(path: Path, seqs: list[int], *notes: dict[str, Any]) -> Path:
+    """A closed recording of one stream with these packets and ledger notes."""
+    files = seal_stream(path, STREAM, packets_of([n for n in seqs if n < 20]))
+    files |= seal_stream(path, STREAM, packets_of([n for n in seqs if n >= 20]), 2)
+    end = {"note": "end", "reason": "ended_by_device", "received": 40}
+    files |= seal_stream(path, "ledger/hololens", notes_of(*notes, end))
+    write_json(
+        path / "recording.json",
+        {
+            "schema": "recording/1",
+            "recording": path.name,
+            "state": "complete",
+            "streams": {STREAM: {"nominal_hz": 20.8}},
+            "devices": {},
+            "files": files,
+        },
+    )
+    return path
+
+
+@pytest.fixture
+def whole(tmp_path) -> Path:
+    return make(tmp_path / "take", list(range(40)))
+
+
+def test_a_whole_recording_passes_with_the_hash_of_its_payloads(whole):
+    result = verify(whole)
+    assert (result["status"], result["reasons"]) == ("PASS", [])
+    facts = result["streams"][STREAM]
+    assert (facts["received"], facts["stored"], facts["missing"], facts["gaps"]) == (40, 40, [], [])
+    assert facts["sha256"] == hashlib.sha256(b"".join(PAYLOADS)).hexdigest()
+    assert facts["bytes"] == sum(map(len, PAYLOADS))
+
+
+def test_missing_packets_without_a_cause_fail(tmp_path):
+    result = verify(make(tmp_path / "take", [n for n in range(40) if n not in (7, 8, 39)]))
+    assert result["status"] == "FAIL"
+    assert result["streams"][STREAM]["missing"] == [[7, 8], [39, 39]]
+
+
+def test_missing_packets_with_a_declared_loss_warn(tmp_path):
+    loss = {"note": "declared_loss", "first_seq": 7, "last_seq": 8}
+    result = verify(make(tmp_path / "take", [n for n in range(40) if n not in (7, 8)], loss))
+    assert result["status"] == "WARN"
+    assert result["streams"][STREAM]["gaps"][0]["cause"] == "declared_loss"
+
+
+def test_a_packet_stored_twice_fails(tmp_path):
+    path = make(tmp_path / "take", list(range(40)))
+    files = seal_stream(path, STREAM, packets_of([39]), 3)
+    with edit_manifest(path) as manifest:
+        manifest["files"] |= files
+    result = verify(path)
+    assert (result["status"], result["streams"][STREAM]["duplicates"]) == ("FAIL", 1)
+
+
+def test_a_flipped_bit_is_located_to_file_stream_and_packet(whole):
+    path = whole / STREAM / "000002.h5"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"packet 25")] ^= 4
+    path.write_bytes(content)
+    result = verify(whole)
+    assert result["status"] == "FAIL"
+    assert result["corrupt"] == [{"file": f"{STREAM}/000002.h5", "stream": STREAM, "block": "packet 25"}]
+
+
+@pytest.mark.parametrize("name", [f"{STREAM}/000001.h5", "ledger/hololens/000001.h5"])
+def test_a_bit_anywhere_in_a_file_is_found(whole, name):
+    path = whole / name
+    content = path.read_bytes()
+    for place in range(0, len(content), 97):
+        broken = bytearray(content)
+        broken[place] ^= 1
+        path.write_bytes(broken)
+        assert verify(whole)["status"] == "FAIL", place
+
+
+@pytest.mark.parametrize("name", [f"{STREAM}/000002.h5", "ledger/hololens/000001.h5"])
+def test_a_removed_file_is_named(whole, name):
+    (whole / name).unlink()
+    result = verify(whole)
+    assert result["status"] == "FAIL"
+    assert any(name in reason for reason in result["reasons"])
+
+
+def test_an_armed_stream_without_packets_fails(whole):
+    with edit_manifest(whole) as manifest:
+        manifest["streams"]["hololens/pv"] = {}
+    assert "hololens/pv was armed and holds no packet" in verify(whole)["reasons"]
+
+
+def test_an_unreadable_manifest_fails_in_one_line(whole):
+    (whole / "recording.json").write_text("{")
+    result = verify(whole)
+    assert result["status"] == "FAIL"
+    assert "cannot be read" in result["reasons"][0]
+
+
+def test_a_cut_camera_file_fails(whole):
+    (whole / "gopro").mkdir()
+    (whole / "gopro" / "GX010001.MP4").write_bytes(b"12345")
+    digest = hashlib.sha256(b"12345").hexdigest()
+    entry = {"file": "GX010001.MP4", "bytes": 5, "sha256": digest}
+    write_json(whole / "gopro" / "media.json", {"files": [entry]})
+    with edit_manifest(whole) as manifest:
+        manifest["devices"] = {"gopro": {"kind": "gopro"}}
+    assert verify(whole)["status"] == "PASS"
+    (whole / "gopro" / "GX010001.MP4").write_bytes(b"1234")
+    result = verify(whole)
+    assert result["status"] == "FAIL"
+    assert result["streams"]["gopro/GX010001.MP4"]["missing"] == [[4, 4]]
+    (whole / "gopro" / "GX010001.MP4").write_bytes(b"12346")
+    assert verify(whole)["status"] == "FAIL"
+
+
+def test_the_command_prints_one_object_and_the_worst_decides(whole, tmp_path):
+    runner = CliRunner()
+    one = runner.invoke(verify_command, [str(whole), "--json"])
+    assert (one.exit_code, json.loads(one.output)["schema"]) == (0, "verify/1")
+    make(tmp_path / "other", list(range(39)))
+    both = runner.invoke(verify_command, [str(tmp_path), "--json"])
+    answer = json.loads(both.output)
+    assert (both.exit_code, answer["schema"], answer["status"]) == (1, "verify-all/1", "FAIL")
+    assert [result["recording"] for result in answer["recordings"]] == ["other", "take"]
+    plain = runner.invoke(verify_command, [str(whole)])
+    assert "PASS  take" in plain.output

@@ -1,0 +1,197 @@
+"""The whole way of a packet, from the virtual kitchen's sockets to sealed files, judged by its truth file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import h5py
+import pytest
+from processes import COMMAND, kitchensync, running
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
+
+
+def children(pid: int) -> dict[int, str]:
+    """Return the command lines of the children of a process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(stat[1]) == pid:
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def equal_to_truth(streams: dict, truth: dict) -> None:
+    for name, sent in truth["streams"].items():
+        stored = streams[name]
+        assert stored["stored"] == stored["received"] == sent["packets"], name
+        assert stored["sha256"] == sent["sha256"], name
+        assert (stored["duplicates"], stored["missing"]) == (0, []), name
+    for file in truth["gopro"]:
+        assert streams[f"gopro/{file['file']}"]["sha256"] == file["sha256"]
+        assert streams[f"gopro/{file['file']}"]["stored"] == file["bytes"]
+
+
+def test_a_take_that_the_devices_end_is_equal_to_the_truth(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=6)
+    data = tmp_path / "data"
+    done = kitchensync(
+        "record", "take", "--data", data, "--hololens", place.host, "--gopro", place.camera, "--json"
+    )
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert answer["schema"] == "record/1"
+    assert answer["ended"] == "ended_by_device"
+    truth = place.truth()
+    equal_to_truth(answer["streams"], truth)
+    assert len(truth["gopro"]) == 1
+    assert answer["status"] in ("PASS", "WARN"), answer["reasons"]
+    again = json.loads(kitchensync("verify", data / "take", "--json").stdout)
+    assert again["streams"] == answer["streams"]
+    assert [path for path in data.rglob("*") if path.suffix == ".part"] == []
+    assert not (data / ".kitchensync").exists()
+    for path in data.rglob("*.h5"):
+        with h5py.File(path) as file:
+            assert file.attrs["count"] == len(file["index"])
+
+
+def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=20)
+    data = tmp_path / "data"
+    done = kitchensync("record", "take", "--data", data, "--hololens", place.host, "--seconds", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    streams = json.loads(done.stdout)["streams"]
+    place.process.send_signal(signal.SIGTERM)
+    truth = place.truth()
+    for name, sent in truth["streams"].items():
+        assert 0 < streams[name]["stored"] <= sent["packets"], name
+        assert streams[name]["missing"] == [], name
+        lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()
+        with_size = [json.loads(line)["size"] for line in lines[: streams[name]["stored"]]]
+        assert sum(with_size) == streams[name]["bytes"], name
+
+
+@pytest.mark.parametrize("victim", ["capture.drainer", "capture.producer", "valkey-server"])
+def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp_path, victim):
+    place = kitchen(seconds=8)
+    data = tmp_path / "data"
+    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host, "--json"]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        time.sleep(5)
+        pids = [pid for pid, line in children(recorder.pid).items() if victim in line]
+        assert pids
+        os.kill(pids[0], signal.SIGKILL)
+        output, errors = recorder.communicate(timeout=120)
+    assert recorder.returncode == 0, errors
+    answer = json.loads(output)
+    assert [restart["exit"] for restart in answer["restarts"]] == [-9]
+    if victim == "capture.drainer":
+        equal_to_truth(answer["streams"], place.truth())
+    for name, facts in answer["streams"].items():
+        assert facts["duplicates"] == 0, name
+        assert facts["missing"] == [], name
+        causes = {gap["cause"] for gap in facts["gaps"]}
+        assert causes <= {"restart", "reconnect", "network", "queue_loss", "device_rate"}, name
+
+
+def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=30)
+    command = [
+        COMMAND,
+        "record",
+        "take",
+        "--data",
+        str(tmp_path / "data"),
+        "--hololens",
+        place.host,
+        "--json",
+    ]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        time.sleep(4)
+        pids = list(children(recorder.pid))
+        assert len(pids) >= 3
+        recorder.send_signal(signal.SIGINT)
+        output, errors = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, errors
+    assert json.loads(output)["ended"] == "signal"
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=30)
+    command = [
+        COMMAND,
+        "record",
+        "take",
+        "--data",
+        str(tmp_path / "data"),
+        "--hololens",
+        place.host,
+        "--json",
+    ]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        time.sleep(4)
+        assert "other is not running" in kitchensync("stop", "other").stderr
+        assert kitchensync("stop").returncode == 0
+        output, _ = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0
+    assert json.loads(output)["ended"] == "requested"
+    assert "nothing is being recorded" in kitchensync("stop").stderr
+
+
+def test_nothing_survives_a_killed_recorder(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=30)
+    data = tmp_path / "data"
+    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host]
+    with running(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
+        time.sleep(4)
+        pids = list(children(recorder.pid))
+        recorder.kill()
+        recorder.wait()
+        end = time.monotonic() + 30
+        while time.monotonic() < end and any(Path(f"/proc/{pid}").exists() for pid in pids):
+            time.sleep(0.1)
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    done = kitchensync("verify", data / "take", "--json")
+    assert done.returncode == 1
+    assert "never closed" in json.loads(done.stdout)["reasons"][0]
+    for path in sorted(Path(runtime).glob("kitchensync/*/*")):
+        path.unlink()
+    for path in Path(runtime).glob("kitchensync/*"):
+        path.rmdir()
+
+
+def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):
+    from capture import queue
+    from capture.queue_server import QueueServer
+
+    place = kitchen(seconds=4)
+    (tmp_path / "q").mkdir()
+    server = QueueServer(tmp_path / "q", runtime / "own")
+    server.start()
+    try:
+        take = (
+            "record",
+            "take",
+            "--data",
+            tmp_path / "data",
+            "--hololens",
+            place.host,
+            "--redis",
+            server.url,
+        )
+        done = kitchensync(*take, "--json")
+        assert done.returncode == 0, done.stderr
+        equal_to_truth(json.loads(done.stdout)["streams"], place.truth())
+        with queue.connect(server.url) as client:
+            assert client.dbsize() == 0
+    finally:
+        server.stop()
