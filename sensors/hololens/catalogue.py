@@ -178,55 +178,46 @@ _IMU_UNITS = {
 }
 
 
+def _describe_video(codec: str, width: int, height: int, hz: int) -> dict[str, Any]:
+    loses = [] if codec == "raw" else ["lossy video compression"]
+    return {"codec": codec, "width": width, "height": height, "hz": hz, "divisor": 1, "loses": loses}
+
+
+def _describe_ahat(raw: bool) -> dict[str, Any]:
+    packing = "two u16 pictures" if raw else "nv12: luma = depth / 4 mm, chroma = sqrt(brightness)"
+    described = _describe_video("raw" if raw else "h265", c.AHAT_WIDTH, c.AHAT_HEIGHT, c.AHAT_HZ)
+    losses = [] if raw else list(_AHAT_LOSSES)
+    return described | {"packing": packing, "unit": "mm", "alias_mm": 1055, "loses": losses}
+
+
+_MICROPHONE = {
+    "codec": "aac",
+    "packing": "adts",
+    "rate_hz": 48_000,
+    "channels": 2,
+    "bytes_per_second": 24_000,
+    "loses": ["lossy audio compression", "the direction that five microphones hear"],
+}
+
+
 def describe(name: str, profile: Profile) -> dict[str, Any]:
     """Say in JSON-able words what stream `name` will hold: codec, size, units, and what the profile loses."""
     spec = stream_spec(name)
-    described: dict[str, Any] = {
+    if name == "pv":
+        details = _describe_video(profile.pv_codec, profile.pv_width, profile.pv_height, profile.pv_hz)
+    elif name == "depth_ahat":
+        details = _describe_ahat(raw=profile.link == "wired")
+    elif name == "microphone":
+        details = dict(_MICROPHONE)
+    elif name.startswith("vlc_"):
+        details = _describe_video("h265", c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ)
+        details["timestamp_shift_ticks"] = c.VLC_TIMESTAMP_SHIFT
+    elif name in _IMU_UNITS:
+        details = {"codec": "imu samples", "unit": _IMU_UNITS[name], "loses": []}
+    else:
+        details = {"codec": "struct", "unit": "m, world frame of the app start", "loses": []}
+    return {
         "module": spec.module,
         "mode": int(spec.pose_bytes > 0),
         "configuration": configuration(name, profile).hex(),
-    }
-    if name == "pv":
-        return described | {
-            "codec": profile.pv_codec,
-            "width": profile.pv_width,
-            "height": profile.pv_height,
-            "hz": profile.pv_hz,
-            "divisor": 1,
-            "loses": ["lossy video compression"],
-        }
-    if name == "depth_ahat":
-        raw = profile.link == "wired"
-        return described | {
-            "codec": "raw" if raw else "h265",
-            "packing": "two u16 pictures" if raw else "nv12: luma = depth / 4 mm, chroma = sqrt(brightness)",
-            "width": c.AHAT_WIDTH,
-            "height": c.AHAT_HEIGHT,
-            "hz": c.AHAT_HZ,
-            "divisor": 1,
-            "unit": "mm",
-            "alias_mm": 1055,
-            "loses": [] if raw else list(_AHAT_LOSSES),
-        }
-    if name == "microphone":
-        return described | {
-            "codec": "aac",
-            "packing": "adts",
-            "rate_hz": 48_000,
-            "channels": 2,
-            "bytes_per_second": 24_000,
-            "loses": ["lossy audio compression", "two of five microphones' worth of direction"],
-        }
-    if name.startswith("vlc_"):
-        return described | {
-            "codec": "h265",
-            "width": c.VLC_WIDTH,
-            "height": c.VLC_HEIGHT,
-            "hz": c.VLC_HZ,
-            "divisor": 1,
-            "timestamp_shift_ticks": c.VLC_TIMESTAMP_SHIFT,
-            "loses": ["lossy video compression"],
-        }
-    if name in _IMU_UNITS:
-        return described | {"codec": "imu samples", "unit": _IMU_UNITS[name], "loses": []}
-    return described | {"codec": "struct", "unit": "m, world frame of the app start", "loses": []}
+    } | details

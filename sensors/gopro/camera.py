@@ -1,0 +1,366 @@
+"""Control a GoPro over plain HTTP (USB, or its own access point): state, shutter, clock, media list.
+
+Every wait has a time limit. Only questions and the stop command are repeated after a lost answer: a start that
+may have been heard is never sent twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import httpx
+
+from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
+from sensors.host_clock import host_ns
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+TRIES = 3
+RETRY_S = 0.3
+POLL_S = 0.2
+START_TIMEOUT_S = 10.0
+IDLE_TIMEOUT_S = 30.0
+
+_STORAGE = {-1: "unknown", 0: "OK", 1: "full", 2: "removed", 3: "format error", 4: "busy", 8: "swapped"}
+
+
+class CameraState(NamedTuple):
+    """One answer to `/gopro/camera/state`: ids are strings, values mostly integers."""
+
+    status: dict[str, Any]
+    settings: dict[str, Any]
+    host_ns: int
+    "CLOCK_MONOTONIC when the answer was here."
+
+    def number(self, status_id: int) -> int | None:
+        """A status as an integer, None when the camera does not tell it."""
+        value = self.status.get(str(status_id))
+        try:
+            return None if value is None else int(value)
+        except (TypeError, ValueError):
+            return None
+
+    @property
+    def busy(self) -> bool:
+        """Status 8: loading, changing, finalising a file."""
+        return bool(self.number(8))
+
+    @property
+    def encoding(self) -> bool:
+        """Status 10: recording."""
+        return bool(self.number(10))
+
+    @property
+    def ready(self) -> bool:
+        """Neither busy nor recording."""
+        return not self.busy and not self.encoding
+
+    @property
+    def recorded_s(self) -> int | None:
+        """Status 13: seconds recorded so far."""
+        return self.number(13)
+
+    @property
+    def battery_percent(self) -> int | None:
+        """Status 70."""
+        return self.number(70)
+
+    @property
+    def video_seconds_left(self) -> int | None:
+        """Status 35: what the card still holds."""
+        return self.number(35)
+
+    def complaints(self) -> list[str]:
+        """Say in words what stops or endangers a recording; empty when nothing does."""
+        said = []
+        storage = self.number(33)
+        if storage not in (None, 0):
+            said.append(f"card: {_STORAGE.get(storage or 0, storage)}")
+        if self.number(6):
+            said.append("overheating")
+        if self.number(85):
+            said.append("too cold")
+        if self.number(111):
+            said.append("card too slow")
+        if self.battery_percent == 0:
+            said.append("battery empty")
+        if self.video_seconds_left == 0:
+            said.append("no recording time left on the card")
+        return said
+
+
+class ShutterEvent(NamedTuple):
+    """When the shutter was pressed, by the host's clock: the truth lies between before and observed."""
+
+    before_host_ns: int
+    after_host_ns: int
+    "The camera had answered."
+    observed_host_ns: int
+    "The first state that showed it had happened."
+
+
+class CameraInfo(NamedTuple):
+    """Who the camera is."""
+
+    model_name: str
+    firmware: str
+    serial: str
+    raw: dict[str, Any]
+
+
+class CameraClock(NamedTuple):
+    """The camera's clock, which has whole seconds only."""
+
+    local: datetime
+    "Local time, without a zone."
+    zone_minutes: int | None
+    "Offset from UTC; on some models it holds the hour of summer time already."
+    summer_time: bool
+    host_ns: int
+    "CLOCK_MONOTONIC when the answer was here."
+
+
+@dataclass(frozen=True)
+class MediaFile:
+    """One file on the card; each chapter is a file of its own."""
+
+    folder: str
+    name: str
+    bytes: int
+    created: int | None
+    "Seconds of the camera's local clock; never good enough to align by."
+
+    @property
+    def recording_number(self) -> str | None:
+        """Four digits that the chapters of one recording share (GX020001.MP4 -> 0001)."""
+        stem = self.name.partition(".")[0]
+        return stem[4:] if len(stem) == 8 and stem[4:].isdigit() else None
+
+    @property
+    def chapter(self) -> int | None:
+        """Chapter, from 1 (GX020001.MP4 -> 2)."""
+        stem = self.name.partition(".")[0]
+        return int(stem[2:4]) if len(stem) == 8 and stem[2:4].isdigit() else None
+
+
+class GoProHttp:
+    """One camera at `http://host:port`; a context manager. Calls block; use one thread."""
+
+    def __init__(self, base_url: str, timeout_s: float = 5.0) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._timeout_s = timeout_s
+        # trust_env=False: a proxy of the office must not swallow a request to the camera.
+        try:
+            self._http = httpx.Client(base_url=self.base_url, timeout=timeout_s, trust_env=False)
+        except httpx.InvalidURL as error:
+            raise CameraLost(self.base_url, f"no address: {error}") from error
+
+    def __enter__(self) -> GoProHttp:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def info(self) -> CameraInfo:
+        """Ask for model, firmware and serial number."""
+        raw = self._ask("/gopro/camera/info")
+        nested = raw.get("info")
+        facts = nested if isinstance(nested, dict) else raw
+        model, firmware, serial = (
+            str(facts.get(key, "")) for key in ("model_name", "firmware_version", "serial_number")
+        )
+        return CameraInfo(model, firmware, serial, raw)
+
+    def state(self) -> CameraState:
+        """Ask for all statuses and settings."""
+        raw = self._ask("/gopro/camera/state")
+        received_ns = host_ns()
+        status, settings = raw.get("status"), raw.get("settings")
+        if not isinstance(status, dict) or not {"8", "10"} <= status.keys():
+            raise CameraTalk(self.base_url, "a state without statuses 8 and 10")
+        return CameraState(status, settings if isinstance(settings, dict) else {}, received_ns)
+
+    def media(self) -> list[MediaFile]:
+        """List the files on the card, by recording and chapter."""
+        raw = self._ask("/gopro/media/list")
+        files = []
+        try:
+            for folder in raw["media"]:
+                for entry in folder["fs"]:
+                    created = entry.get("cre")
+                    files.append(
+                        MediaFile(
+                            str(folder["d"]),
+                            str(entry["n"]),
+                            int(entry["s"]),
+                            int(created) if created is not None else None,
+                        )
+                    )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CameraTalk(self.base_url, f"a media list with {type(error).__name__} {error}") from error
+        return sorted(
+            files, key=lambda file: (file.folder, file.recording_number or "", file.chapter or 0, file.name)
+        )
+
+    def get_clock(self) -> CameraClock:
+        """Ask for the camera's clock (whole seconds)."""
+        raw = self._ask("/gopro/camera/get_date_time")
+        received_ns = host_ns()
+        try:
+            numbers = [int(part) for key in ("date", "time") for part in str(raw[key]).split("_")]
+            local = datetime(*numbers)  # type: ignore[arg-type]  # noqa: DTZ001 (local, without a zone)
+            zone = raw.get("tzone")
+            return CameraClock(
+                local, None if zone is None else int(zone), bool(int(raw.get("dst") or 0)), received_ns
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CameraTalk(self.base_url, f"a clock with {error}") from error
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def set_clock(self, local: datetime, zone_minutes: int, summer_time: bool = False) -> None:
+        """Set the camera's clock to a local time; whole seconds, so send it at the turn of one."""
+        self._ask(
+            "/gopro/camera/set_date_time",
+            {
+                "date": f"{local.year}_{local.month}_{local.day}",
+                "time": f"{local.hour}_{local.minute}_{local.second}",
+                "tzone": str(zone_minutes),
+                "dst": str(int(summer_time)),
+            },
+        )
+
+    def set_setting(self, setting: int, option: int) -> None:
+        """Set one setting; `CameraRefused` names what the camera offers instead."""
+        self._ask("/gopro/camera/setting", {"setting": str(setting), "option": str(option)})
+
+    def keep_alive(self) -> None:
+        """Keep the camera from falling asleep; send every 3 s."""
+        self._ask("/gopro/camera/keep_alive")
+
+    def shutter(self, on: bool, *, if_recording: str = "stop") -> ShutterEvent:
+        """Start or stop recording, stamp the host clock around it, and wait until the camera shows it.
+
+        A camera that records already is stopped first (`if_recording="stop"`) or left alone with `CameraBusy`
+        ("refuse"). Raises `CameraBusy` when it does not begin in time, naming what it complains of.
+        """
+        if on:
+            self._make_ready(if_recording)
+        before_ns = host_ns()
+        try:
+            self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
+        except CameraRefused as error:
+            state = self.state()
+            if on and not state.encoding:
+                raise CameraBusy(self.base_url, f"{error} ({_words(state)})") from error
+            if not on and state.encoding:
+                raise
+        after_ns = host_ns()
+        return ShutterEvent(before_ns, after_ns, self._wait_for_encoding(on))
+
+    def _make_ready(self, if_recording: str) -> None:
+        state = self.state()
+        if state.encoding:
+            if if_recording == "refuse":
+                raise CameraBusy(self.base_url, "it is recording already; stop it first")
+            self.shutter(False)
+        if not state.ready:
+            self.wait_idle()
+
+    def _wait_for_encoding(self, on: bool) -> int:
+        deadline_ns = host_ns() + int(START_TIMEOUT_S * 1e9)
+        while True:
+            state = self.state()
+            if state.encoding == on:
+                return state.host_ns
+            if host_ns() > deadline_ns:
+                wanted = "begin to record" if on else "stop recording"
+                raise CameraBusy(
+                    self.base_url, f"it did not {wanted} within {START_TIMEOUT_S:g} s ({_words(state)})"
+                )
+            time.sleep(POLL_S)
+
+    def wait_idle(self, timeout_s: float = IDLE_TIMEOUT_S) -> CameraState:
+        """Wait until it is neither recording nor finalising a file; `CameraBusy` after `timeout_s`."""
+        deadline_ns = host_ns() + int(timeout_s * 1e9)
+        while True:
+            state = self.state()
+            if state.ready:
+                return state
+            if host_ns() > deadline_ns:
+                raise CameraBusy(
+                    self.base_url, f"still {_words(state)} after {timeout_s:g} s; wait, or restart it"
+                )
+            time.sleep(POLL_S)
+
+    # --- transport --------------------------------------------------------------------------------
+
+    def _ask(self, path: str, params: dict[str, str] | None = None, tries: int = TRIES) -> dict[str, Any]:
+        """GET a JSON object; repeated after a lost answer at most `tries` times in all."""
+        for attempt in range(1, tries + 1):
+            try:
+                status, body = self._fetch(path, params)
+                break
+            except httpx.RequestError as error:
+                if attempt == tries:
+                    raise CameraLost(self.base_url, _reason(error)) from error
+                time.sleep(RETRY_S * attempt)
+        command = path.removeprefix("/gopro/")
+        if status == 204:
+            return {}
+        if status != 200:
+            raise CameraRefused(self.base_url, command, status, _said(body))
+        try:
+            answer = json.loads(body)
+        except ValueError as error:
+            raise CameraTalk(self.base_url, f"{command} answered no JSON") from error
+        if not isinstance(answer, dict):
+            raise CameraTalk(self.base_url, f"{command} answered no JSON object")
+        return answer
+
+    def _fetch(self, path: str, params: dict[str, str] | None) -> tuple[int, bytes]:
+        """GET within the time limit as a whole, and within a size."""
+        deadline_ns = host_ns() + int(self._timeout_s * 1e9)
+        body = bytearray()
+        with self._http.stream("GET", path, params=params) as response:
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise CameraTalk(self.base_url, f"an answer of over {MAX_ANSWER_BYTES} bytes")
+                if host_ns() > deadline_ns:
+                    raise httpx.ReadTimeout("the answer dripped")
+            return response.status_code, bytes(body)
+
+
+def _words(state: CameraState) -> str:
+    doing = "recording" if state.encoding else "busy" if state.busy else "idle"
+    return ", ".join([doing, *state.complaints()])
+
+
+def _reason(error: httpx.RequestError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "timed out"
+    return str(error).lower() or type(error).__name__
+
+
+def _said(body: bytes) -> str:
+    """What a refusal says, in at most a line."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return ""
+    if not isinstance(answer, dict):
+        return ""
+    offered = answer.get("supported_options")
+    if isinstance(offered, list):
+        return "it offers " + ", ".join(str(o.get("display_name", o)) for o in offered if isinstance(o, dict))
+    return str(answer["error"]) if "error" in answer else ""

@@ -1,0 +1,206 @@
+"""Fetch a file from the camera: ranged, continued where it stopped, hashed, checked, renamed at the very end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import httpx
+
+from sensors.errors import CameraRefused, DownloadFailed, UnsafeName
+from sensors.gopro.boxes import has_moov
+from sensors.gopro.camera import MediaFile
+from sensors.host_clock import host_ns
+
+Progress = Callable[[int, int], None]
+"Called with (bytes here, bytes in all)."
+
+CHUNK_BYTES = 1024 * 1024
+OVERLAP_BYTES = 64 * 1024
+"Asked for again when continuing, to see that it is still the same file."
+TRIES_WITHOUT_PROGRESS = 5
+BACK_OFF_S = 0.5
+READ_TIMEOUT_S = 10.0
+
+_FOLDER = re.compile(r"[A-Za-z0-9_]{1,32}")
+_NAME = re.compile(r"[A-Za-z0-9_]{1,32}\.[A-Za-z0-9]{1,5}")
+
+
+class Downloaded(NamedTuple):
+    """A file that is here, whole and on the disk."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    seconds: float
+
+
+class _Changed(Exception):
+    """The bytes here are not the beginning of the file there."""
+
+
+def download(
+    base_url: str,
+    media_file: MediaFile,
+    target: Path,
+    progress: Progress | None = None,
+    *,
+    read_timeout_s: float = READ_TIMEOUT_S,
+    back_off_s: float = BACK_OFF_S,
+) -> Downloaded:
+    """Fetch one file to `target` (a file name, or an existing folder that keeps the camera's name).
+
+    What comes first lies beside it as `.part`, from which a later call continues. A file that is there already
+    with the right size is only hashed. Raises `UnsafeName`, `DownloadFailed`, `CameraRefused` (HTTP error).
+    """
+    begun_ns = host_ns()
+    check_name(media_file)
+    path = target / media_file.name if target.is_dir() else target
+    try:
+        if path.exists():
+            sha256 = _hash_existing(path, media_file)
+        else:
+            fetch = _Fetch(base_url, media_file, path.with_name(path.name + ".part"), progress)
+            sha256 = fetch.run(read_timeout_s, back_off_s)
+            _seal(fetch.part, path, media_file)
+    except OSError as error:
+        raise DownloadFailed(media_file.name, (error.strerror or str(error)).lower()) from error
+    return Downloaded(path, media_file.bytes, sha256, (host_ns() - begun_ns) / 1e9)
+
+
+def check_name(media_file: MediaFile) -> None:
+    """Refuse names that could lead out of the folder; raise `UnsafeName`."""
+    for pattern, name in ((_FOLDER, media_file.folder), (_NAME, media_file.name)):
+        if not pattern.fullmatch(name):
+            raise UnsafeName(name)
+
+
+def _hash_existing(path: Path, media_file: MediaFile) -> str:
+    if path.stat().st_size != media_file.bytes:
+        raise DownloadFailed(
+            media_file.name, f"{path} exists with another size; it is never written over: move it away"
+        )
+    _check_whole(path, media_file)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_whole(path: Path, media_file: MediaFile) -> None:
+    if media_file.name.upper().endswith((".MP4", ".LRV", ".360")) and not has_moov(path):
+        raise DownloadFailed(
+            media_file.name, "all bytes came, but it has no index (moov): the camera did not finish it"
+        )
+
+
+def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
+    """Check, sync and rename; a part that fails the check is removed, the camera still has the file."""
+    try:
+        _check_whole(part, media_file)
+    except DownloadFailed:
+        part.unlink()
+        raise
+    os.replace(part, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class _Fetch:
+    """One file on its way: `.part` on disk and the hash of exactly those bytes."""
+
+    def __init__(self, base_url: str, media_file: MediaFile, part: Path, progress: Progress | None) -> None:
+        self.url = f"{base_url.rstrip('/')}/videos/DCIM/{media_file.folder}/{media_file.name}"
+        self.base_url = base_url
+        self.name, self.size, self.part = media_file.name, media_file.bytes, part
+        self.progress = progress
+        self.have = 0
+        self.hash = hashlib.sha256()
+
+    def run(self, read_timeout_s: float, back_off_s: float) -> str:
+        """Fetch until all is here and synced; return the SHA-256."""
+        timeout = httpx.Timeout(read_timeout_s)
+        with (
+            self.part.open("a+b") as file,
+            httpx.Client(timeout=timeout, trust_env=False, headers={"Accept-Encoding": "identity"}) as http,
+        ):
+            self._take_up(file)
+            failures = 0
+            while self.have < self.size:
+                before = self.have
+                try:
+                    self._continue(http, file)
+                    why = "the answer ended early"
+                except _Changed:
+                    self._restart(file)
+                    why = "the file changed on the camera"
+                except httpx.RequestError as error:
+                    why = "timed out" if isinstance(error, httpx.TimeoutException) else str(error).lower()
+                failures = 0 if self.have > before else failures + 1
+                if failures == TRIES_WITHOUT_PROGRESS:
+                    file.flush()
+                    raise DownloadFailed(self.name, f"{why}, {self.have} of {self.size} bytes are here")
+                if self.have < self.size:
+                    time.sleep(back_off_s * failures)
+            file.flush()
+            os.fsync(file.fileno())
+        return self.hash.hexdigest()
+
+    def _take_up(self, file: BinaryIO) -> None:
+        """Hash what an earlier call left; more than the file can hold is thrown away."""
+        file.seek(0)
+        while block := file.read(CHUNK_BYTES):
+            self.hash.update(block)
+            self.have += len(block)
+        if self.have > self.size:
+            self._restart(file)
+
+    def _restart(self, file: BinaryIO) -> None:
+        file.seek(0)
+        file.truncate(0)
+        self.hash, self.have = hashlib.sha256(), 0
+
+    def _continue(self, http: httpx.Client, file: BinaryIO) -> None:
+        """One request from where we are; what comes is written and hashed."""
+        file.flush()
+        start = max(0, self.have - OVERLAP_BYTES)
+        file.seek(start)
+        known = file.read(self.have - start)
+        headers = {"Range": f"bytes={start}-"} if start or known else {}
+        with http.stream("GET", self.url, headers=headers) as response:
+            if response.status_code == 416:
+                raise _Changed
+            if response.status_code == 200 and headers:  # Range was ignored: it begins at the beginning
+                self._restart(file)
+                known = b""
+            elif response.status_code not in (200, 206):
+                raise CameraRefused(self.base_url, f"to send {self.name}", response.status_code)
+            elif response.status_code == 206 and not _starts_at(response, start):
+                raise _Changed
+            for block in response.iter_raw():  # as it comes: a cut must lose nothing that was received
+                known = self._take(file, block, known)
+
+    def _take(self, file: BinaryIO, block: bytes, known: bytes) -> bytes:
+        """Compare what we have already, keep the rest; return what is still to compare."""
+        same = min(len(known), len(block))
+        if block[:same] != known[:same]:
+            raise _Changed
+        fresh = block[same:]
+        if self.have + len(fresh) > self.size:
+            raise DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")
+        file.write(fresh)  # opened for appending: always at the end
+        self.hash.update(fresh)
+        self.have += len(fresh)
+        if fresh and self.progress is not None:
+            self.progress(self.have, self.size)
+        return known[same:]
+
+
+def _starts_at(response: httpx.Response, start: int) -> bool:
+    return response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
