@@ -33,3 +33,22 @@ class TooManyOrders(RecipeError):
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}; add the edges that the recipe really needs, or split it into parts")
+
+
+class NotFound(RecipeError):
+    """A recipe or recording that is not there."""
+
+    def __init__(self, kind: str, name: str, known: str) -> None:
+        super().__init__(f"no {kind} {name!r}; {known}")
+
+
+class BadOperation(RecipeError):
+    """An operation whose content cannot be right."""
+
+
+class NotNow(RecipeError):
+    """A well-formed request that does not fit the state of the recording."""
+
+
+class BadSetup(RecipeError):
+    """The app cannot start with these options."""

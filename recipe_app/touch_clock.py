@@ -1,0 +1,76 @@
+"""When was the screen touched, on the capture clock? Offset of a client's clock from one request and its answer.
+
+The client asks for the capture clock, and notes its own clock before (`sent`) and after (`received`). The answer was
+made somewhere between, so its middle is right within half the round trip, whatever the two ways took.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+DRIFT_PPM = 100
+"""Two quartz clocks differ by less."""
+
+RESOLUTION_NS = 1_000_000
+"""Browsers round their timers, at worst to 1 ms."""
+
+WALL_CLOCK_STEP_NS = 1_000_000_000
+"""A wall clock may be set between a touch and the exchange; allowed for when only it can be used."""
+
+BLIND_NS = 500_000_000
+"""Uncertainty of an age without a measured round trip."""
+
+UNKNOWN_AGE_NS = 3_600_000_000_000
+"""Uncertainty when nothing about the touch's time can be used: it was before the receipt."""
+
+Basis = Literal["page", "wall", "age", "receipt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A touch on the client's clock, and one exchange of that clock with the capture clock."""
+
+    touch_ms: float
+    sent_ms: float
+    received_ms: float
+    host_ns: int
+    basis: Literal["page", "wall"] = "page"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A time on the capture clock (CLOCK_MONOTONIC), right within `uncertainty_ns` either way."""
+
+    host_ns: int
+    uncertainty_ns: int
+    basis: Basis
+
+
+def stamp_exchange(exchange: Exchange, *, now_ns: int) -> Stamp:
+    """Map a touch to the capture clock; when the exchange cannot be true, say `receipt` with an hour's doubt."""
+    round_trip_ms = exchange.received_ms - exchange.sent_ms
+    since_ms = exchange.touch_ms - (exchange.sent_ms + exchange.received_ms) / 2
+    uncertainty = round(abs(round_trip_ms) * 5e5 + abs(since_ms) * DRIFT_PPM) + RESOLUTION_NS
+    if exchange.basis == "wall":
+        uncertainty += WALL_CLOCK_STEP_NS
+    host_ns = exchange.host_ns + round(since_ms * 1e6)
+    if round_trip_ms < 0 or exchange.host_ns > now_ns or not 0 <= host_ns <= now_ns + uncertainty:
+        return stamp_receipt(
+            now_ns=now_ns
+        )  # for example a clock value from before the computer was restarted
+    return Stamp(min(host_ns, now_ns), uncertainty, exchange.basis)
+
+
+def stamp_age(*, age_ms: float, round_trip_ms: float | None, now_ns: int) -> Stamp:
+    """Map "tapped so long ago" to the capture clock: less the age, and half the round trip for the way here."""
+    drift = round(age_ms * DRIFT_PPM)
+    if round_trip_ms is None:
+        return Stamp(max(now_ns - round(age_ms * 1e6), 0), BLIND_NS + drift, "age")
+    half = round(round_trip_ms * 5e5)
+    return Stamp(max(now_ns - round(age_ms * 1e6) - half, 0), half + drift + RESOLUTION_NS, "age")
+
+
+def stamp_receipt(*, now_ns: int) -> Stamp:
+    """Use the time of receipt, and say that it may be far off."""
+    return Stamp(now_ns, UNKNOWN_AGE_NS, "receipt")

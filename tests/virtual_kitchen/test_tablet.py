@@ -1,0 +1,113 @@
+"""The scripted participant against the real app: what it did is what the recording holds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from virtual_kitchen.tablet import participate, plan
+
+SERVER = [sys.executable, "-c", "from recipe_app.cli import app; app()", "--port", "0"]
+
+
+@contextlib.contextmanager
+def app_over(data: Path, *options: str) -> Iterator[str]:
+    """The real app as a process on a free port."""
+    process = subprocess.Popen([*SERVER, "--data", str(data), *options], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        ready = next(line for line in iter(process.stdout.readline, "") if line.startswith("ready "))
+        yield ready.split("app=", 1)[1].strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "events" / "tablet.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_plan_has_all_steps_an_undo_and_one_or_two_errors(seed: int) -> None:
+    order = list(range(10, 20))
+    actions = plan(order, 60.0, random.Random(seed))
+    kinds = Counter(action.kind for action in actions)
+    assert (kinds["done"], kinds["undo"]) == (len(order) + 1, 1)
+    assert kinds["error"] in (1, 2)
+    assert [action.at_s for action in actions] == sorted(action.at_s for action in actions)
+    assert actions[0].at_s >= 0
+    assert actions[-1].at_s <= 60
+    undo = next(index for index, action in enumerate(actions) if action.kind == "undo")
+    assert actions[undo - 1].kind == "done"
+    assert actions[undo + 1] == type(actions[undo])(actions[undo + 1].at_s, "done", actions[undo - 1].step)
+
+
+def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_path: Path) -> None:
+    recording = tmp_path / "soup_1"
+    recording.mkdir()
+    manifest = {
+        "schema": "recording/1",
+        "recording": "soup_1",
+        "state": "recording",
+        "started": {"utc_ns": 5},
+    }
+    (recording / "recording.json").write_text(json.dumps(manifest))
+    with app_over(tmp_path) as url:
+        truth = participate(url, recording="soup_1", seconds=0.5, seed=3)
+    choice, *events = events_of(recording)
+    assert choice["kind"] == "recipe"
+    assert [event["op_id"] for event in events] == [tap.op_id for tap in truth.taps]
+    for event, tap in zip(events, truth.taps, strict=True):
+        assert event["kind"] == tap.kind
+        assert abs(event["host_ns"] - tap.touch_host_ns) <= event["uncertainty_ns"]
+        assert (event["host_ns"], event["uncertainty_ns"]) == (
+            tap.receipt_host_ns,
+            tap.receipt_uncertainty_ns,
+        )
+    kept = json.loads((recording / "recording.json").read_text())["recipe"]
+    assert (kept["name"], kept["graph_hash"]) == (truth.recipe, truth.graph_hash)
+    assert (kept["order"], kept["seed"]) == (truth.order, 3)
+
+
+def test_the_same_seed_does_the_same(tmp_path: Path) -> None:
+    taps = []
+    for attempt in ("first", "second"):
+        with app_over(tmp_path / attempt) as url:
+            truth = participate(url, recording=None, seconds=0.0, seed=5)
+            taps.append([(tap.op_id, tap.kind, tap.step, tap.category) for tap in truth.taps])
+    assert taps[0] == taps[1]
+
+
+def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
+    out = tmp_path / "tablet.json"
+    with app_over(tmp_path / "data", "--token", "a-token-of-the-test") as url:
+        command = [
+            sys.executable,
+            "-m",
+            "virtual_kitchen.tablet",
+            "--seconds",
+            "0.2",
+            "--recipe",
+            "tea_and_toast",
+        ]
+        address = url.split("?")[0]
+        given = [*command, "--url", address, "--out", str(out)]
+        refused = subprocess.run(given, capture_output=True, text=True, check=False)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+        assert "401" in refused.stderr
+        assert not out.exists()
+        subprocess.run([*given, "--token", "a-token-of-the-test"], check=True)
+    truth = json.loads(out.read_text())
+    assert (truth["schema"], truth["recipe"], len(truth["order"])) == ("tablet-truth/1", "tea_and_toast", 11)
+    events = events_of(tmp_path / "data" / "_standalone" / truth["recording"])
+    assert {tap["op_id"] for tap in truth["taps"]} == {event["op_id"] for event in events[1:]}
