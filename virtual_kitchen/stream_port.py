@@ -85,6 +85,7 @@ class ListeningPort:
                 with contextlib.suppress(ClientGone, Rejected, ConnectionError):  # answered by closing
                     self.serve(client)
                 self._client = None
+                _end_politely(client)
 
     def serve(self, client: socket.socket) -> None:
         """Serve one client to its end."""
@@ -149,6 +150,15 @@ class StreamPort(ListeningPort):
         self._truth.scheduled += k_next - (k + 1)
         self._truth.dropped_by_backpressure += k_next - (k + 1)
         return k_next
+
+
+def _end_politely(client: socket.socket) -> None:
+    """Say the end and read what the client had sent too much, so that closing does not reset the connection."""
+    with contextlib.suppress(OSError):  # the client left first, or has sent nothing more
+        client.shutdown(socket.SHUT_WR)
+        client.setblocking(False)
+        while client.recv(4096):
+            pass
 
 
 def _send(client: socket.socket, packet: Packet) -> float:
