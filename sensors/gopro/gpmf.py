@@ -275,3 +275,14 @@ def split_payloads(data: memoryview | bytes) -> list[memoryview]:
     if not blocks:
         raise BadGpmf("no DEVC", 0)
     return blocks
+
+
+def header_texts(data: memoryview | bytes) -> dict[str, str]:
+    """Read the texts of a camera's own header (DEVC { STRM { ... } }): the first of each key."""
+    texts: dict[str, str] = {}
+    for device in read_klvs(data):
+        for nest in children(device) if device.kind == "\0" else ():
+            for klv in children(nest) if nest.kind == "\0" else (nest,):
+                if klv.kind == "c":
+                    texts.setdefault(klv.key, text(klv))
+    return texts

@@ -229,16 +229,10 @@ class GoProMedia:
         data = boxes.find(self._moov, "udta", "GPMF")
         if data is None:
             return {}
-        texts: dict[str, str] = {}
         try:
-            for device in gpmf.read_klvs(data):
-                for nest in gpmf.children(device) if device.kind == "\0" else ():
-                    for klv in gpmf.children(nest) if nest.kind == "\0" else (nest,):
-                        if klv.kind == "c":
-                            texts.setdefault(klv.key, gpmf.text(klv))
+            return gpmf.header_texts(data)
         except BadGpmf as error:
             raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
-        return texts
 
     @property
     def camera_model(self) -> str | None:

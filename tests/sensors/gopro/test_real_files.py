@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,27 @@ def test_files_are_closed(shared_data: Shared) -> None:
     for _ in range(5):
         inspect(shared_data("gopro/max-heromode.mp4"))
     assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_reordered_pictures_and_edit_lists(tmp_path: Path) -> None:
+    """B frames: stored order is not the order shown; the edit list hides the decoder's delay."""
+    path = tmp_path / "b.mp4"
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream(
+            "libx264", rate=Fraction(30000, 1001), options={"bf": "3", "x264-params": "log-level=none"}
+        )
+        stream.width = stream.height = 64
+        stream.pix_fmt = "yuv420p"
+        for k in range(40):
+            image = np.full((64, 64, 3), 6 * k % 256, np.uint8)
+            image[:, k : k + 8] = 255 - image[0, 0]
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        out.mux(stream.encode())
+    media = open_media(path)
+    assert any(track.reorders for track in media.tracks.values())
+    assert media.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(40)]
+    for k in (0, 17, 39):
+        seen = media.thumbnail(k * 1001 / 30000, width=64)
+        assert abs(int(seen[32, 60, 0]) - 6 * k % 256) < 12
+    assert media.payloads == []
+    assert "device" not in inspect(path)
