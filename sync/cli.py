@@ -1,0 +1,129 @@
+"""The commands of `sync`: sync, align and report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+MARKS = {"aligned": "green", "nothing_to_align": "green", "check": "yellow", "not_aligned": "red"}
+ONE_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--hololens", required=True, type=ONE_FILE, help="Headset arrays: vinyl_ns, soc_ticks, rad_per_s."
+)
+@click.option("--gopro", required=True, type=ONE_FILE, help="Camera arrays: t_s, rad_per_s.")
+@click.option("--epoch-ticks", type=int, help="Tick that --prior-s counts from.  [default: first sample]")
+@click.option("--prior-s", type=float, default=0.0, show_default=True, help="Media time 0, seconds after it.")
+@click.option(
+    "--prior-half-width-s",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Give or take.  [default: all]",
+)
+@click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the alignment object.")
+def align(
+    hololens: Path,
+    gopro: Path,
+    epoch_ticks: int | None,
+    prior_s: float,
+    prior_half_width_s: float | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Align two gyroscopes given as arrays: media seconds of a camera to ticks of a headset.
+
+    \b
+    Example:
+      kitchensync align --hololens headset.npz --gopro camera.npz --json
+    """
+    from sync.arrays import align_files
+
+    answer = align_files(
+        hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+    )
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        show_pair(gopro.name, answer)
+    leave(answer["status"], strict=strict)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--master", type=click.Choice(["pv", "gopro"]), help="Whose frames are indexed.  [default: pv]")
+@click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sync(paths: tuple[Path, ...], master: str | None, strict: bool, as_json: bool) -> None:
+    """Align the clocks of recordings and index their frames.
+
+    PATHS are recordings, or folders of recordings. Only files under `sync/` of a recording are written.
+
+    \b
+    Example:
+      kitchensync sync data/take-1
+    """
+    from sync.batch import synchronize_all
+
+    answer = synchronize_all(paths, master=master)
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        for recording in answer["recordings"]:
+            show_recording(recording)
+    leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
+
+
+def worst(statuses: list[str]) -> str:
+    """The status that the exit code follows."""
+    order = ["not_aligned", "check", "aligned", "nothing_to_align"]
+    return next((status for status in order if status in statuses), "nothing_to_align")
+
+
+def leave(status: str, *, strict: bool) -> None:
+    """Exit 1 for `not_aligned`, and for `check` when strict."""
+    if status == "not_aligned" or (strict and status == "check"):
+        sys.exit(1)
+
+
+def show_recording(answer: dict[str, Any]) -> None:
+    """Print one recording for people."""
+    click.secho(f"{answer['status']}  {answer['recording']}", fg=MARKS[answer["status"]], bold=True)
+    for reason in answer.get("reasons", []):
+        click.echo(f"  - {reason}")
+    for pair in answer["pairs"]:
+        show_pair(pair["source"], pair, indent="  ")
+
+
+def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
+    """Print one alignment for people."""
+    click.secho(f"{indent}{answer['status']}  {name}", fg=MARKS[answer["status"]])
+    for text in [*answer["reasons"], *answer["warnings"]]:
+        click.echo(f"{indent}  - {text}")
+    if "map" in answer:
+        gyro, bound_ms = answer["evidence"]["gyro"], max(answer["sigma"]["bound95_ms"])
+        windows = f"{gyro['windows_ok']} of {gyro['windows']} windows, agreement {gyro['correlation']:.3f}"
+        click.echo(f"{indent}  drift {gyro['drift_ppm']:.2f} ppm, within {bound_ms:.2f} ms (95 %), {windows}")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+def report(paths: tuple[Path, ...]) -> None:
+    """Write report.html, one self-contained page to judge a recording by, and print where it lies.
+
+    PATHS are recordings, or folders of recordings. Damage is named on the page and does not stop it.
+
+    \b
+    Example:
+      kitchensync report data/take-1
+    """
+    from storage.verify import recordings_in
+    from sync.report import write_report
+
+    for recording in [found for path in paths for found in recordings_in(path)]:
+        click.echo(write_report(recording))

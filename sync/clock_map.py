@@ -1,0 +1,152 @@
+"""Clock maps: from one device's time to another's, int64 all the way.
+
+`ticks = epoch_ticks + 1e7 (t + tau(t))`, `tau(t) = c0 + c1 (t - t_mid) + c2 (t - t_mid)^2 ...`, t in s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sync.errors import OutsideMap
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
+
+TICKS_PER_S = 10_000_000
+NEWTON_STEPS = 3
+SAMPLE_ROWS = 31
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMap:
+    """Media seconds to device ticks (100 ns); `coef` is tau0 in s, drift, quadratic ... around `t_mid_s`."""
+
+    epoch_ticks: int
+    t_mid_s: float
+    coef: tuple[float, ...]
+    valid_s: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        rate = 1.0 + (self.coef[1] if len(self.coef) > 1 else 0.0)
+        if not 0.5 < rate < 2.0 or not all(math.isfinite(c) for c in self.coef):
+            raise OutsideMap(rate)
+
+    def tau_s(self, t_s: Floats | float) -> Floats:
+        """Offset tau(t) in seconds at media times `t_s`."""
+        return np.polynomial.polynomial.polyval(np.asarray(t_s, dtype=np.float64) - self.t_mid_s, self.coef)
+
+    def rate(self, t_s: Floats | float) -> Floats:
+        """Device seconds a media second, 1 + d tau/dt."""
+        slope = np.polynomial.polynomial.polyder(np.array([*self.coef, 0.0]))
+        return 1.0 + np.polynomial.polynomial.polyval(np.asarray(t_s, dtype=np.float64) - self.t_mid_s, slope)
+
+    def to_ticks(self, t_s: Floats | float) -> Int64:
+        """Device ticks (int64, nearest 100 ns) at media times `t_s` (s)."""
+        media = np.asarray(t_s, dtype=np.float64)
+        return self.epoch_ticks + np.rint((media + self.tau_s(media)) * TICKS_PER_S).astype(np.int64)
+
+    def to_media(self, ticks: Int64 | int) -> Floats:
+        """Media seconds at device `ticks` (int64), by Newton: the way back is good to far below 1 us."""
+        since_s = (np.asarray(ticks, dtype=np.int64) - self.epoch_ticks).astype(np.float64) / TICKS_PER_S
+        media = since_s - self.tau_s(since_s - self.coef[0])
+        for _ in range(NEWTON_STEPS):
+            media = media - (media + self.tau_s(media) - since_s) / self.rate(media)
+        return media
+
+    def as_object(self) -> dict[str, Any]:
+        """The `map` of an alignment file."""
+        return {
+            "kind": "poly",
+            "t_mid_s": self.t_mid_s,
+            "coef": list(self.coef),
+            "pieces": None,
+            "valid_s": list(self.valid_s),
+        }
+
+    @classmethod
+    def from_object(cls, alignment: dict[str, Any]) -> ClockMap:
+        """Read the map back from an alignment file (schema alignment/1)."""
+        body = alignment["map"]
+        first, last = body["valid_s"]
+        return cls(
+            epoch_ticks=int(alignment["epoch_hl2_qpc"]),
+            t_mid_s=float(body["t_mid_s"]),
+            coef=tuple(float(c) for c in body["coef"]),
+            valid_s=(float(first), float(last)),
+        )
+
+
+def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[list[float | int]]:
+    """The map at 31 equally spaced media times from 0 to the next whole second after `last_t_s`."""
+    times = np.linspace(0.0, math.floor(last_t_s) + 1.0, SAMPLE_ROWS)
+    ticks = clock_map.to_ticks(times)
+    return [[float(t), int(k)] for t, k in zip(times, ticks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class HostClock:
+    """Device ticks to host ns: `host_ns = host0_ns + 100 (1 + skew) (ticks - ticks0)`, within `bound_ns`."""
+
+    ticks0: int
+    host0_ns: int
+    skew: float
+    bound_ns: int
+    probes: int
+
+    def to_host_ns(self, ticks: Int64 | int) -> Int64:
+        """Host CLOCK_MONOTONIC ns (int64) at device `ticks`."""
+        since = np.asarray(ticks, dtype=np.int64) - self.ticks0
+        return (
+            self.host0_ns
+            + since * 100
+            + np.rint(since.astype(np.float64) * (100.0 * self.skew)).astype(np.int64)
+        )
+
+    def to_ticks(self, host_ns: Int64 | int) -> Int64:
+        """Device ticks (int64) at host CLOCK_MONOTONIC `host_ns`."""
+        since = (np.asarray(host_ns, dtype=np.int64) - self.host0_ns).astype(np.float64)
+        return self.ticks0 + np.rint(since / (100.0 * (1.0 + self.skew))).astype(np.int64)
+
+
+def host_clock(send_ns: Int64, receive_ns: Int64, device_ticks: Int64) -> HostClock | None:
+    """Fit device ticks to host time from clock exchanges; None without any.
+
+    Each exchange says that `device_ticks` was read between `send_ns` and `receive_ns` (host ns, int64). The
+    shortest round trips carry the line; the bound is half a kept round trip plus what they scatter.
+    """
+    if len(device_ticks) == 0:
+        return None
+    round_trip = (receive_ns - send_ns).astype(np.float64)
+    middle = send_ns + (receive_ns - send_ns) // 2
+    ticks0, host0 = int(device_ticks[0]), int(middle[0])
+    since = (device_ticks - ticks0).astype(np.float64) * 100.0
+    ahead = (middle - host0).astype(np.float64) - since
+    keep = _short_trips(since, round_trip)
+    skew = _slope(since[keep], ahead[keep])
+    offset = float(np.median(ahead[keep] - skew * since[keep]))
+    scatter = float(np.abs(ahead[keep] - skew * since[keep] - offset).max())
+    bound = math.ceil(float(np.median(round_trip[keep])) / 2.0 + scatter)
+    return HostClock(ticks0, host0 + round(offset), skew, bound, len(device_ticks))
+
+
+def _short_trips(since: Floats, round_trip: Floats) -> npt.NDArray[np.intp]:
+    """The quarter with the shortest round trips of each twelfth of the time, so that both ends keep some."""
+    kept: list[npt.NDArray[np.intp]] = []
+    for part in np.array_split(np.argsort(since, kind="stable"), min(12, len(since))):
+        order = part[np.argsort(round_trip[part], kind="stable")]
+        kept.append(order[: max(1, len(order) // 4)])
+    return np.concatenate(kept)
+
+
+def _slope(x: Floats, y: Floats) -> float:
+    if len(x) < 4 or np.ptp(x) < 5e9:  # below 5 s a drift cannot be told from the network
+        return 0.0
+    i, j = np.triu_indices(len(x), 1)
+    far = np.abs(x[j] - x[i]) > 0.2 * np.ptp(x)
+    slope = float(np.median((y[j] - y[i])[far] / (x[j] - x[i])[far]))
+    return slope if abs(slope) < 500e-6 else 0.0

@@ -1,0 +1,50 @@
+"""Every error of the synchronization on one page, with one base."""
+
+from __future__ import annotations
+
+
+class SyncError(Exception):
+    """Base of all synchronization errors: catch this one at the edge."""
+
+
+class BadArrays(SyncError):
+    """Arrays that cannot be what they claim to be."""
+
+    def __init__(self, what: str, problem: str) -> None:
+        super().__init__(f"{what}: {problem}")
+
+
+class TooShort(SyncError):
+    """A track that holds too little to be aligned."""
+
+    def __init__(self, what: str, seconds: float, needed_s: float) -> None:
+        self.what, self.seconds, self.needed_s = what, seconds, needed_s
+        super().__init__(f"{what} lasts {seconds:.2f} s, at least {needed_s:g} s are needed")
+
+
+class NotIncreasing(SyncError):
+    """Stamps that a binary search cannot use."""
+
+    def __init__(self, what: str, index: int) -> None:
+        super().__init__(f"{what}: stamps must strictly increase, sample {index} does not")
+
+
+class OutsideMap(SyncError):
+    """A clock map that cannot be inverted."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__(f"clock map runs at {rate:g} device seconds a media second: it has no inverse")
+
+
+class NothingToSync(SyncError):
+    """A recording without any stamped stream."""
+
+    def __init__(self, recording: str) -> None:
+        super().__init__(f"{recording}: no stream with device stamps, nothing to index")
+
+
+class NoSuchMaster(SyncError):
+    """A master that the recording cannot offer."""
+
+    def __init__(self, master: str, recording: str, reason: str) -> None:
+        super().__init__(f"{recording}: cannot use {master} as master: {reason}")

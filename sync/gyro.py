@@ -1,0 +1,277 @@
+"""Gyroscope against gyroscope: one pair of tracks to a clock map with its evidence and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from sync.clock_map import ClockMap
+from sync.coarse import Coarse, Window, coarse_search, search_rate
+from sync.errors import TooShort
+from sync.fine import FLOOR_S, Fine, Pairing, fine_alignment
+from sync.resample import DECIMATED_HZ, GyroTrack, decimate
+from sync.stamps import TICKS_PER_S, StampRepair
+from sync.verdict import THRESHOLDS, Evidence, Verdict, judge
+
+Floats = npt.NDArray[np.floating]
+Int64 = npt.NDArray[np.int64]
+
+DEGREES_PER_RADIAN = 180.0 / np.pi
+NEAR_SIGMAS = 2.0
+WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
+WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
+RESCUE_GAIN = 1.3
+BLOCK_SAMPLES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class HeadsetGyro:
+    """Headset gyroscope on its repaired clock, seconds since `epoch_ticks`, thinned to about 400 Hz."""
+
+    epoch_ticks: int
+    track: GyroTrack
+    repair: StampRepair
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Clocks say: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
+
+    tau0_s: float
+    sigma_s: float
+    half_width_s: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Ten seconds of both rotation rates after alignment: media s, and rad/s (n, 3) in the headset's axes."""
+
+    t_s: Floats
+    headset: Floats
+    camera: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What the wire values are in: scale against the camera's rad/s, and the decision."""
+
+    name: str  # deg_per_s | rad_per_s | undecided
+    scale: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairAlignment:
+    """Everything known about one pair; `clock_map` is None when not aligned."""
+
+    verdict: Verdict
+    clock_map: ClockMap | None
+    coarse: Coarse
+    fine: Fine | None
+    unit: Unit
+    prior: Prior | None
+    nominal_rate: bool
+    stat_ms: tuple[float, float, float]
+    model_ms: tuple[float, float, float]
+    overlay: Overlay | None
+
+    @property
+    def bound95_ms(self) -> tuple[float, float, float]:
+        """Bound of the error at start, middle and end: two statistical sigmas and the model part."""
+        first, middle, last = (2.0 * s + m for s, m in zip(self.stat_ms, self.model_ms, strict=True))
+        return first, middle, last
+
+
+def headset_gyro(
+    blocks: Iterator[tuple[Int64, npt.NDArray[np.floating]]], repair: StampRepair
+) -> HeadsetGyro:
+    """Stamp and thin the headset's gyroscope; `blocks` yields vinyl_ns (n,) and rates (n, 3) in order."""
+    epoch: int | None = None
+    done = 0
+
+    def stamped() -> Iterator[tuple[Floats, npt.NDArray[np.floating]]]:
+        nonlocal epoch, done
+        for vinyl_ns, rates in blocks:
+            ticks = repair.ticks(vinyl_ns, first_sample=done)
+            done += len(vinyl_ns)
+            epoch = int(ticks[0]) if epoch is None else epoch
+            yield (ticks - epoch).astype(np.float64) / TICKS_PER_S, rates
+
+    factor = max(1, round(repair.rate_hz / DECIMATED_HZ))
+    track = decimate(stamped(), factor)
+    assert epoch is not None
+    return HeadsetGyro(epoch, track, repair)
+
+
+def in_blocks(
+    vinyl_ns: Int64, rates: npt.NDArray[np.floating]
+) -> Iterator[tuple[Int64, npt.NDArray[np.floating]]]:
+    """Cut whole arrays into blocks, so that nothing of full length is built."""
+    for start in range(0, len(vinyl_ns), BLOCK_SAMPLES):
+        piece = slice(start, start + BLOCK_SAMPLES)
+        yield vinyl_ns[piece], rates[piece]
+
+
+def align_pair(
+    headset: HeadsetGyro, camera: GyroTrack, *, prior: Prior | None = None, unit: str = "auto"
+) -> PairAlignment:
+    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s.
+
+    Raises TooShort when either track holds under 3 s.
+    """
+    factor = _first_factor(headset.track, camera, unit)
+    found = _align_once(headset, camera, prior, factor)
+    scale = found.unit.scale
+    other = DEGREES_PER_RADIAN if factor == 1.0 else 1.0
+    if unit == "auto" and found.fine is not None and _nearer(scale, other, factor):
+        found = _align_once(headset, camera, prior, other)
+    return found if unit == "auto" else replace(found, unit=replace(found.unit, name=unit, source="setting"))
+
+
+def _first_factor(headset: GyroTrack, camera: GyroTrack, unit: str) -> float:
+    """Guess the unit from the sizes of both motions: it only has to be right to a factor of seven."""
+    if unit != "auto":
+        return DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
+    ratio = _liveliness(headset) / max(_liveliness(camera), 1e-12)
+    return DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
+
+
+def _liveliness(track: GyroTrack) -> float:
+    centred = track.rad_per_s - np.median(track.rad_per_s, axis=0)
+    return float(np.sqrt(np.mean(centred**2)))
+
+
+def _nearer(scale: float, one: float, other: float) -> bool:
+    return abs(np.log(max(scale, 1e-12) / one)) < abs(np.log(max(scale, 1e-12) / other))
+
+
+def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, factor: float) -> PairAlignment:
+    track = headset.track.scaled(1.0 / factor) if factor != 1.0 else headset.track
+    coarse = _search(track, camera, prior)
+    fine, nominal = None, coarse.rate != 1.0
+    if np.isfinite(coarse.tau_s):
+        pairing = Pairing.of(track, camera)
+        fine = fine_alignment(pairing, tau_s=coarse.tau_s, rate=coarse.rate, t_ref_s=0.0)
+        drift_most = THRESHOLDS["drift_most_ppm"] * 1e-6
+        if fine is not None and not nominal and abs(fine.line.drift) > drift_most:
+            nominal = True
+            again = fine_alignment(
+                pairing, tau_s=fine.line.tau_s, rate=1.0 + fine.line.drift, t_ref_s=fine.line.t_mid_s
+            )
+            fine = again or fine
+    overlay = _overlay(pairing, fine) if fine is not None else None
+    return _conclude(headset, camera, coarse, fine, prior, nominal, factor, overlay)
+
+
+def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
+    """Search near the prior, then everywhere when that is better, then with other rates when it is weak."""
+    windows: list[Window | None] = [None]
+    if prior is not None:
+        near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
+        windows = [Window(prior.tau0_s, near_s), Window(prior.tau0_s, prior.half_width_s), None]
+    for window in windows:
+        coarse = coarse_search(track, camera, window)
+        if not coarse.edge and coarse.rival <= WIDER_SHARE:
+            break
+    if coarse.rho >= WEAK_RHO:
+        return coarse
+    rate = search_rate(track, camera)
+    if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
+        return coarse
+    rescued = coarse_search(track, camera, windows[-2] if prior is not None else None, rate=rate)
+    return rescued if rescued.rho > RESCUE_GAIN * coarse.rho else coarse
+
+
+def _conclude(
+    headset: HeadsetGyro,
+    camera: GyroTrack,
+    coarse: Coarse,
+    fine: Fine | None,
+    prior: Prior | None,
+    nominal: bool,
+    factor: float,
+    overlay: Overlay | None,
+) -> PairAlignment:
+    nowhere = (float("nan"),) * 3
+    stat, model = nowhere, nowhere
+    evidence = Evidence(
+        rho=coarse.rho,
+        rho2=coarse.rho2,
+        rival=coarse.rival,
+        z=coarse.z,
+        edge=coarse.edge,
+        tau0_s=coarse.tau_s,
+        lobe_distance_s=coarse.second_tau_s - coarse.tau_s,
+        prior_s=prior.tau0_s if prior else None,
+        prior_sigma_s=prior.sigma_s if prior else None,
+    )
+    if fine is not None:
+        stat, model = _errors_ms(fine)
+        evidence = replace(
+            evidence,
+            tau0_s=float(fine.line.at(0.0)),
+            windows=len(fine.lags.kept),
+            windows_ok=int(fine.lags.kept.sum()),
+            correlation=fine.correlation,
+            stat_ms=max(stat),
+            chi=fine.line.chi,
+            step_ms=fine.step_s * 1e3,
+            step_z=fine.step_z,
+            step_t_s=fine.step_t_s,
+            mount_deg=fine.rotation_halves_deg,
+            drift_ppm=fine.line.drift * 1e6,
+            scale=fine.scale,
+            nominal_rate=nominal,
+            stamp_bend_ms=headset.repair.bend_ms,
+        )
+    verdict = judge(evidence)
+    usable = fine is not None and verdict.status != "not_aligned"
+    clock_map = _map_of(headset.epoch_ticks, fine) if fine is not None and usable else None
+    unit = _unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured")
+    return PairAlignment(verdict, clock_map, coarse, fine, unit, prior, nominal, stat, model, overlay)
+
+
+def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
+    line = fine.line
+    return ClockMap(epoch_ticks, line.t_mid_s, (line.tau_s, line.drift), fine.overlap_s)
+
+
+def _raw_scale(fine: Fine | None, factor: float) -> float:
+    return fine.scale * factor if fine is not None else float("nan")
+
+
+def _unit_of(fine: Fine | None, factor: float) -> Unit:
+    name = "rad_per_s" if factor == 1.0 else "deg_per_s"
+    return Unit(name, _raw_scale(fine, factor), "measured")
+
+
+def _errors_ms(fine: Fine) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Statistical sigma and model part at start, middle and end of the overlap."""
+    first, last = fine.overlap_s
+    where = np.array([first, 0.5 * (first + last), last])
+    stat = np.sqrt((fine.coupling * fine.line.sigma_s(where)) ** 2 + FLOOR_S**2) * 1e3
+    model = fine.bend_s * 1e3
+    return (float(stat[0]), float(stat[1]), float(stat[2])), (
+        float(model[0]),
+        float(model[1]),
+        float(model[2]),
+    )
+
+
+def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
+    """The liveliest ten seconds, both in the headset's axes."""
+    t_s = pairing.camera.t_s
+    good = pairing.overlap(fine.line.at(t_s))
+    power = np.where(good, (pairing.camera.values**2).sum(axis=1), 0.0)
+    length = min(int(seconds * pairing.camera.hz), len(power))
+    start = int(np.argmax(np.convolve(power, np.ones(length), mode="valid")))
+    rows = start + np.flatnonzero(good[start : start + length])
+    headset = pairing.spline(t_s[rows] + fine.line.at(t_s[rows]))
+    return Overlay(t_s[rows], headset, pairing.camera.values[rows] @ fine.rotation.T)
+
+
+__all__ = ["HeadsetGyro", "PairAlignment", "Prior", "TooShort", "align_pair", "headset_gyro", "in_blocks"]

@@ -1,0 +1,186 @@
+"""The alignment object (schema alignment/1) and the plot data of one pair."""
+
+from __future__ import annotations
+
+import math
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sync.clock_map import sample_rows
+from sync.gyro import PairAlignment, Prior
+from sync.verdict import THRESHOLDS
+
+SCHEMA = "alignment/1"
+SYSTEMATIC = (
+    {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"},
+    {"part": "gyro_to_frame", "value": 0.0, "sigma": 15.0, "source": "default"},
+)
+"""Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
+
+
+def software_version() -> str:
+    """Version of this software, as installed."""
+    try:
+        return version("kitchensync")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def alignment_object(
+    found: PairAlignment,
+    *,
+    epoch_ticks: int,
+    last_t_s: float,
+    headset: dict[str, Any],
+    camera: dict[str, Any],
+    inputs: list[dict[str, Any]],
+    timestamps: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Everything that `sync/alignment/<source>.json` says; without `map` and samples when not aligned."""
+    answer: dict[str, Any] = {
+        "schema": SCHEMA,
+        "status": found.verdict.status,
+        "reasons": list(found.verdict.reasons),
+        "warnings": list(found.verdict.warnings),
+        "master_clock": "hl2_qpc_100ns",
+        "source_clock": "gopro_media_s",
+        "epoch_hl2_qpc": epoch_ticks,
+        "sigma": sigma_object(found),
+        "evidence": {
+            "gyro": gyro_evidence(found),
+            "audio": None,
+            "timestamps": timestamps if timestamps is not None else prior_evidence(found.prior),
+        },
+        "streams": {"hl2_gyro": {**headset, "unit": unit_object(found)}, "gopro_gyro": camera},
+        "thresholds": dict(THRESHOLDS),
+        "inputs": inputs,
+        "version": software_version(),
+        "samples": sample_rows(found.clock_map, last_t_s) if found.clock_map else [],
+    }
+    if found.clock_map:
+        answer["map"] = found.clock_map.as_object()
+    return plain(answer)
+
+
+def refusal_object(reason: str, *, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Say why a pair could not even be compared."""
+    return plain(
+        {
+            "schema": SCHEMA,
+            "status": "not_aligned",
+            "reasons": [reason],
+            "warnings": [],
+            "master_clock": "hl2_qpc_100ns",
+            "source_clock": "gopro_media_s",
+            "sigma": None,
+            "evidence": {"gyro": None, "audio": None, "timestamps": None},
+            "streams": {},
+            "thresholds": dict(THRESHOLDS),
+            "inputs": inputs,
+            "version": software_version(),
+            "samples": [],
+        }
+    )
+
+
+def sigma_object(found: PairAlignment) -> dict[str, Any] | None:
+    """Statistical, model and systematic parts apart, ms; lists are [start, middle, end] of the overlap."""
+    if found.fine is None:
+        return None
+    systematic = math.fsum(float(part["sigma"]) ** 2 for part in SYSTEMATIC)
+    return {
+        "stat_ms": _rounded(found.stat_ms, 4),
+        "model_ms": _rounded(found.model_ms, 4),
+        "bound95_ms": _rounded(found.bound95_ms, 4),
+        "systematic_ms": [dict(part) for part in SYSTEMATIC],
+        "total_ms": round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + systematic), 3),
+    }
+
+
+def gyro_evidence(found: PairAlignment) -> dict[str, Any]:
+    """What the gyroscopes say, in numbers."""
+    coarse, fine = found.coarse, found.fine
+    evidence: dict[str, Any] = {
+        "rho": round(coarse.rho, 4),
+        "rho2": round(coarse.rho2, 4),
+        "rival": round(coarse.rival, 4),
+        "rival_distance_s": coarse.second_tau_s - coarse.tau_s,
+        "z": round(coarse.z, 2),
+        "edge": coarse.edge,
+        "magnitude_agrees": bool(abs(coarse.magnitude_tau_s - coarse.tau_s) < 0.1),
+        "rate_grid": coarse.rate if found.nominal_rate else None,
+    }
+    if fine is None:
+        return evidence | {"windows": 0, "windows_ok": 0}
+    return evidence | {
+        "windows_ok": int(fine.lags.kept.sum()),
+        "windows": len(fine.lags.kept),
+        "chi": round(fine.line.chi, 3),
+        "drift_ppm": round(fine.line.drift * 1e6, 3),
+        "drift_sigma_ppm": round(float(np.sqrt(fine.line.covariance[1, 1])) * 1e6, 3),
+        "R": np.round(fine.rotation, 6).tolist(),
+        "rot_halves_deg": round(fine.rotation_halves_deg, 3),
+        "step": {"size_ms": fine.step_s * 1e3, "z": round(fine.step_z, 2), "t_s": fine.step_t_s},
+        "residual_rms_ms": round(fine.residual_rms_s * 1e3, 4),
+        "correlation": round(fine.correlation, 5),
+        "cramer_rao_ms": round(fine.cramer_rao_s * 1e3, 5),
+        "overlap_s": list(fine.overlap_s),
+    }
+
+
+def unit_object(found: PairAlignment) -> dict[str, Any]:
+    """Which unit the headset's gyroscope was found to send, and the evidence."""
+    return {"name": found.unit.name, "scale": found.unit.scale, "source": found.unit.source}
+
+
+def prior_evidence(prior: Prior | None) -> dict[str, Any] | None:
+    """What the clocks said before."""
+    if prior is None:
+        return None
+    return {"prior_s": prior.tau0_s, "sigma_s": prior.sigma_s, "source": prior.source}
+
+
+def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
+    """Arrays that the report draws: score over lag, window lags with the line, overlay of both rates."""
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "coarse_lag_s": found.coarse.lags_s,
+        "coarse_score": found.coarse.score,
+    }
+    fine = found.fine
+    if fine is not None:
+        arrays |= {
+            "window_t_s": fine.lags.t_s,
+            "window_tau_s": fine.lags.tau_s,
+            "window_sigma_s": fine.lags.sigma_s,
+            "window_correlation": fine.lags.correlation,
+            "window_kept": fine.lags.kept,
+            "line_t_s": np.array(fine.overlap_s),
+            "line_tau_s": fine.line.at(np.array(fine.overlap_s)),
+        }
+    if found.overlay is not None:
+        arrays |= {
+            "overlay_t_s": found.overlay.t_s,
+            "overlay_headset_rad_per_s": found.overlay.headset,
+            "overlay_camera_rad_per_s": found.overlay.camera,
+        }
+    return arrays
+
+
+def plain(value: Any) -> Any:
+    """Make a value JSON-able: numpy scalars become Python's, and what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _rounded(values: tuple[float, ...], digits: int) -> list[float]:
+    return [round(value, digits) for value in values]

@@ -1,0 +1,169 @@
+"""From evidence to a verdict: `aligned`, `check` or `not_aligned`, with reasons that a person understands.
+
+One table of thresholds, written into every result and changed only with the trial bench.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["aligned", "check", "not_aligned"]
+
+THRESHOLDS: dict[str, float] = {
+    "rho_least": 0.25,
+    "rho2_share_most": 0.8,
+    "rival_share_most": 0.5,
+    "z_least": 6.0,
+    "correlation_least": 0.5,
+    "windows_least": 4,
+    "windows_share_least": 0.15,
+    "stat_sigmas": 3.0,
+    "stat_most_ms": 16.7,
+    "chi_most": 6.0,
+    "step_z_most": 7.0,
+    "step_most_ms": 3.0,
+    "mount_most_deg": 6.0,
+    "drift_most_ppm": 150.0,
+    "rescue_drift_most_ppm": 15_500.0,
+    "rescue_rho_least": 0.5,
+    "rescue_correlation_least": 0.7,
+    "scale_least": 0.7,
+    "scale_most": 1.4,
+    "prior_sigmas": 4.0,
+    "period_share_most": 0.25,
+    "lobe_sigmas": 2.0,
+    "stamp_bend_most_ms": 1.0,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that the verdict looks at; the fine part is None when no window could be used."""
+
+    rho: float
+    rho2: float
+    rival: float
+    z: float
+    edge: bool
+    tau0_s: float
+    lobe_distance_s: float
+    prior_s: float | None = None
+    prior_sigma_s: float | None = None
+    windows: int = 0
+    windows_ok: int = 0
+    correlation: float = 0.0
+    stat_ms: float = float("inf")
+    chi: float = 0.0
+    step_ms: float = 0.0
+    step_z: float = 0.0
+    step_t_s: float = 0.0
+    mount_deg: float = 0.0
+    drift_ppm: float = 0.0
+    scale: float = 1.0
+    nominal_rate: bool = False
+    stamp_bend_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Status with its reasons (empty when aligned) and warnings (which do not change the status)."""
+
+    status: Status
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verdict:
+    """Refuse when in doubt; ask for a look when usable but odd; else accept."""
+    warnings = _warnings(evidence, thresholds)
+    refusals = [*_search_refusals(evidence, thresholds), *_fit_refusals(evidence, thresholds)]
+    if refusals:
+        return Verdict("not_aligned", tuple(refusals), warnings)
+    doubts = _doubts(evidence, thresholds)
+    return Verdict("check" if doubts else "aligned", tuple(doubts), warnings)
+
+
+def has_rival(e: Evidence, t: dict[str, float]) -> bool:
+    """Tell whether another lag scores nearly as high, over enough overlap to be taken seriously."""
+    return e.rho2 > t["rho2_share_most"] * e.rho and e.rival > t["rival_share_most"]
+
+
+def lobe_is_chosen_by_clocks(e: Evidence, t: dict[str, float]) -> bool:
+    """Tell whether the clocks alone rule out the next best lag: sigma below a quarter of the distance."""
+    if e.prior_s is None or e.prior_sigma_s is None:
+        return False
+    near = abs(e.tau0_s - e.prior_s) <= t["lobe_sigmas"] * e.prior_sigma_s
+    return near and e.prior_sigma_s < t["period_share_most"] * abs(e.lobe_distance_s)
+
+
+def _search_refusals(e: Evidence, t: dict[str, float]) -> list[str]:
+    found = []
+    if e.rho < t["rho_least"]:
+        found.append(
+            f"the two devices do not show the same motion (agreement {e.rho:.2f}, needed {t['rho_least']:g}):"
+            " other recording, no overlap, or hardly any motion"
+        )
+    if e.edge:
+        found.append("the best match lies at the edge of the search: the true one may lie outside")
+    if has_rival(e, t) and not lobe_is_chosen_by_clocks(e, t):
+        found.append(
+            f"another time shift, {abs(e.lobe_distance_s):.1f} s away, fits almost as well"
+            f" ({e.rho2 / max(e.rho, 1e-9):.2f} of the best): periodic or too little motion"
+        )
+    elif e.z < t["z_least"] and not lobe_is_chosen_by_clocks(e, t):
+        found.append(f"the best match does not stand out (z {e.z:.1f}, at least {t['z_least']:g} is needed)")
+    return found
+
+
+def _fit_refusals(e: Evidence, t: dict[str, float]) -> list[str]:
+    needed = max(t["windows_least"], t["windows_share_least"] * e.windows)
+    if e.windows_ok < needed:
+        return [f"only {e.windows_ok} of {e.windows} stretches hold enough common motion for a precise lag"]
+    found = []
+    correlation_least = t["rescue_correlation_least"] if e.nominal_rate else t["correlation_least"]
+    if e.correlation < correlation_least:
+        found.append(f"after alignment the rotation rates agree only {e.correlation:.2f}")
+    if t["stat_sigmas"] * e.stat_ms > t["stat_most_ms"]:
+        found.append(
+            f"the shift is known only to {t['stat_sigmas'] * e.stat_ms:.1f} ms: more than half a video frame"
+        )
+    if abs(e.drift_ppm) > t["drift_most_ppm"] and not e.nominal_rate:
+        found.append(f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: no two crystals do")
+    if abs(e.drift_ppm) > t["rescue_drift_most_ppm"]:
+        found.append(f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: more than nominal stamps explain")
+    if e.nominal_rate and e.rho < t["rescue_rho_least"]:
+        found.append(f"even with the best rate the devices agree only {e.rho:.2f}")
+    return found
+
+
+def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
+    found = []
+    if e.step_z > t["step_z_most"] and abs(e.step_ms) > t["step_most_ms"]:
+        found.append(f"a clock seems to jump by {e.step_ms:.1f} ms near {e.step_t_s:.1f} s of the video")
+    if e.chi > t["chi_most"]:
+        found.append(
+            f"the lags scatter {e.chi:.1f} times more than their error bars: a clock is not a straight line"
+        )
+    if e.mount_deg > t["mount_most_deg"]:
+        found.append(f"the camera turned by {e.mount_deg:.0f} degrees on the head during the recording")
+    if e.nominal_rate:
+        found.append(f"gyroscope stamps run {e.drift_ppm:.0f} ppm off: they are nominal, the rate was fitted")
+    if not t["scale_least"] <= e.scale <= t["scale_most"]:
+        found.append(f"the rotation rates differ by a factor of {e.scale:.3g}: unit or calibration is wrong")
+    if e.prior_s is not None and e.prior_sigma_s is not None:
+        away = abs(e.tau0_s - e.prior_s)
+        if away > t["prior_sigmas"] * e.prior_sigma_s:
+            found.append(
+                f"the motion says {away:.2f} s other than the clocks (good to {e.prior_sigma_s:.2f} s)"
+            )
+    return found
+
+
+def _warnings(e: Evidence, t: dict[str, float]) -> tuple[str, ...]:
+    found = []
+    if has_rival(e, t) and lobe_is_chosen_by_clocks(e, t):
+        found.append(f"periodic motion: the clocks chose between shifts {abs(e.lobe_distance_s):.1f} s apart")
+    if e.stamp_bend_ms > t["stamp_bend_most_ms"]:
+        found.append(f"the headset's gyroscope clock bends by {e.stamp_bend_ms:.1f} ms against its own line")
+    return tuple(found)

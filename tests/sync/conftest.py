@@ -1,0 +1,25 @@
+"""Pairs with a known clock map, from the bench's generator: it shares nothing with the code under test."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "sync_trials.py"
+
+
+@pytest.fixture(scope="session")
+def trials() -> ModuleType:
+    """The trial bench as a module."""
+    name = "kitchensync_sync_trials"
+    spec = importlib.util.spec_from_file_location(name, BENCH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,154 @@
+"""The frame index against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation, Slerp
+
+from sync.errors import NotIncreasing
+from sync.index import (
+    interpolate_poses,
+    keep_best_only,
+    nearest,
+    offsets_us,
+    rotation_wxyz,
+    slices,
+    strictly_increasing,
+    tolerance_ticks,
+)
+
+BIG = 133_875_715_436_816_907
+
+
+def as_ticks(values):
+    return np.array(values, dtype=np.int64)
+
+
+stamps = st.lists(st.integers(BIG, BIG + 500), max_size=40, unique=True).map(sorted).map(as_ticks)
+masters = st.lists(st.integers(BIG - 50, BIG + 550), max_size=40, unique=True).map(sorted).map(as_ticks)
+
+
+@given(stamps, masters, st.integers(0, 300))
+def test_nearest_agrees_with_brute_force(ticks, master, tolerance):
+    found = nearest(ticks, master, tolerance=tolerance)
+    assert found.dtype == np.int32
+    for at, index in zip(master.tolist(), found.tolist(), strict=True):
+        best = min(((abs(t - at), t) for t in ticks.tolist()), default=None)  # ties: the earlier one
+        if best is None or best[0] > tolerance:
+            assert index == -1
+        else:
+            assert ticks[index] == best[1]
+
+
+@given(stamps, masters)
+def test_nearest_never_goes_back(ticks, master):
+    found = nearest(ticks, master, tolerance=10**6)
+    assert (np.diff(found) >= 0).all()
+
+
+@given(stamps, masters, st.integers(0, 300))
+def test_each_sample_serves_its_nearest_master_only(ticks, master, tolerance):
+    found = nearest(ticks, master, tolerance=tolerance)
+    once = keep_best_only(found, ticks, master)
+    for sample in set(found.tolist()) - {-1}:
+        rows = [k for k in range(len(found)) if found[k] == sample]
+        best = min(rows, key=lambda k: (abs(int(ticks[sample]) - int(master[k])), k))
+        assert [k for k in rows if once[k] == sample] == [best]
+
+
+@given(stamps, masters)
+def test_slices_partition_the_samples(ticks, master):
+    first, last = slices(ticks, master)
+    assert len(first) == len(last) == len(master)
+    assert (first[1:] == last[:-1]).all()
+    for k in range(len(master) - 1):
+        inside = [i for i, t in enumerate(ticks.tolist()) if master[k] <= t < master[k + 1]]
+        assert list(range(first[k], last[k])) == inside
+
+
+def test_a_slow_stream_is_used_six_times_and_once_when_unique():
+    master = BIG + np.arange(0, 60 * 333_333, 333_333, dtype=np.int64)
+    depth = BIG + np.arange(0, 10 * 2_000_000, 2_000_000, dtype=np.int64)
+    found = nearest(depth, master, tolerance=tolerance_ticks(depth))
+    assert np.bincount(found[found >= 0])[1:-1].tolist() == [6] * 8
+    once = keep_best_only(found, depth, master)
+    assert (once >= 0).sum() == 10
+
+
+def test_a_dropped_frame_is_minus_one_and_shifts_nobody():
+    master = BIG + np.arange(10, dtype=np.int64) * 333_333
+    stream = np.delete(master + 1000, 4)
+    found = nearest(stream, master, tolerance=tolerance_ticks(stream))
+    assert found.tolist() == [0, 1, 2, 3, -1, 4, 5, 6, 7, 8]
+    assert offsets_us(stream, found, master).tolist() == [100, 100, 100, 100, 0, 100, 100, 100, 100, 100]
+
+
+def test_unsorted_and_repeated_stamps_are_put_right_and_reported():
+    ticks = as_ticks([10, 30, 20, 20, 40])
+    order = strictly_increasing(ticks)
+    assert ticks[order.rows].tolist() == [10, 20, 30, 40]
+    assert order.rows.tolist() == [0, 2, 1, 4]
+    assert (order.unsorted, order.duplicates) == (1, 1)
+
+
+def test_stamps_that_stand_still_are_refused():
+    with pytest.raises(NotIncreasing, match="pv: .* sample 2"):
+        nearest(as_ticks([1, 2, 2]), as_ticks([1]), tolerance=1, what="pv")
+
+
+def poses(seed=0, count=90):
+    rng = np.random.default_rng(seed)
+    ticks = BIG + np.arange(count, dtype=np.int64) * 333_333
+    turns = Rotation.from_rotvec(np.cumsum(rng.normal(0, 0.05, (count, 3)), axis=0))
+    return ticks, np.cumsum(rng.normal(0, 0.01, (count, 3)), axis=0), turns
+
+
+def test_slerp_agrees_with_scipy_even_when_signs_flip():
+    ticks, position, turns = poses()
+    quaternions = turns.as_quat()[:, [3, 0, 1, 2]] * np.where(np.arange(len(ticks)) % 3 == 0, -1, 1)[:, None]
+    master = ticks[:-1] + 123_456
+    found = interpolate_poses(ticks, position, quaternions, master)
+    since = (ticks - BIG) / 1e7
+    expected = Slerp(since, turns)((master - BIG) / 1e7)
+    angle = (Rotation.from_quat(found.rotation_wxyz[:, [1, 2, 3, 0]]).inv() * expected).magnitude()
+    assert found.valid.all()
+    assert angle.max() < 1e-6
+    for axis in range(3):
+        assert np.allclose(
+            found.position_m[:, axis], np.interp((master - BIG) / 1e7, since, position[:, axis])
+        )
+
+
+def test_poses_are_not_invented_across_gaps_or_beyond_the_ends():
+    ticks, position, turns = poses()
+    quaternions = turns.as_quat()[:, [3, 0, 1, 2]]
+    keep = np.ones(len(ticks), dtype=bool)
+    keep[40:45] = False  # 200 ms
+    position[10] = np.nan  # lost tracking: 67 ms, bridged
+    master = np.concatenate([[BIG - 5], ticks + 1000])
+    found = interpolate_poses(ticks[keep], position[keep], quaternions[keep], master)
+    assert not found.valid[0]
+    assert not found.valid[-1]
+    assert found.valid[1 + 9 : 1 + 12].all()
+    assert not found.valid[1 + 39 : 1 + 45].any()
+    assert np.isnan(found.position_m[~found.valid]).all()
+    assert np.isnan(found.rotation_wxyz[~found.valid]).all()
+
+
+def test_a_pose_at_its_own_stamp_is_itself():
+    ticks, position, turns = poses()
+    quaternions = turns.as_quat()[:, [3, 0, 1, 2]]
+    found = interpolate_poses(ticks, position, quaternions, ticks)
+    assert found.valid.all()
+    assert np.allclose(found.position_m, position)
+    assert np.allclose(np.abs(np.sum(found.rotation_wxyz * quaternions, axis=1)), 1)
+
+
+def test_broken_matrices_have_no_rotation():
+    matrices = np.stack([np.eye(3), np.zeros((3, 3)), np.full((3, 3), np.nan)])
+    found = rotation_wxyz(matrices)
+    assert np.allclose(found[0], [1, 0, 0, 0])
+    assert np.isnan(found[1:]).all()
