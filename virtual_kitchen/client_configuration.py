@@ -61,6 +61,10 @@ class ConfigurationReader:
             got += more
         return bytes(got)
 
+    def answer(self, constants: bytes) -> None:
+        """Send a download of constants (mode 2): bare bytes, after which the server closes."""
+        self._connection.sendall(constants)
+
     def number(self, kind: str) -> int:
         """Return one integer of a `struct` kind: B, H, I, Q, i or q."""
         return int(struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind)))[0])

@@ -115,12 +115,22 @@ class ImuStream:
         self._headset, self._kind = headset, kind
         self.name, self.port = kind.name, kind.port
 
-    def configure(self, reader: ConfigurationReader) -> Feed:
-        """Read the mode; constants (mode 2) are not served."""
+    def configure(self, reader: ConfigurationReader) -> Feed | None:
+        """Read the mode; mode 2 downloads rig to sensor, which the magnetometer does not have."""
         mode = reader.number("B") & 3
+        if mode == 2 and self._kind.name in _EXTRINSICS:
+            reader.answer(_rows(_EXTRINSICS[self._kind.name]))
+            return None
         if mode > 1:
             raise Rejected(f"mode {mode}")
         return ImuFeed(self._headset, self._kind, _MEASURES[self._kind.name](self._headset), mode == 1)
+
+
+def _rows(from_head: Floats) -> bytes:
+    """Return a rotation of column vectors as a 4x4 float32 matrix for row vectors."""
+    matrix = np.eye(4, dtype="<f4")
+    matrix[:3, :3] = from_head.T
+    return matrix.tobytes()
 
 
 def _gyroscope(headset: Headset) -> Measure:
@@ -157,6 +167,7 @@ def _magnetometer(headset: Headset) -> Measure:
     return measure
 
 
+_EXTRINSICS = {"gyroscope": GYROSCOPE_FROM_HEAD, "accelerometer": ACCELEROMETER_FROM_HEAD}
 _MEASURES: dict[str, Callable[[Headset], Measure]] = {
     "gyroscope": _gyroscope,
     "accelerometer": _accelerometer,

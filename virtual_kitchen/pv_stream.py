@@ -125,6 +125,18 @@ def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
     return out.tobytes()
 
 
+def constants(size: VideoFormat) -> bytes:
+    """Return the camera's 52 float32 constants: no distortion, rig to camera a pure shift."""
+    focal = size.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
+    centre = ((size.width - 1) / 2, (size.height - 1) / 2)
+    projection = np.array([[-focal, 0, 0, 0], [0, focal, 0, 0], [*centre, 1, 0], [0, 0, 0, 1]])
+    from_rig = np.eye(4)
+    from_rig[3] -= _EYE_TO_CAMERA_M
+    platform = (focal, focal, *centre, *_EYE_TO_CAMERA_M[:3], 0, 0, 0, 1)
+    numbers = (focal, focal, *centre, *[0.0] * 5, *projection.flat, *from_rig.flat, *platform)
+    return np.array(numbers, "<f4").tobytes()
+
+
 class PvStream:
     """The port's side: start, stream and stop the camera subsystem."""
 
@@ -134,7 +146,7 @@ class PvStream:
         self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Obey the mode byte; constants (mode 2) are not served."""
+        """Obey the mode byte."""
         mode = reader.number("B")
         if mode & OPEN_FLAG:
             reader.take(MRC_BYTES)
@@ -147,11 +159,14 @@ class PvStream:
     def _stream(self, reader: ConfigurationReader, mode: int) -> Feed | None:
         if mode == 3:
             return None
-        if mode == 2 or not self._headset.camera_on:
-            raise Rejected(f"mode {mode}, camera {'on' if self._headset.camera_on else 'off'}")
-        size, divisor = reader.video_format(), reader.divisor()
-        encoding, options = reader.video_encoding(), reader.encoder_options()
+        if not self._headset.camera_on:
+            raise Rejected("the camera is off")
+        size = reader.video_format()
         if size not in FORMATS:
             raise Rejected(f"format {size}")
+        if mode == 2:
+            reader.answer(constants(size))
+            return None
+        divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
         gop = options.get(GOP_OPTION, 0) or size.hz
         return PvFeed(self._headset, PvConfiguration(mode == 1, size, divisor, encoding, gop))

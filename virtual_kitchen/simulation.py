@@ -65,7 +65,10 @@ def run(options: Options) -> None:
             ports.stop()
             gopro.stop()
     _tell_faults(headset)
-    kitchen.truth.write()
+    try:
+        kitchen.truth.write()
+    except OSError as error:
+        raise KitchenError(f"the truth could not be written to {options.out}: {error.strerror}") from error
 
 
 def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:

@@ -82,7 +82,9 @@ class ListeningPort:
             with client:
                 self._client = client
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                with contextlib.suppress(ClientGone, Rejected, ConnectionError):  # answered by closing
+                with contextlib.suppress(
+                    ClientGone, Rejected, ConnectionError, TimeoutError
+                ):  # answered by closing
                     self.serve(client)
                 self._client = None
                 _end_politely(client)

@@ -84,7 +84,8 @@ def test_unknown_command_closes(kitchen: Any, sent: bytes) -> None:
 @pytest.mark.parametrize(
     ("stream", "sent"),
     [
-        ("gyroscope", b"\x02"),
+        ("magnetometer", b"\x02"),
+        ("depth_ahat", b"\x02"),
         ("depth_ahat", struct.pack("<BBBBBIB", 1, 0, 0, 3, 255, 1000, 0)),
         ("depth_ahat", struct.pack("<BBBBBIB", 1, 1, 0, 3, 255, 0, 0)),
         ("microphone", b"\x03\x00"),
@@ -108,6 +109,19 @@ def test_camera_life_cycle(kitchen: Any) -> None:
     with kitchen.remote() as remote:
         remote.send(b"\x03")
         assert remote.read(1) == b"\x00"
+
+
+def test_constants_are_downloaded_before_the_streams(kitchen: Any) -> None:
+    with kitchen.open("gyroscope", b"\x02") as download:
+        rig_to_sensor = np.frombuffer(download.read(1000), "<f4").reshape(4, 4)
+    rotation = rig_to_sensor[:3, :3].astype(np.float64)
+    assert np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-5)
+    assert np.linalg.det(rotation) == pytest.approx(1)
+    kitchen.start_camera()
+    with kitchen.open("pv", b"\x02" + struct.pack("<HHB", 640, 360, 30)) as download:
+        numbers = np.frombuffer(download.read(1000), "<f4")
+    assert len(numbers) == 52
+    assert numbers[:4] == pytest.approx([505, 505, 319.5, 179.5], abs=1)
 
 
 def test_h264_units_open_with_a_delimiter_and_restart_with_a_key_frame(kitchen: Any) -> None:
