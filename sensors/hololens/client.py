@@ -18,7 +18,7 @@ from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.wire import HEADER_BYTES
 
 SMALL_BUFFER_BYTES = 64 * 1024
-START_BUFFER_BYTES = 1024 * 1024
+START_BUFFER_BYTES = 256 * 1024
 GULP_BYTES = 256 * 1024
 "Most to take in one call while the size of the frame is not known: leaves little to move to the front later."
 EXACT_READ_BYTES = 64 * 1024
