@@ -27,7 +27,9 @@ RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 @contextlib.contextmanager
 def served(app: Any) -> Iterator[str]:
     """Serve an app on a free loopback port by a real server; yield its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -104,3 +104,10 @@ def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:
         process.kill()
     lines = (tmp_path / "_standalone" / session / "events" / "tablet.jsonl").read_text().splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["recipe", "done", "done", "done"]
+
+
+def test_answers_are_not_held_back_by_the_network_stack() -> None:
+    from recipe_app.serve import _listen
+
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # what asyncio asks before it switches Nagle's delay off
