@@ -7,21 +7,22 @@ import threading
 from capture.queue import QueuedPacket, QueueWriter
 from sensors.clock_probe import encode
 from sensors.errors import SensorError
-from sensors.hololens.remote import RemoteControl
+from sensors.hololens.remote import ClockExchange, RemoteControl
 
-FIRST_PROBES = 10
-FIRST_PERIOD_S = 0.05
 PERIOD_S = 1.0
+PROBES_A_ROUND = 5
+"""Several in a row: the one with the shortest round trip says most."""
 
 
 class ClockProbe(threading.Thread):
     """One headset's probes, until stopped; a lost connection is made again."""
 
-    def __init__(self, host: str, writer: QueueWriter) -> None:
-        """`writer` belongs to this thread alone."""
+    def __init__(self, host: str, writer: QueueWriter, remote_lock: threading.Lock) -> None:
+        """`writer` belongs to this thread alone; whoever talks to the remote configuration holds the lock."""
         super().__init__(name=f"clock {host}", daemon=True)
         self._host = host
         self._writer = writer
+        self._remote_lock = remote_lock
         self._ending = threading.Event()
         self.probes = 0
 
@@ -30,18 +31,19 @@ class ClockProbe(threading.Thread):
         self._ending.set()
 
     def run(self) -> None:
-        """Probe until stopped."""
+        """Probe until stopped, over a connection of its own each round: the port serves one client at a time."""
         seq = self._writer.next_sequence()
         while not self._ending.is_set():
             try:
-                with RemoteControl(self._host) as remote:
-                    while not self._ending.wait(FIRST_PERIOD_S if self.probes < FIRST_PROBES else PERIOD_S):
-                        seq = self._probe(remote, seq)
+                with self._remote_lock, RemoteControl(self._host) as remote:
+                    answers = [remote.clock_exchange(with_utc=True) for _ in range(PROBES_A_ROUND)]
             except SensorError:
-                self._ending.wait(PERIOD_S)  # the streams tell of the lost network; probes just go on later
+                answers = []  # the streams tell of the lost network; probes just go on later
+            for answer in answers:
+                seq = self._store(answer, seq)
+            self._ending.wait(PERIOD_S)
 
-    def _probe(self, remote: RemoteControl, seq: int) -> int:
-        answer = remote.clock_exchange(with_utc=True)
+    def _store(self, answer: ClockExchange, seq: int) -> int:
         record = encode(
             answer.host_send_ns, answer.host_receive_ns, answer.device_ticks, answer.utc_filetime or 0
         )

@@ -9,7 +9,6 @@ again under the same name and gets back whatever it had taken and not sealed.
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import sys
 import threading
@@ -21,6 +20,7 @@ import redis
 
 from capture import queue
 from capture.health import HealthSender
+from capture.orphan import watch_supervisor
 from capture.plan import Plan, load_plan
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, seal
 from storage.names import PART_SUFFIX, chunk_number, stream_folder
@@ -116,7 +116,7 @@ class Drainer:
     def _drain(self) -> None:
         self._take(self._reader.unfinished())
         while True:
-            last_round = self._ending.is_set() or os.getppid() != self._plan.supervisor_pid
+            last_round = self._ending.is_set()
             got = self._fresh(0 if last_round else BLOCK_MS)
             self._take(got)
             self._seal_due(everything=last_round and not got)
@@ -198,7 +198,9 @@ class Drainer:
 
 def main() -> None:
     """Run one drainer process."""
-    drainer = Drainer(load_plan(Path(sys.argv[1])), int(sys.argv[2]))
+    plan = load_plan(Path(sys.argv[1]))
+    drainer = Drainer(plan, int(sys.argv[2]))
+    watch_supervisor(plan.supervisor_pid, drainer.end)
     signal.signal(signal.SIGTERM, drainer.end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "--end" in sys.argv[3:]:

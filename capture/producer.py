@@ -5,7 +5,6 @@ python -P -m capture.producer PLAN DEVICE
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -17,6 +16,7 @@ from capture import queue
 from capture.clock_probe import ClockProbe
 from capture.health import HealthSender
 from capture.ledger import Ledger
+from capture.orphan import watch_supervisor
 from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream, load_plan
 from capture.stream_recorder import StreamRecorder
 from sensors.errors import SensorError
@@ -39,8 +39,9 @@ class Producer:
         self._ledger = Ledger(
             queue.connect(plan.queue_url), plan.uuid, ledger_stream(headset.name), self._epoch_ms
         )
+        self._remote_lock = threading.Lock()
         self._recorders = [self._recorder(short) for short in headset.streams]
-        self._probe = ClockProbe(headset.host, self._writer(clock_stream(headset.name)))
+        self._probe = ClockProbe(headset.host, self._writer(clock_stream(headset.name)), self._remote_lock)
 
     def _writer(self, stream: str) -> queue.QueueWriter:
         client = queue.connect(self._plan.queue_url)
@@ -56,6 +57,7 @@ class Producer:
             configuration(short, profile),
             self._writer(name),
             self._ledger,
+            self._remote_lock,
         )
 
     def end(self, *_: object) -> None:
@@ -69,7 +71,7 @@ class Producer:
         self._probe.start()
         asked = False
         while any(recorder.is_alive() for recorder in self._recorders):
-            if self._ending.wait(HEALTH_PERIOD_S) or os.getppid() != self._plan.supervisor_pid:
+            if self._ending.wait(HEALTH_PERIOD_S):
                 if not asked:
                     self._stop_all()
                 asked = True
@@ -95,7 +97,8 @@ class Producer:
         if "pv" not in self._headset.streams:
             return
         try:
-            remote.stop_pv(self._headset.host, timeout_s=3)
+            with self._remote_lock:
+                remote.stop_pv(self._headset.host, timeout_s=3)
         except SensorError as error:
             print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
 
@@ -105,6 +108,7 @@ def main() -> None:
     plan = load_plan(Path(sys.argv[1]))
     headset = next(headset for headset in plan.headsets if headset.name == sys.argv[2])
     producer = Producer(plan, headset)
+    watch_supervisor(plan.supervisor_pid, producer.end)
     signal.signal(signal.SIGTERM, producer.end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     producer.run()

@@ -61,6 +61,8 @@ class StreamRecorder:
     configuration: bytes
     writer: QueueWriter
     ledger: Ledger
+    remote_lock: threading.Lock
+    """The headset's remote configuration serves one client at a time."""
     state: StreamState = field(default_factory=StreamState)
 
     def __post_init__(self) -> None:
@@ -153,10 +155,11 @@ class StreamRecorder:
         """Switch the front camera on before its stream is asked for, if it is off."""
         if self.spec.name != "pv":
             return
-        with remote.RemoteControl(self.host) as control:
-            is_on = control.pv_is_on()
-        if not is_on:
-            remote.start_pv(self.host)
+        with self.remote_lock:
+            with remote.RemoteControl(self.host) as control:
+                is_on = control.pv_is_on()
+            if not is_on:
+                remote.start_pv(self.host)
 
     def _connected(self) -> None:
         self.state.connections += 1

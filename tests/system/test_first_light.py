@@ -13,6 +13,8 @@ import h5py
 import pytest
 from processes import COMMAND, kitchensync, running
 
+from capture.control import ask
+
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 
 
@@ -27,6 +29,18 @@ def children(pid: int) -> dict[int, str]:
         except (OSError, IndexError):
             continue
     return found
+
+
+def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
+    """Wait until every stream of the take has delivered packets."""
+    endpoint = runtime / "kitchensync" / "take" / "control"
+    while recorder.poll() is None:
+        state = ask(endpoint, "state") if endpoint.exists() else None
+        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
+            time.sleep(0.5)
+            return
+        time.sleep(0.05)
+    raise AssertionError(recorder.communicate())
 
 
 def equal_to_truth(streams: dict, truth: dict) -> None:
@@ -85,12 +99,12 @@ def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp
     data = tmp_path / "data"
     command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host, "--json"]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        time.sleep(5)
+        wait_until_all_stream(recorder, runtime)
         pids = [pid for pid, line in children(recorder.pid).items() if victim in line]
         assert pids
         os.kill(pids[0], signal.SIGKILL)
         output, errors = recorder.communicate(timeout=120)
-    assert recorder.returncode == 0, errors
+    assert recorder.returncode == 0, output + errors
     answer = json.loads(output)
     assert [restart["exit"] for restart in answer["restarts"]] == [-9]
     if victim == "capture.drainer":
@@ -115,7 +129,7 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
         "--json",
     ]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        time.sleep(4)
+        wait_until_all_stream(recorder, runtime)
         pids = list(children(recorder.pid))
         assert len(pids) >= 3
         recorder.send_signal(signal.SIGINT)
@@ -138,7 +152,7 @@ def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
         "--json",
     ]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        time.sleep(4)
+        wait_until_all_stream(recorder, runtime)
         assert "other is not running" in kitchensync("stop", "other").stderr
         assert kitchensync("stop").returncode == 0
         output, _ = recorder.communicate(timeout=60)
@@ -152,7 +166,7 @@ def test_nothing_survives_a_killed_recorder(kitchen, runtime, tmp_path):
     data = tmp_path / "data"
     command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host]
     with running(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
-        time.sleep(4)
+        wait_until_all_stream(recorder, runtime)
         pids = list(children(recorder.pid))
         recorder.kill()
         recorder.wait()

@@ -1,0 +1,25 @@
+"""A process whose supervisor was killed ends soon, by itself: what the queue has is safe in its file."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+LOOK_S = 0.5
+GRACE_S = 5.0
+EXIT_CODE = 3
+
+
+def watch_supervisor(pid: int, end: Callable[[], None]) -> None:
+    """Ask the end when the supervisor is gone, and leave for good when that takes longer than GRACE_S."""
+
+    def watch() -> None:
+        waiter = threading.Event()
+        while os.getppid() == pid:
+            waiter.wait(LOOK_S)
+        end()
+        waiter.wait(GRACE_S)
+        os._exit(EXIT_CODE)  # a thread may hang on a queue that is gone as well
+
+    threading.Thread(target=watch, name="supervisor watch", daemon=True).start()
