@@ -54,6 +54,7 @@ class SpatialFeed:
         self._glance = SmoothNoise(seed, "glance", 0.25, (0.16, 0.12))
         self._places, self._radii = _template()
         self._remembered = lru_cache(maxsize=4)(self._hand)
+        self._head = lru_cache(maxsize=2)(self._worn_at)
 
     def first_k(self, world_s: float) -> int:
         """Return the next packet."""
@@ -66,7 +67,7 @@ class SpatialFeed:
     def packet(self, k: int) -> Packet:
         """Return packet k: 1936 bytes."""
         at_s = self._schedule.captured_s(k)
-        position, turn = self._head(at_s)
+        position, turn, _ = self._head(at_s)
         glance = self._glance.evaluate(np.array([at_s]))[0][0]
         gaze = turn @ _unit(np.array([glance[0], glance[1] - 0.1, -1.0]))
         rays = np.concatenate((position, -turn[:, 2], turn[:, 1], position, gaze))
@@ -81,10 +82,11 @@ class SpatialFeed:
         payload = struct.pack("<I", valid) + rays.astype("<f4").tobytes() + hands
         return Packet(self._headset.clock.ticks_at(at_s), payload)
 
-    def _head(self, at_s: float) -> tuple[Floats, Floats]:
+    def _worn_at(self, at_s: float) -> tuple[Floats, Floats, Floats]:
+        """Return the head's position, rotation matrix and quaternion (1, 4)."""
         at = np.array([at_s])
-        motion = self._headset.motion
-        return motion.position(at)[0], rotations.matrices(motion.orientation(at))[0]
+        orientation = self._headset.motion.orientation(at)
+        return self._headset.motion.position(at)[0], rotations.matrices(orientation)[0], orientation
 
     def _in_sight(self, slot: int, hand: int) -> bool:
         return bool(generator(self._seed, "hand in sight", slot // 2, hand).random() < 0.7)
@@ -103,7 +105,7 @@ class SpatialFeed:
     def _hand(self, k: int, hand: int) -> bytes:
         """Return the 26 joints of a hand in front of the chest, moving."""
         at_s = self._schedule.captured_s(k)
-        position, turn = self._head(at_s)
+        position, turn, q_head = self._head(at_s)
         side = -1.0 if hand == 0 else 1.0
         reach = self._reach.evaluate(np.array([at_s]))[0][0][3 * hand : 3 * hand + 3]
         centre = position + turn @ (np.array([0.16 * side, -0.3, -0.42]) + reach)
@@ -111,7 +113,7 @@ class SpatialFeed:
             rotations.about_axis(1, np.array([0.5 * side + reach[0]])),
             rotations.about_axis(2, reach[1:2] * 4),
         )
-        q = rotations.multiply(self._headset.motion.orientation(np.array([at_s])), curl)
+        q = rotations.multiply(q_head, curl)
         joints = np.zeros(JOINTS, _JOINT)
         joints["xyzw"] = q[0][[1, 2, 3, 0]]
         joints["position"] = centre + (self._places * [-side, 1, 1]) @ rotations.matrices(q)[0].T

@@ -14,7 +14,6 @@ from virtual_kitchen.faults import DEVICE
 from virtual_kitchen.packets import Feed, Packet
 
 _BACKLOG = 128
-_BLOCKED_S = 0.05  # a send that takes longer was held back by the client
 SOURCE_QUEUE_S = 2.0  # what the device keeps for a slow client before frames are lost at the source
 
 
@@ -102,6 +101,7 @@ class StreamPort(ListeningPort):
         self._headset, self._stream = headset, stream
         self._truth = headset.kitchen.truth.stream(f"{DEVICE}/{stream.name}")
         self._connections = 0
+        self._blocked_s = 0.0  # waited for the client since the stream was last in time
 
     def serve(self, client: socket.socket) -> None:
         """Read the configuration, start the world if this is the first data connection, and stream."""
@@ -109,6 +109,7 @@ class StreamPort(ListeningPort):
         if feed is None:
             return
         self._headset.kitchen.start_world_if_needed(time.monotonic_ns())
+        self._blocked_s = 0.0
         connection = self._connections
         self._connections += 1
         try:
@@ -144,13 +145,19 @@ class StreamPort(ListeningPort):
         headset.wait_until(headset.end_world_s)
 
     def _after(self, feed: Feed, k: int, blocked_s: float) -> int:
-        """Return the next packet: the next one, or a later one if the client held the device up for too long."""
-        now_s = self._headset.now_s()
-        if blocked_s < _BLOCKED_S or now_s - feed.due_s(k + 1) < SOURCE_QUEUE_S * self._headset.kitchen.speed:
+        """Return the next packet, or a later one if it was the client that held the device up for too long.
+
+        A device that is late by itself (a busy computer) sends everything, late.
+        """
+        now_s, speed = self._headset.now_s(), self._headset.kitchen.speed
+        late_s = (now_s - feed.due_s(k + 1)) / speed
+        self._blocked_s = self._blocked_s + blocked_s if late_s > 0 else 0.0
+        if late_s < SOURCE_QUEUE_S or self._blocked_s < late_s / 2:
             return k + 1
         k_next = max(k + 1, feed.first_k(now_s))
         self._truth.scheduled += k_next - (k + 1)
         self._truth.dropped_by_backpressure += k_next - (k + 1)
+        self._blocked_s = 0.0
         return k_next
 
 
@@ -164,7 +171,14 @@ def _end_politely(client: socket.socket) -> None:
 
 
 def _send(client: socket.socket, packet: Packet) -> float:
-    """Send one whole packet; return the seconds it took."""
+    """Send one whole packet; return the seconds the client kept it waiting (0.0 when its buffer took it all)."""
+    frame = memoryview(packet.frame())
+    try:
+        taken = client.send(frame, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        taken = 0
+    if taken == len(frame):
+        return 0.0
     before_ns = time.monotonic_ns()
-    client.sendall(packet.frame())
+    client.sendall(frame[taken:])
     return (time.monotonic_ns() - before_ns) / 1e9
