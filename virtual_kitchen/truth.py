@@ -11,7 +11,11 @@ from typing import IO, Any
 
 @dataclass
 class StreamTruth:
-    """One stream's packets. One thread at a time adds to it; bytes and hash cover payloads in order."""
+    """One stream's packets. One thread at a time adds to it; bytes and hash cover payloads in order.
+
+    `scheduled` counts the packets that fell due while a client was served: those sent, those dropped at the source,
+    and the one whose sending showed that the client had left.
+    """
 
     name: str
     folder: Path
