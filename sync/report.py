@@ -1,0 +1,208 @@
+"""`report.html`: one self-contained page by which a person can judge a recording."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from storage.errors import StorageError
+from storage.recording import Recording, open_recording
+from storage.verify import verify
+from sync import report_facts as facts
+from sync.errors import SyncError
+from sync.report_alignment import Alignment, numbers, read_alignments
+from sync.report_cameras import CameraFile, read_cameras
+from sync.report_events import KINDS, Story, read_story
+from sync.report_pictures import DAMAGED, Strip, picture_strip
+from sync.report_rates import rate_of
+from sync.report_streams import DeviceClock, ReadStream, read_clock, read_stream
+from sync.report_timeline import (
+    Hole,
+    Lane,
+    Span,
+    axis_lane,
+    camera_lane,
+    clock_lane,
+    empty_lane,
+    event_lane,
+    glyph,
+    holes_of,
+    span_of,
+    stream_lane,
+)
+from sync.report_words import clock, length, local_time, size
+
+NAME = Path("sync") / "report.html"
+MOST_GAPS = 15
+
+
+def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
+    """Write the page of a recording and return its path.
+
+    `verification` is the object `verify/1`, made anew when not given. Raises NotARecording; damage inside a
+    recording is named on the page instead.
+    """
+    with open_recording(recording) as opened:
+        page = render(gather(opened, verification if verification is not None else verify(recording)))
+    path = recording / NAME
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(page, encoding="utf-8")
+    os.replace(part, path)
+    return path
+
+
+def render(page: dict[str, Any]) -> str:
+    """Fill the template; everything is escaped but the drawings made here."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sync"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"clock": clock, "length": length, "size": size, "glyph": glyph}
+    return environment.get_template("report.html.j2").render(page)
+
+
+def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
+    """Collect what the page shows."""
+    manifest = recording.manifest
+    streams = [read_stream(recording.path, name, manifest["streams"][name]) for name in recording.streams]
+    clocks = _clocks(recording, streams)
+    alignments = read_alignments(recording.path)
+    cameras = read_cameras(recording, alignments, clocks)
+    zero_ns = _zero(manifest, streams)
+    story = read_story(recording.path, manifest, zero_ns)
+    span = span_of(list(_moments(streams, clocks, cameras, story, zero_ns)), zero_ns)
+    holes = _holes(streams, verification, clocks, span)
+    armed = [name for name, device in manifest["devices"].items() if device.get("kind") == "gopro"]
+    problems = [*story.problems, *(f"{f.name}: {f.problem}" for f in cameras if f.problem)]
+    return {
+        "recording": str(manifest.get("recording") or recording.path.name),
+        "data": facts.data_verdict(verification),
+        "alignment": facts.alignment_verdict(alignments, cameras, armed),
+        "state_note": facts.state_note(manifest),
+        "rows": facts.what_was_recorded(
+            manifest, verification, recording.path, span, _data_s(streams, cameras)
+        ),
+        "devices": facts.devices(manifest),
+        "profiles": facts.profiles(manifest),
+        "losses": facts.losses(manifest),
+        "damages": facts.damages(streams, [d for c in clocks.values() for d in c.damage], problems),
+        "zero": _zero_words(manifest, zero_ns),
+        "lanes": list(_lanes(streams, holes, clocks, cameras, story, armed, span)),
+        "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),
+        "most_gaps": MOST_GAPS,
+        "rates": [rate_of(s, verification["streams"].get(s.name, {}), clocks.get(s.device)) for s in streams],
+        "cameras": cameras,
+        "alignments": [
+            {"about": a, "numbers": numbers(a, _first_picture(a, cameras, span))} for a in alignments
+        ],
+        "strip": _strip(streams, clocks, cameras, span),
+        "story": story,
+        "commands": facts.commands(recording.path),
+        "versions": facts.versions(manifest, alignments),
+    }
+
+
+def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, DeviceClock]:
+    devices = dict.fromkeys(stream.device for stream in streams)
+    found = {device: read_clock(recording.path, device, streams) for device in devices}
+    return {device: known for device, known in found.items() if known is not None}
+
+
+def _zero(manifest: dict[str, Any], streams: list[ReadStream]) -> int:
+    """Host ns of the axis' zero: the first packet, else the start of the recording."""
+    arrivals = [int(stream.index["host_ns"][0]) for stream in streams if len(stream.index)]
+    return min(arrivals) if arrivals else int((manifest.get("started") or {}).get("host_ns") or 0)
+
+
+def _zero_words(manifest: dict[str, Any], zero_ns: int) -> str:
+    started = manifest.get("started") or {}
+    if not started.get("utc_ns") or not started.get("host_ns"):
+        return "0:00 is the first packet"
+    utc_ns = int(started["utc_ns"]) + zero_ns - int(started["host_ns"])
+    return f"0:00 is the first packet, {local_time(utc_ns, manifest.get('zone') or {})}"
+
+
+def _moments(
+    streams: list[ReadStream],
+    clocks: dict[str, DeviceClock],
+    cameras: list[CameraFile],
+    story: Story,
+    zero_ns: int,
+) -> Iterator[int]:
+    """Everything that has to be inside the shown time, host ns."""
+    for stream in streams:
+        if len(stream.index) and stream.device in clocks:
+            to_host = clocks[stream.device].to_host
+            yield from (int(to_host.to_host_ns(int(stream.ticks[row]))) for row in (0, -1))
+    for file in cameras:
+        yield from (ns for ns in (file.start_host_ns, file.end_host_ns) if ns is not None)
+    yield from (zero_ns + round(mark.at_s * 1e9) for mark in story.marks)
+
+
+def _data_s(streams: list[ReadStream], cameras: list[CameraFile]) -> float:
+    spans = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in streams if len(s.index) > 1]
+    return max([0.0, *spans, *(file.seconds or 0.0 for file in cameras)])
+
+
+def _holes(
+    streams: list[ReadStream], verification: dict[str, Any], clocks: dict[str, DeviceClock], span: Span
+) -> dict[str, list[Hole]]:
+    found = {}
+    for stream in streams:
+        gaps = verification["streams"].get(stream.name, {}).get("gaps", [])
+        known = clocks.get(stream.device)
+        found[stream.name] = holes_of(stream, gaps, known, span) if known and len(stream.index) else []
+    return found
+
+
+def _lanes(
+    streams: list[ReadStream],
+    holes: dict[str, list[Hole]],
+    clocks: dict[str, DeviceClock],
+    cameras: list[CameraFile],
+    story: Story,
+    armed: list[str],
+    span: Span,
+) -> Iterator[Lane]:
+    yield axis_lane(span)
+    for stream in streams:
+        if len(stream.index) and stream.device in clocks:
+            yield stream_lane(stream, holes[stream.name], clocks[stream.device], span)
+        else:
+            yield empty_lane(stream.name, "no packet can be read" if stream.damage else "no packet", span)
+    for file in cameras:
+        yield camera_lane(file, span)
+    for device in armed:
+        if not any(file.device == device for file in cameras):
+            yield empty_lane(device, "no file of this camera is here", span)
+    for kind in (*KINDS, "other"):
+        if marks := story.of_kind(kind):
+            yield event_lane(f"event: {kind}", marks, span)
+    for known in clocks.values():
+        yield clock_lane(known, span)
+
+
+def _first_picture(alignment: Alignment, cameras: list[CameraFile], span: Span) -> str:
+    """Say when the first picture of an aligned file was."""
+    starts = [f.start_host_ns for f in cameras if f.aligned and alignment.is_of(f.device, f.path.name)]
+    return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
+
+
+def _strip(
+    streams: list[ReadStream], clocks: dict[str, DeviceClock], cameras: list[CameraFile], span: Span
+) -> Strip:
+    """Make the pictures; when a file stands in the way, say which."""
+    pv = next((s for s in streams if s.name.rpartition("/")[2] == "pv" and len(s.index)), None)
+    try:
+        return picture_strip(pv, clocks.get(pv.device) if pv else None, cameras, span)
+    except (*DAMAGED, SyncError, SensorError, StorageError) as error:
+        return Strip([], False, f"The pictures cannot be shown: {' '.join(str(error).split())}")

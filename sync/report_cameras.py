@@ -1,0 +1,132 @@
+"""A recording's camera files for a report: what they hold, and where they lie on the time axis."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sensors.errors import SensorError
+from storage.names import MEDIA
+from storage.recording import Recording
+from sync.clock_map import ClockMap
+from sync.report_alignment import Alignment
+from sync.report_streams import DeviceClock
+
+if TYPE_CHECKING:
+    from sensors.gopro.media import GoProMedia
+
+BY_MAP = "placed by the alignment"
+BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of a second"
+
+
+@dataclass(frozen=True)
+class CameraFile:
+    """One file of a camera; times are host ns of its first and last picture."""
+
+    name: str
+    device: str
+    path: Path
+    bytes: int
+    seconds: float | None = None
+    frames: int = 0
+    rate_hz: float | None = None
+    picture: str = ""
+    model: str = ""
+    start_host_ns: int | None = None
+    end_host_ns: int | None = None
+    aligned: bool = False
+    problem: str = ""
+    clock_map: ClockMap | None = None
+
+    @property
+    def placed_by(self) -> str:
+        """How its place on the time axis is known."""
+        if self.start_host_ns is None:
+            return "not placed"
+        return BY_MAP if self.aligned else BY_SHUTTER
+
+
+def read_cameras(
+    recording: Recording, alignments: list[Alignment], clocks: dict[str, DeviceClock]
+) -> list[CameraFile]:
+    """Describe and place every camera file; one that cannot be read says why."""
+    found: list[CameraFile] = []
+    for device, paths in recording.gopro_files.items():
+        shutter = _shutter(recording.path / device / MEDIA)
+        files = [_describe(device, path) for path in paths]
+        files = [_placed(file, alignments, clocks) for file in files]
+        found += _by_shutter(files, shutter)
+    return found
+
+
+def _describe(device: str, path: Path) -> CameraFile:
+    file = CameraFile(f"{device}/{path.name}", device, path, path.stat().st_size)
+    try:
+        from sensors.gopro.media import open_media
+
+        media = open_media(path)
+        return _facts(file, media)
+    except (SensorError, OSError, ValueError, IndexError) as error:
+        return replace(file, problem=" ".join(str(error).split()).replace(str(path), path.name))
+
+
+def _facts(file: CameraFile, media: GoProMedia) -> CameraFile:
+    times = media.frame_times_s
+    video = media.video
+    usual_s = float(times[-1]) / (len(times) - 1) if len(times) > 1 else 0.0
+    return replace(
+        file,
+        seconds=float(times[-1]) + usual_s if len(times) else 0.0,
+        frames=len(times),
+        rate_hz=1.0 / usual_s if usual_s > 0 else None,
+        picture=f"{video.width}x{video.height} {video.codec}" if video else "",
+        model=media.camera_model or "",
+    )
+
+
+def _placed(file: CameraFile, alignments: list[Alignment], clocks: dict[str, DeviceClock]) -> CameraFile:
+    """Place a file by its clock map, when it has one that may be believed."""
+    alignment = next((a for a in alignments if a.is_of(file.device, file.path.name)), None)
+    if alignment is None or alignment.clock_map is None or file.seconds is None:
+        return file
+    clock = clocks.get(alignment.headset) or next(iter(clocks.values()), None)
+    if clock is None:
+        return file
+    ends = alignment.clock_map.to_ticks(np.array([0.0, file.seconds]))
+    start_ns, end_ns = (int(ns) for ns in clock.to_host.to_host_ns(ends))
+    return replace(
+        file, start_host_ns=start_ns, end_host_ns=end_ns, aligned=True, clock_map=alignment.clock_map
+    )
+
+
+def _by_shutter(files: list[CameraFile], shutter: tuple[int, int] | None) -> list[CameraFile]:
+    """Place the other chapters of the take one after another from the moment of the shutter."""
+    if shutter is None:
+        return files
+    placed, at_ns, take = [], shutter[0], files[0].path.stem[4:] if files else ""
+    for file in files:
+        if file.start_host_ns is None and file.path.stem[4:] == take:
+            known = file.seconds if file.seconds is not None else (shutter[1] - shutter[0]) / 1e9
+            file = replace(file, start_host_ns=at_ns, end_host_ns=at_ns + round(known * 1e9))
+        at_ns = file.end_host_ns or at_ns
+        placed.append(file)
+    return placed
+
+
+def _shutter(path: Path) -> tuple[int, int] | None:
+    """When the shutter was opened and closed, host ns; None where nobody noted it."""
+    try:
+        media = json.loads(path.read_text(encoding="utf-8"))
+        on, off = media["shutter_on"], media["shutter_off"]
+        return _moment(on), _moment(off) if off else _moment(on)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # the file is named as unreadable by verify; here only the place is lost
+
+
+def _moment(event: dict[str, Any]) -> int:
+    """The moment at which the camera was seen to obey, else when the answer came."""
+    return int(event.get("observed_host_ns") or event["after_host_ns"])

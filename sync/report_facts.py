@@ -1,0 +1,174 @@
+"""What a report says in words: the verdicts, what was recorded, and how to do it again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from storage.manifest import Manifest
+from sync.report_alignment import Alignment
+from sync.report_cameras import CameraFile
+from sync.report_streams import Damage, ReadStream
+from sync.report_timeline import Span
+from sync.report_words import length, local_time, size
+from sync.result import software_version
+
+MOST_REASONS = 12
+_DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
+_WORST = ("unreadable", "not_aligned", "check", "aligned")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A status with its sign, what it means in words, and reasons."""
+
+    status: str
+    level: str  # good | warn | bad | none: the colour and the sign
+    meaning: str
+    reasons: list[str] = field(default_factory=list)
+    more: list[str] = field(default_factory=list)
+
+
+_MEANINGS = {
+    "PASS": ("good", "Everything that was received is stored, undamaged and complete."),
+    "WARN": ("warn", "Usable: everything is accounted for, and some of it needs a look."),
+    "FAIL": ("bad", "Something is missing or damaged without an explanation."),
+}
+_ALIGNED = {
+    "aligned": ("good", "Both devices are on one clock, within the bound given below."),
+    "check": ("warn", "Both devices are on one clock, but something is odd: look at the plots below."),
+    "not_aligned": ("bad", "The camera could not be put on the headset's clock. Do not match its frames."),
+    "unreadable": ("bad", "An alignment file cannot be read."),
+}
+
+
+def data_verdict(verification: dict[str, Any]) -> Verdict:
+    """Put the answer of verify into words."""
+    status = str(verification["status"])
+    level, meaning = _MEANINGS.get(status, ("bad", ""))
+    reasons = [str(reason) for reason in verification["reasons"]]
+    return Verdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:])
+
+
+def alignment_verdict(alignments: list[Alignment], cameras: list[CameraFile], armed: list[str]) -> Verdict:
+    """Put the alignment of all cameras into words; the worst one counts."""
+    if not alignments:
+        if not armed:
+            return Verdict(
+                "nothing to align", "none", "One clocked device was recorded: there is nothing to align."
+            )
+        if not cameras:
+            return Verdict("not aligned", "bad", "The camera left no file, so there is nothing to align.")
+        return Verdict(
+            "not yet aligned", "warn", "No alignment was made yet: run `kitchensync sync` on the recording."
+        )
+    status = next(s for s in _WORST if any(a.status == s for a in alignments) or s == "aligned")
+    level, meaning = _ALIGNED[status]
+    reasons = [
+        f"{a.source}: {text}"
+        for a in alignments
+        for text in [a.problem, *a.body.get("reasons", []), *a.body.get("warnings", [])]
+        if text
+    ]
+    return Verdict(status.replace("_", " "), level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:])
+
+
+def state_note(manifest: Manifest) -> str:
+    """Say it when a recording was not closed."""
+    if manifest.get("state") == "complete":
+        return ""
+    if manifest.get("state") == "aborted":
+        return "This recording was aborted."
+    return "This recording was never closed: it is still running, or its recorder was killed."
+
+
+def what_was_recorded(
+    manifest: Manifest, verification: dict[str, Any], recording: Path, span: Span, data_s: float
+) -> list[tuple[str, str]]:
+    """List what a person wants to know of a recording before anything else."""
+    zone = manifest.get("zone") or {}
+    started = manifest.get("started") or {}
+    consent = str(manifest.get("consent") or "none")
+    rows = [
+        ("Recording", f"{manifest.get('recording')}"),
+        ("Started", local_time(started["utc_ns"], zone) if started.get("utc_ns") else "not known"),
+        ("Length", f"{length(data_s)} of data" + _took(manifest)),
+        ("Ended", str((manifest.get("stopped") or {}).get("reason", "not closed")).replace("_", " ")),
+        ("Place", str(manifest.get("place") or "not given")),
+        ("Participant", str(manifest.get("pseudonym") or "not given")),
+        ("Consent", "none: exports will refuse this recording" if consent == "none" else consent),
+        ("Size", _sizes(verification, recording)),
+    ]
+    if manifest.get("retake_of"):
+        rows.insert(1, ("Retake of", str(manifest["retake_of"])))
+    if restarts := manifest.get("restarts"):
+        names = ", ".join(str(entry.get("process", "a process")) for entry in restarts)
+        rows.append(("Restarted while recording", names))
+    return rows
+
+
+def _took(manifest: Manifest) -> str:
+    started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
+    if not started.get("host_ns") or not stopped.get("host_ns"):
+        return ""
+    whole_s = (int(stopped["host_ns"]) - int(started["host_ns"])) / 1e9
+    return f" ({length(whole_s)} with start and closing)"
+
+
+def _sizes(verification: dict[str, Any], recording: Path) -> str:
+    cameras = sum(f["bytes"] for name, f in verification["streams"].items() if name.upper().endswith(".MP4"))
+    everything = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
+    packets = sum(f["bytes"] for f in verification["streams"].values()) - cameras
+    return f"{size(everything)} on disk: {size(packets)} in packets, {size(cameras)} in camera files"
+
+
+def devices(manifest: Manifest) -> list[dict[str, str]]:
+    """List the devices with what they said of themselves."""
+    found = []
+    for name, facts in (manifest.get("devices") or {}).items():
+        known = {key: str(value) for key, value in facts.items() if key not in _DEVICE_LEFT_OUT}
+        words = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in known.items())
+        found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": words})
+    return found
+
+
+def losses(manifest: Manifest) -> list[dict[str, str]]:
+    """List what the profile of each headset gives away for its bandwidth."""
+    lost: dict[str, list[str]] = {}
+    for name, facts in (manifest.get("streams") or {}).items():
+        for loss in (facts.get("format") or {}).get("loses") or []:
+            lost.setdefault(str(loss), []).append(str(name))
+    return [{"loss": loss, "streams": ", ".join(names)} for loss, names in lost.items()]
+
+
+def profiles(manifest: Manifest) -> list[str]:
+    """Name the profile of each headset, and what was chosen beside it."""
+    return [
+        f"{device}: " + ", ".join(f"{str(key).replace('_', ' ')} {value}" for key, value in chosen.items())
+        for device, chosen in (manifest.get("profile") or {}).items()
+        if isinstance(chosen, dict)
+    ]
+
+
+def damages(streams: list[ReadStream], others: list[Damage], problems: list[str]) -> list[str]:
+    """Name everything that could not be read while the report was made."""
+    told = [f"{d.file}: {d.why}" for d in [*(d for s in streams for d in s.damage), *others]]
+    return told + problems
+
+
+def commands(recording: Path) -> list[str]:
+    """The commands that make this page anew, to be run where the recording's folder is."""
+    name = shlex.quote(recording.resolve().name)
+    return [f"kitchensync {verb} {name}" for verb in ("verify", "sync", "report")]
+
+
+def versions(manifest: Manifest, alignments: list[Alignment]) -> list[tuple[str, str]]:
+    """The software that recorded, aligned and reported."""
+    recorded = ", ".join(f"{k} {v}" for k, v in (manifest.get("software") or {}).items()) or "not known"
+    aligned = ", ".join(sorted({str(a.body["version"]) for a in alignments if a.body.get("version")}))
+    rows = [("Recorded with", recorded), ("Reported with", f"kitchensync {software_version()}")]
+    if aligned:
+        rows.insert(1, ("Aligned with", f"kitchensync {aligned}"))
+    return rows

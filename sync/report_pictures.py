@@ -1,0 +1,219 @@
+"""Pictures of both cameras side by side: the camera's key frames, and the headset's frame nearest to each.
+
+Only what is shown is decoded: a key frame of the (large) camera file, and the headset's small pictures from
+their key frame on.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from storage.errors import StorageError
+from sync.report_cameras import CameraFile
+from sync.report_streams import DeviceClock, ReadStream
+from sync.report_timeline import Span
+
+if TYPE_CHECKING:
+    import av
+
+Rgb = npt.NDArray[np.uint8]
+
+PAIRS = 9
+WIDTH = 320
+QUALITY = 68
+EDGE = 0.04
+"""Share of the common time left out at both ends."""
+BACK_ROWS = 64
+MOST_BACK_ROWS = 256
+FAR_PERIODS = 3.0
+"""A headset frame further away than this many periods is no match."""
+
+DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyError)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One small JPEG as a data address, or the reason why there is none."""
+
+    source: str
+    words: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One moment: recording seconds, camera media seconds, both pictures, and how far they are apart."""
+
+    at_s: float
+    camera_s: float | None
+    headset: Picture | None
+    camera: Picture | None
+    dt_ms: float | None
+
+
+@dataclass(frozen=True)
+class Strip:
+    """All pairs; `matched` tells whether they stand beside each other by an alignment."""
+
+    pairs: list[Pair]
+    matched: bool
+    words: str
+
+
+def picture_strip(
+    pv: ReadStream | None, clock: DeviceClock | None, cameras: list[CameraFile], span: Span
+) -> Strip:
+    """Choose and decode the pictures of a recording."""
+    pv = pv if pv is not None and len(pv.index) and clock is not None else None
+    files = [f for f in cameras if f.seconds and f.frames]
+    aligned = [f for f in files if f.aligned]
+    if pv is not None and clock is not None and aligned:
+        file = max(aligned, key=lambda f: f.seconds or 0.0)
+        words = "Each camera picture stands beside the headset's picture nearest to it by the alignment."
+        return Strip(list(_pairs(pv, clock, file, span)), True, words)
+    if pv is not None and clock is not None and files and files[0].start_host_ns is not None:
+        words = (
+            "Not aligned: the camera's pictures are placed by the shutter's stamps only, and may show another"
+            " moment than the headset's beside them."
+        )
+        return Strip(list(_pairs(pv, clock, files[0], span)), False, words)
+    if pv is not None and clock is not None:
+        return Strip(list(_headset_alone(pv, clock, span)), False, "The headset's pictures alone.")
+    if files:
+        return Strip(list(_camera_alone(files[0], span)), False, "The camera's pictures alone.")
+    return Strip([], False, "No pictures were recorded.")
+
+
+def _pairs(pv: ReadStream, clock: DeviceClock, file: CameraFile, span: Span) -> Iterator[Pair]:
+    start_s, end_s = _common_media_s(pv, clock, file)
+    if end_s <= start_s:
+        start_s, end_s = 0.0, file.seconds or 0.0
+    for camera_s, rgb in key_frames(file.path, _spread(start_s, end_s)):
+        ticks = _ticks_at(file, clock, camera_s)
+        at_s = span.seconds(int(clock.to_host.to_host_ns(ticks)))
+        row = int(np.argmin(np.abs(pv.ticks - ticks)))
+        away_ms = float(pv.ticks[row] - ticks) / 1e4
+        far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
+        camera = Picture(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+        if abs(away_ms) > far_ms:
+            headset, away = Picture("", "", f"no headset picture within {far_ms:.0f} ms"), None
+        else:
+            headset, away = headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
+        yield Pair(at_s, camera_s, headset, camera, away)
+
+
+def _common_media_s(pv: ReadStream, clock: DeviceClock, file: CameraFile) -> tuple[float, float]:
+    """Media seconds in which both have pictures."""
+    first, last = int(pv.ticks[0]), int(pv.ticks[-1])
+    if file.clock_map is not None:
+        inside = file.clock_map.to_media(np.array([first, last]))
+    else:
+        host = clock.to_host.to_host_ns(np.array([first, last]))
+        inside = (host - int(file.start_host_ns or 0)) / 1e9
+    return max(float(inside[0]), 0.0), min(float(inside[1]), file.seconds or 0.0)
+
+
+def _ticks_at(file: CameraFile, clock: DeviceClock, camera_s: float) -> int:
+    if file.clock_map is not None:
+        return int(file.clock_map.to_ticks(camera_s))
+    return int(clock.to_host.to_ticks(int(file.start_host_ns or 0) + round(camera_s * 1e9)))
+
+
+def _headset_alone(pv: ReadStream, clock: DeviceClock, span: Span) -> Iterator[Pair]:
+    for row in np.linspace(0.03, 0.97, PAIRS) * (len(pv.index) - 1):
+        at_s = span.seconds(int(clock.to_host.to_host_ns(int(pv.ticks[int(row)]))))
+        yield Pair(at_s, None, headset_picture(pv, int(row), at_s), None, None)
+
+
+def _camera_alone(file: CameraFile, span: Span) -> Iterator[Pair]:
+    for camera_s, rgb in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
+        at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
+        picture = Picture(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+        yield Pair(at_s, camera_s, None, picture, None)
+
+
+def _spread(start_s: float, end_s: float) -> list[float]:
+    room = EDGE * (end_s - start_s)
+    return [float(t) for t in np.linspace(start_s + room, end_s - room, PAIRS)]
+
+
+def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, Rgb]]:
+    """Yield (media s, small RGB) of the key frame at or before each time; a key frame comes once.
+
+    Raises UnreadableMedia when the file does not open.
+    """
+    from sensors.gopro.media import open_media
+
+    media = open_media(path)
+    first, base = int(media.frame_pts[0]), media.time_base
+    seen: set[int] = set()
+    with media.container() as container:
+        stream = container.streams.video[0]
+        stream.codec_context.skip_frame = "NONKEY"
+        for time_s in times_s:
+            container.seek(first + round(time_s / float(base)), stream=stream, backward=True)
+            frame = next((f for f in container.decode(stream) if f.pts is not None), None)
+            if frame is None or frame.pts is None or frame.pts in seen:
+                continue
+            seen.add(frame.pts)
+            yield float((frame.pts - first) * base), _small(frame)
+
+
+def headset_picture(pv: ReadStream, row: int, at_s: float) -> Picture:
+    """Decode one headset picture; what does not decode says why."""
+    try:
+        rgb = decode_row(pv, row)
+    except DAMAGED as error:
+        return Picture("", "", f"not readable: {' '.join(str(error).split())[:120]}")
+    if rgb is None:
+        return Picture("", "", "does not decode")
+    return Picture(data_address(rgb), f"headset picture at {at_s:.3f} s of the recording")
+
+
+def decode_row(pv: ReadStream, row: int) -> Rgb | None:
+    """Decode the picture of one packet from the key frame before it; None when there is none or it fails."""
+    from sensors.hololens import pv as pv_stream
+    from sensors.hololens.video import decode_units, is_key_frame
+
+    codec = str(pv.format.get("codec", "h265"))
+    units: list[bytes | memoryview] = []
+    for start in range(row + 1 - BACK_ROWS, row + 1 - MOST_BACK_ROWS, -BACK_ROWS):
+        payloads = pv.payloads(max(start, 0), max(start + BACK_ROWS, 0))
+        units = [*(pv_stream.decode(payload).picture for payload in payloads), *units]
+        keys = [at for at, unit in enumerate(units) if is_key_frame(codec, unit)]
+        if keys:
+            units = units[keys[-1] :]
+            first = row + 1 - len(units)
+            if int(pv.index["seq"][row]) - int(pv.index["seq"][first]) != row - first:
+                return None  # a lost packet in between: what would come out is not what was seen
+            break
+    else:
+        return None
+    wanted = len(units) - 1
+    for at, picture in decode_units(codec, units):
+        if at == wanted:
+            return _small(picture)
+    return None
+
+
+def _small(picture: av.VideoFrame) -> Rgb:
+    height = max(2, round(picture.height * WIDTH / picture.width))
+    return np.asarray(picture.reformat(width=WIDTH, height=height, format="rgb24").to_ndarray(), np.uint8)
+
+
+def data_address(rgb: Rgb) -> str:
+    """Write a picture as a JPEG inside an address."""
+    import cv2
+
+    good, coded = cv2.imencode(".jpg", rgb[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    if not good:
+        raise ValueError("a picture cannot be written as JPEG")
+    return "data:image/jpeg;base64," + base64.b64encode(coded.tobytes()).decode("ascii")

@@ -1,0 +1,142 @@
+"""The rates of a report: one row a stream, measured against nominal, with the spread of its intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+
+from storage.gaps import usual_step
+from storage.verify import ADAPTIVE, LOW_RATE
+from sync.report_streams import DeviceClock, ReadStream
+from sync.report_svg import element, tick_text
+
+Floats = npt.NDArray[np.floating]
+
+TICKS_PER_MS = 10_000.0
+BINS = 30
+SPAN_STEPS = 3.0
+"""The histogram ends at this many usual intervals; what is longer stands in one last bar."""
+BAR_WIDTH, BAR_HEIGHT, BASE = 6, 30, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One row of the table."""
+
+    stream: str
+    packets: int
+    received: int
+    measured_hz: float | None
+    nominal_hz: float | None
+    judged: str
+    bytes: int
+    missing: int
+    gaps: int
+    duplicates: int
+    interval: str
+    arrival: str
+    histogram: Markup
+    keeps: str
+
+
+def rate_of(stream: ReadStream, facts: dict[str, Any], clock: DeviceClock | None) -> Rate:
+    """Measure one stream; `facts` is its entry in the answer of verify, `clock` that of its device."""
+    steps = stream.ticks[1:] - stream.ticks[:-1]
+    seconds = float(stream.ticks[-1] - stream.ticks[0]) / 1e7 if len(stream.ticks) > 1 else 0.0
+    measured = (len(stream.ticks) - 1) / seconds if seconds > 0 else None
+    return Rate(
+        stream=stream.name,
+        packets=len(stream.index),
+        received=int(facts.get("received", len(stream.index))),
+        measured_hz=measured,
+        nominal_hz=stream.nominal_hz,
+        judged=judged(stream, measured),
+        bytes=int(facts.get("bytes", int(stream.index["size"].astype(np.int64).sum()))),
+        missing=sum(last - first + 1 for first, last in facts.get("missing", [])),
+        gaps=len(facts.get("gaps", [])),
+        duplicates=int(facts.get("duplicates", 0)),
+        interval=interval_words(steps),
+        arrival=arrival_words(stream, clock),
+        histogram=histogram(stream.name, steps),
+        keeps=format_words(stream.format),
+    )
+
+
+def judged(stream: ReadStream, measured: float | None) -> str:
+    """Say in words how the measured rate stands to the nominal one."""
+    if measured is None or not stream.nominal_hz:
+        return "not known"
+    share = measured / stream.nominal_hz
+    adaptive = stream.name.rpartition("/")[2] in ADAPTIVE
+    if share < LOW_RATE:
+        return f"{share:.0%}, slows by itself" if adaptive else f"{share:.0%}, low"
+    return f"{share:.0%}"
+
+
+def interval_words(steps: npt.NDArray[np.int64]) -> str:
+    """Write usual, 99th percentile and longest interval."""
+    if not len(steps):
+        return "too few packets"
+    usual, rare, longest = (float(v) / TICKS_PER_MS for v in (*np.percentile(steps, [50, 99]), steps.max()))
+    return f"usual {usual:.1f}, 99 % under {rare:.1f}, longest {longest:.1f} ms"
+
+
+def arrival_words(stream: ReadStream, clock: DeviceClock | None) -> str:
+    """Write how long after its stamp a packet came: what a stalled network shows."""
+    if clock is None or not clock.from_probes or not len(stream.index):
+        return ""
+    late_ms = (stream.index["host_ns"].astype(np.int64) - clock.to_host.to_host_ns(stream.ticks)) / 1e6
+    return f"arrived {np.median(late_ms):.0f} ms after the stamp, at most {late_ms.max():.0f} ms"
+
+
+def format_words(form: dict[str, Any]) -> str:
+    """Write how the stream was asked to be sent, such as `h265 640x360`."""
+    size = f"{form['width']}x{form['height']}" if form.get("width") and form.get("height") else ""
+    return " ".join(str(part) for part in (form.get("codec", ""), size) if part)
+
+
+def histogram(name: str, steps: npt.NDArray[np.int64]) -> Markup:
+    """Draw how often which interval was; heights are logarithmic, so that a single long one is seen."""
+    usual = usual_step(steps)
+    if not np.isfinite(usual) or usual <= 0:
+        return Markup("")
+    shares = steps / usual
+    counts, _ = np.histogram(np.clip(shares, 0.0, SPAN_STEPS - 1e-9), BINS, (0.0, SPAN_STEPS))
+    beyond = int(np.count_nonzero(shares >= SPAN_STEPS))
+    counts[-1] -= beyond
+    heights = np.log1p([*counts, beyond]) / np.log1p(max(int(counts.max()), beyond, 1))
+    width = (BINS + 2) * BAR_WIDTH
+    shapes = [
+        _bar(BAR_WIDTH * (n if n < BINS else n + 1), height, "over" if n == BINS else "count")
+        for n, height in enumerate(heights)
+        if height > 0
+    ]
+    one = BINS / SPAN_STEPS * BAR_WIDTH
+    ticks = [0.0, usual / TICKS_PER_MS, 2 * usual / TICKS_PER_MS]
+    labels = [
+        element("text", tick_text(tick, ticks), x=n * one, y=BAR_HEIGHT + BASE - 2, text_anchor=anchor)
+        for n, (tick, anchor) in enumerate(zip(ticks, ("start", "middle", "middle"), strict=True))
+    ]
+    unit = element("text", "ms | more", x=width, y=BAR_HEIGHT + BASE - 2, text_anchor="end")
+    words = f"{name}: spread of the intervals between packets, {interval_words(steps)}; {beyond} beyond"
+    return element(
+        "svg",
+        element("title", words),
+        element("line", x1=0, x2=width, y1=BAR_HEIGHT, y2=BAR_HEIGHT, class_="grid"),
+        *shapes,
+        *labels,
+        unit,
+        viewBox=f"0 0 {width} {BAR_HEIGHT + BASE}",
+        class_="spread",
+        role="img",
+        aria_label=words,
+    )
+
+
+def _bar(x: float, height: float, class_: str) -> Markup:
+    tall = max(height * (BAR_HEIGHT - 2), 1.5)
+    return element("rect", x=x, y=BAR_HEIGHT - tall, width=BAR_WIDTH - 1, height=tall, class_=class_)

@@ -1,0 +1,280 @@
+"""The timeline of a report: one lane a stream, camera file, kind of event and clock, on the axis of the host clock.
+
+Places are percentages, so that lanes stretch from a phone to a desktop while their text keeps its size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from storage.gaps import Gap
+from sync.report_cameras import CameraFile
+from sync.report_events import Mark
+from sync.report_streams import DeviceClock, ReadStream
+from sync.report_svg import element, percent
+from sync.report_words import clock, count_of, length, whole_clock
+
+LANE = 22
+"""Height of a lane in pixels."""
+LEAST_GAP = 0.003
+"""Share of the width below which a gap would not be seen."""
+CAUSE_FITS = 0.09
+"""Share of the width from which on the cause is written into the gap."""
+MOST_TICKS = 200
+DESKTOP_WIDTH = 900.0
+"""Pixels for which labels of events are cut; narrower screens show marks and numbers alone."""
+PHONE_WIDTH = 350.0
+"""Pixels below which a number would be covered by the next mark; there it is left out."""
+LETTER = 6.4
+MARK_WIDTH = 40.0
+FEWEST_LETTERS = 6
+STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time that is shown: host ns of its zero, and its ends in seconds after zero."""
+
+    zero_host_ns: int
+    first_s: float
+    last_s: float
+
+    def seconds(self, host_ns: int) -> float:
+        """Seconds after zero."""
+        return (int(host_ns) - self.zero_host_ns) / 1e9
+
+    def share(self, seconds: float) -> float:
+        """Place on the width, 0 to 1, cut at the ends."""
+        return min(max((seconds - self.first_s) / (self.last_s - self.first_s), 0.0), 1.0)
+
+    def ticks(self, most: int = 7) -> list[float]:
+        """Round times on the axis."""
+        whole = self.last_s - self.first_s
+        step = next((s for s in STEPS_S if whole / s <= most), STEPS_S[-1] * (1 + whole // 50_400))
+        first = -int(-self.first_s // step)
+        return [k * step for k in range(first, int(self.last_s // step) + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A hole of one stream in seconds of the recording."""
+
+    stream: str
+    start_s: float
+    end_s: float
+    cause: str
+
+    @property
+    def text(self) -> str:
+        """The hole in words."""
+        return f"{self.cause}, {length(self.end_s - self.start_s)} at {clock(self.start_s)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One row: a name, a few words, the drawing and what it says in words."""
+
+    name: str
+    note: str
+    drawing: Markup
+
+
+def span_of(moments_host_ns: Sequence[int], zero_host_ns: int) -> Span:
+    """Choose the shown time so that everything placed is inside, with a little room."""
+    seconds = [(int(moment) - zero_host_ns) / 1e9 for moment in moments_host_ns] or [0.0]
+    first, last = min(0.0, *seconds), max(1.0, *seconds)
+    return Span(zero_host_ns, first, last + 0.01 * (last - first))
+
+
+def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: DeviceClock, span: Span) -> list[Hole]:
+    """Place the gaps of a stream; a gap over a damaged file says so."""
+    broken = {damage.before_ticks: damage for damage in stream.damage if damage.before_ticks is not None}
+    holes = []
+    for gap in gaps:
+        damage = broken.pop(gap["start_ticks"], None)
+        cause = f"damaged file {damage.file}" if damage else str(gap["cause"])
+        holes.append(_hole(stream.name, gap["start_ticks"], gap["end_ticks"], cause, time, span))
+    for damage in broken.values():
+        if damage.before_ticks is not None and damage.after_ticks is not None:
+            cause = f"damaged file {damage.file}"
+            holes.append(_hole(stream.name, damage.before_ticks, damage.after_ticks, cause, time, span))
+    return sorted(holes, key=lambda hole: hole.start_s)
+
+
+def _hole(name: str, start: int, end: int, cause: str, time: DeviceClock, span: Span) -> Hole:
+    start_s, end_s = (span.seconds(int(time.to_host.to_host_ns(ticks))) for ticks in (start, end))
+    return Hole(name, start_s, max(end_s, start_s), cause)
+
+
+def axis_lane(span: Span) -> Lane:
+    """Draw the axis itself."""
+    texts = [
+        element(
+            "text",
+            whole_clock(tick) if float(tick).is_integer() else clock(tick),
+            x=percent(span.share(tick)),
+            y=13,
+            text_anchor=_anchor(span.share(tick)),
+        )
+        for tick in span.ticks()
+    ]
+    return Lane("time", "min:s", _drawing("time axis in minutes and seconds", texts, span))
+
+
+def _anchor(share: float) -> str:
+    return "start" if share < 0.03 else "end" if share > 0.97 else "middle"
+
+
+def stream_lane(stream: ReadStream, holes: list[Hole], time: DeviceClock, span: Span) -> Lane:
+    """Draw when a stream delivered, with its holes."""
+    first_s, last_s = (span.seconds(int(time.to_host.to_host_ns(int(stream.ticks[row])))) for row in (0, -1))
+    shapes = [_bar("have", first_s, last_s, span, f"{stream.name}: {clock(first_s)} to {clock(last_s)}")]
+    shapes += [shape for group in _groups(holes, span) for shape in _hole_shapes(group, span)]
+    lost_end = next((d for d in stream.damage if d.after_ticks is None), None)
+    causes = ", ".join(Counter(hole.cause for hole in holes))
+    note = f"{count_of(len(holes), 'gap')}: {causes}" if holes else ""
+    if lost_end:
+        note = f"{note}, end damaged".lstrip(", ")
+    told = f"{stream.name} from {clock(first_s)} to {clock(last_s)}, {note or 'no gap'}"
+    return Lane(stream.name, note, _drawing(told, shapes, span))
+
+
+def empty_lane(name: str, why: str, span: Span) -> Lane:
+    """Draw a lane for what was armed and is not there."""
+    words = element("text", why, x="1%", y=15, class_="absent")
+    return Lane(name, "nothing", _drawing(f"{name}: {why}", [words], span))
+
+
+def _groups(holes: list[Hole], span: Span) -> list[list[Hole]]:
+    """Put holes together that could not be told apart on the screen."""
+    groups: list[list[Hole]] = []
+    for hole in holes:
+        if groups and span.share(hole.start_s) < span.share(groups[-1][-1].end_s) + LEAST_GAP:
+            groups[-1].append(hole)
+        else:
+            groups.append([hole])
+    return groups
+
+
+def _hole_shapes(group: list[Hole], span: Span) -> list[Markup]:
+    start, end = span.share(group[0].start_s), span.share(max(hole.end_s for hole in group))
+    wide = end - start >= CAUSE_FITS
+    causes = Counter(hole.cause for hole in group)
+    told = (
+        f"{group[0].text}"
+        if len(group) == 1
+        else f"{len(group)} gaps from {clock(group[0].start_s)}: "
+        + ", ".join(f"{n} x {cause}" for cause, n in causes.items())
+    )
+    shapes = [
+        element(
+            "rect",
+            element("title", told),
+            x=percent(start),
+            width=percent(max(end - start, LEAST_GAP)),
+            y=1,
+            height=LANE - 2,
+            class_="gap",
+        )
+    ]
+    if wide:
+        middle = percent((start + end) / 2)
+        shapes.append(
+            element("text", next(iter(causes)), x=middle, y=15, text_anchor="middle", class_="cause")
+        )
+    return shapes
+
+
+def camera_lane(file: CameraFile, span: Span) -> Lane:
+    """Draw where a camera's file lies; a dashed frame when only the shutter's stamps say so."""
+    if file.start_host_ns is None or file.end_host_ns is None:
+        return empty_lane(file.name, file.problem or "not known when it was recorded", span)
+    first_s, last_s = span.seconds(file.start_host_ns), span.seconds(file.end_host_ns)
+    words = f"{file.name}: {clock(first_s)} to {clock(last_s)}, {file.placed_by}"
+    class_ = "camera" if file.aligned else "camera unsure"
+    return Lane(
+        file.name, file.placed_by, _drawing(words, [_bar(class_, first_s, last_s, span, words)], span)
+    )
+
+
+def event_lane(name: str, marks: list[Mark], span: Span) -> Lane:
+    """Draw marks with number and, where there is room, words."""
+    shapes = []
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        share = span.share(mark.at_s)
+        end = span.share(following.at_s) if following else 1.0
+        letters = int(((end - share) * DESKTOP_WIDTH - MARK_WIDTH) / LETTER)
+        tight = following is not None and (end - share) * PHONE_WIDTH < MARK_WIDTH
+        shapes.append(_mark(mark, share, letters, tight=tight))
+    told = f"{name}: " + "; ".join(f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks[:40])
+    return Lane(name, str(len(marks)), _drawing(told, shapes, span))
+
+
+_GLYPHS = {
+    "done": ("M-5 0L-1.5 4L5 -4", "M0 -8A8 8 0 1 0 0 8A8 8 0 1 0 0 -8Z"),
+    "error": ("M-3 -3L3 3M-3 3L3 -3", "M0 -9L9 0L0 9L-9 0Z"),
+    "undo": ("M4 3A4 4 0 1 0 -3 -2M-4 -5L-3.4 -1.2L0 -3", "M-7 -7H7V7H-7Z"),
+}
+_OTHER = ("M0 -3V3M-3 0H3", "M0 -8L8 6H-8Z")
+
+
+def glyph(kind: str) -> Markup:
+    """Draw the sign of a kind of event: circle with tick, diamond with cross, square with arrow, triangle."""
+    sign, frame = _GLYPHS.get(kind, _OTHER)
+    kind = kind if kind in _GLYPHS else "other"
+    return element("path", d=frame, class_=f"sign {kind}") + element("path", d=sign, class_="ink")
+
+
+def _mark(mark: Mark, share: float, letters: int, *, tight: bool) -> Markup:
+    label = mark.label if len(mark.label) <= letters else f"{mark.label[: letters - 1]}…"
+    inside = [
+        element("title", f"{mark.number} {mark.words} at {clock(mark.at_s)}"),
+        glyph(mark.kind),
+        element("text", str(mark.number), x=11, y=4, class_="number tight" if tight else "number"),
+    ]
+    if letters >= FEWEST_LETTERS:
+        inside.append(element("text", label, x=17 + 7 * len(str(mark.number)), y=4, class_="wide"))
+    class_ = "event undone" if mark.undone else "event"
+    return element("svg", *inside, x=percent(share), y=LANE // 2, overflow="visible", class_=class_)
+
+
+def clock_lane(time: DeviceClock, span: Span) -> Lane:
+    """Draw when a device was asked for its time, and how well its clock is known."""
+    name = f"clock/{time.device}"
+    if not time.from_probes:
+        return empty_lane(name, "no clock probes: times are from the arrival of packets", span)
+    middles = (time.probes["host_send_ns"] + time.probes["host_receive_ns"]) // 2
+    shown = middles[:: -(-len(middles) // MOST_TICKS)]
+    shapes = [
+        element("line", x1=at, x2=at, y1=4, y2=LANE - 4, class_="probe")
+        for at in (percent(span.share(span.seconds(int(moment)))) for moment in shown)
+    ]
+    bound_ms = time.to_host.bound_ns / 1e6
+    note = f"{len(middles)} probes, within {bound_ms:.2f} ms"
+    return Lane(name, note, _drawing(f"{name}: {note}", shapes, span))
+
+
+def _bar(class_: str, first_s: float, last_s: float, span: Span, words: str) -> Markup:
+    start, end = span.share(first_s), span.share(last_s)
+    return element(
+        "rect",
+        element("title", words),
+        x=percent(start),
+        width=percent(max(end - start, 0.001)),
+        y=4,
+        height=LANE - 8,
+        rx=3,
+        class_=class_,
+    )
+
+
+def _drawing(words: str, shapes: list[Markup], span: Span) -> Markup:
+    grid = [
+        element("line", x1=at, x2=at, y1=0, y2=LANE, class_="grid")
+        for at in (percent(span.share(tick)) for tick in span.ticks())
+    ]
+    return element("svg", *grid, *shapes, class_="lane", height=LANE, role="img", aria_label=words)

@@ -1,0 +1,245 @@
+"""The page as a whole: what it says of recordings that are well, damaged, open, empty, or hostile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from storage.errors import NotARecording
+from storage.manifest import write_json
+from sync.report import write_report
+
+EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
+
+
+def share(percent: str) -> float:
+    return float(percent.rstrip("%")) / 100
+
+
+def test_the_page_is_well_formed_and_loads_nothing(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    desk.note(recording, "done", 3.0, text="Boil water", step=1)
+    page = report_of(recording)
+    assert page.badly_closed == []
+    assert page.open == []
+    assert all(address.startswith(("data:", "#")) for address in page.loads())
+    html = (recording / "sync" / "report.html").read_text()
+    assert "http://" not in html
+    assert "https://" not in html
+    assert "<script" not in html
+    assert "url(#hatch)" in html
+    assert not list((recording / "sync").glob("*.part"))
+
+
+def test_the_verdict_and_the_facts_stand_first(desk, report_of, tmp_path):
+    page = report_of(desk.make_recording(tmp_path / "take-1"))
+    text = page.text
+    assert text.index("WARN") < text.index("Timeline") < text.index("Rates") < text.index("Alignment")
+    assert "hololens/gyroscope: 1 gap (device_rate)" in text
+    for words in (
+        "2025-06-15 17:06:40",
+        "Europe/Berlin, UTC+02:00",
+        "P07",
+        "kitchen 3",
+        "none: exports will",
+    ):
+        assert words in text
+    assert "4 mm steps" in text
+    assert "nothing to align" in text
+    assert text.startswith("take-1: WARN, nothing to align")
+
+
+def test_a_gap_is_drawn_where_it_was(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    gyroscope = report_of(recording).lanes()["hololens/gyroscope"]
+    (bar,) = [shape for shape in gyroscope if shape.get("class") == "have"]
+    (gap,) = [shape for shape in gyroscope if shape.get("class") == "gap"]
+    end_s = 1.01 * 9.95  # the last packet, and one percent of room
+    assert share(bar["x"]) == pytest.approx(0.0, abs=1e-3)
+    assert share(bar["width"]) == pytest.approx(9.95 / end_s, abs=1e-3)
+    assert share(gap["x"]) == pytest.approx(4.0 / end_s, abs=1e-3)
+    assert share(gap["width"]) == pytest.approx(2.0 / end_s, abs=1e-3)
+    assert not [s for s in report_of(recording).lanes()["hololens/accelerometer"] if s.get("class") == "gap"]
+
+
+def test_rates_are_measured_by_the_devices_stamps(desk, report_of, tmp_path):
+    page = report_of(desk.make_recording(tmp_path / "take-1", {"hololens/accelerometer": desk.steady(6)}))
+    assert "6.00" in page.text
+    assert "50%, low" in page.text
+
+
+def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
+    recording = desk.make_recording(
+        tmp_path / "take-1",
+        recipe={"name": "tea", "graph_hash": "abc123", "order": [7, 4], "seed": 11, "source": "tea.json"},
+    )
+    steps = {"7": {"text": "Boil water"}, "4": {"text": "Add sugar"}}
+    desk.note(recording, "recipe", 0.5, op_id="r", name="tea", order=[7, 4], steps=steps)
+    desk.note(recording, "done", 3.0, op_id="a", step=7, text="Boil water")
+    desk.note(
+        recording,
+        "error",
+        6.0,
+        op_id="b",
+        step=4,
+        text="Add sugar",
+        category_name="Measurement",
+        note="two spoons",
+    )
+    desk.note(recording, "done", 7.0, op_id="c", step=4, text="Add sugar")
+    desk.note(recording, "undo", 8.0, op_id="d", undoes="c", undone_kind="done")
+    page = report_of(recording)
+    (done, undone) = [shape for shape in page.lanes()["event"] if "event" in shape.get("class", "")][:2]
+    end_s = 1.01 * 9.95
+    assert share(done["x"]) == pytest.approx(3.0 / end_s, abs=1e-3)
+    assert share(undone["x"]) == pytest.approx(7.0 / end_s, abs=1e-3)
+    assert undone["class"] == "event undone"
+    for words in (
+        "abc123",
+        "seed 11",
+        "1. Boil water 0:03.0 none",
+        "2. Add sugar not done Measurement, two spoons",
+    ):
+        assert words in page.text
+    assert "done, Add sugar (taken back)" in page.text
+
+
+def test_a_hostile_recording_writes_only_text(desk, report_of, tmp_path):
+    recording = desk.make_recording(
+        tmp_path / "take-1",
+        place=EVIL,
+        pseudonym=EVIL,
+        consent=EVIL,
+        problems=[EVIL],
+        recipe={"name": EVIL, "graph_hash": EVIL, "order": [1], "seed": EVIL, "source": EVIL},
+        software={EVIL: EVIL},
+    )
+    manifest = json.loads((recording / "recording.json").read_text())
+    manifest["devices"]["hololens"]["version"] = EVIL
+    manifest["devices"][EVIL] = {"kind": EVIL, "name": EVIL}
+    manifest["streams"]["hololens/accelerometer"]["format"] = {"codec": EVIL, "width": EVIL, "loses": [EVIL]}
+    manifest["streams"]["hololens/" + "<b>"] = {"device": EVIL, "nominal_hz": 1.0}
+    write_json(recording / "recording.json", manifest)
+    desk.note(recording, EVIL[:20], 1.0, text=EVIL, note=EVIL)
+    desk.note(recording, "error", 2.0, text=EVIL, category_name=EVIL, step=1)
+    (recording / "sync" / "alignment").mkdir(parents=True)
+    body = {
+        "schema": "alignment/1",
+        "source": EVIL,
+        "status": "not_aligned",
+        "reasons": [EVIL],
+        "version": EVIL,
+    }
+    write_json(recording / "sync" / "alignment" / "gopro.json", body | {"thresholds": {EVIL: EVIL}})
+    page = report_of(recording)
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "img", "b", "iframe", "link", "object"}
+    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert page.loads() == []
+    assert page.badly_closed == []
+
+
+def test_a_damaged_file_is_named_and_the_rest_is_shown(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1", {"hololens/accelerometer": desk.steady(12)})
+    manifest = json.loads((recording / "recording.json").read_text())
+    manifest["streams"]["hololens/gyroscope"] = {"device": "hololens", "nominal_hz": 20.0}
+    write_json(recording / "recording.json", manifest)
+    for number, (start, end) in enumerate(((0, 3), (3, 5), (5, 10)), start=1):
+        rows = desk.packets(desk.steady(20, start, end), first=20 * start)
+        path = desk.store(recording, "hololens/gyroscope", rows, number)
+        if number == 2:
+            path.write_bytes(path.read_bytes()[:700])
+    page = report_of(recording)
+    assert "Could not be read" in page.text
+    assert "hololens/gyroscope/000002.h5" in page.text
+    assert "FAIL" in page.text
+    (gap,) = [shape for shape in page.lanes()["hololens/gyroscope"] if shape.get("class") == "gap"]
+    assert share(gap["x"]) == pytest.approx(2.95 / (1.01 * 9.95), abs=1e-3)
+    assert share(gap["width"]) == pytest.approx(2.05 / (1.01 * 9.95), abs=1e-3)
+    assert "damaged file hololens/gyroscope/000002.h5" in page.text
+    assert "hololens/accelerometer from 0:00.0" in str(page.elements)
+
+
+def test_events_that_are_damaged_are_shown_up_to_the_damage(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    for at_s in (1.0, 2.0, 3.0):
+        desk.note(recording, "done", at_s, text=f"step-{at_s:g}")
+    log = recording / "events" / "tablet.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"text": "step-2"', b'"text": "step-9"'))
+    text = report_of(recording).text
+    assert "events/tablet.jsonl" in text
+    assert "step-1" in text
+    assert "step-3" not in text
+
+
+def test_an_open_recording_without_anything_is_a_page_too(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1", {"hololens/pv": []}, state="recording", stopped=None)
+    for path in (recording / "clock" / "hololens").iterdir():
+        path.unlink()
+    text = report_of(recording).text
+    assert "never closed" in text
+    assert "hololens/pv was armed and holds no packet" in text
+    assert "No recipe was chosen" in text
+    assert "No event was noted" in text
+    assert "No pictures were recorded" in text
+
+
+def test_without_probes_times_come_from_arrival_and_it_is_said(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    for path in (recording / "clock" / "hololens").iterdir():
+        path.unlink()
+    page = report_of(recording)
+    assert "no clock probes: times are from the arrival of packets" in page.text
+    (gap,) = [shape for shape in page.lanes()["hololens/gyroscope"] if shape.get("class") == "gap"]
+    assert share(gap["x"]) == pytest.approx(4.0 / (1.01 * 9.95), abs=1e-3)
+
+
+def test_a_camera_without_alignment_lies_where_its_shutter_was(desk, report_of, tmp_path):
+    recording = desk.make_recording(
+        tmp_path / "take-1",
+        devices={"hololens": {"kind": "hololens"}, "gopro": {"kind": "gopro", "model": "HERO12 Black"}},
+    )
+    (recording / "gopro").mkdir()
+    (recording / "gopro" / "GX010001.MP4").write_bytes(b"no film at all")
+    on, off = (
+        {"before_host_ns": desk.host_ns(s), "after_host_ns": desk.host_ns(s), "observed_host_ns": None}
+        for s in (2.0, 8.0)
+    )
+    media = {
+        "shutter_on": on,
+        "shutter_off": off,
+        "files": [{"file": "GX010001.MP4", "bytes": 14, "sha256": ""}],
+    }
+    write_json(recording / "gopro" / "media.json", media)
+    page = report_of(recording)
+    (bar,) = [s for s in page.lanes()["gopro/GX010001.MP4"] if "camera" in s.get("class", "")]
+    assert "unsure" in bar["class"]
+    assert share(bar["x"]) == pytest.approx(2.0 / (1.01 * 9.95), abs=1e-3)
+    assert share(bar["width"]) == pytest.approx(6.0 / (1.01 * 9.95), abs=1e-3)
+    assert "not yet aligned" in page.text
+    assert "placed by the shutter" in page.text
+    assert "gopro/GX010001.MP4: GX010001.MP4" in page.text
+
+
+def test_a_handed_in_verification_is_used(desk, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    given = {"status": "PASS", "reasons": [], "streams": {}, "corrupt": [], "recording": "take-1"}
+    html = write_report(recording, given).read_text()
+    assert "Everything that was received is stored" in html
+
+
+def test_the_command_prints_the_path(desk, tmp_path):
+    from sync.cli import report
+
+    recording = desk.make_recording(tmp_path / "take-1")
+    result = CliRunner().invoke(report, [str(recording)])
+    assert result.exit_code == 0
+    assert result.output.strip() == str(recording / "sync" / "report.html")
+
+
+def test_a_folder_that_is_no_recording_is_refused(tmp_path):
+    with pytest.raises(NotARecording):
+        write_report(tmp_path)
+    assert not list(tmp_path.iterdir())
