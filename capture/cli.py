@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
 
 EXPECTED_ERRORS = (
+    ("calibration.errors", "CalibrationError"),
     ("capture.errors", "CaptureError"),
     ("recipe_app.errors", "RecipeError"),
     ("sensors.errors", "SensorError"),

@@ -68,7 +68,6 @@ class Producer:
         """Receive until every stream has ended or the end is asked."""
         for recorder in self._recorders:
             recorder.start()
-        self._probe.start()
         asked = False
         while any(recorder.is_alive() for recorder in self._recorders):
             if self._ending.wait(HEALTH_PERIOD_S):
@@ -76,12 +75,19 @@ class Producer:
                     self._stop_all()
                 asked = True
                 time.sleep(0.02)
+            self._begin_probes()
             self._tell(done=False)
         self._probe.stop()
-        self._probe.join(timeout=10)
+        if self._probe.ident is not None:
+            self._probe.join(timeout=10)
         self._close_camera()
         self._tell(done=True)
         self._health.close()
+
+    def _begin_probes(self) -> None:
+        """Ask for the time once packets come: before, the headset is busy with starting its sensors."""
+        if self._probe.ident is None and any(recorder.state.first_host_ns for recorder in self._recorders):
+            self._probe.start()
 
     def _stop_all(self) -> None:
         self._probe.stop()
