@@ -12,7 +12,7 @@ from storage.errors import StorageError
 from storage.recording import Recording, open_recording
 from storage.verify import verify
 from sync import report_facts as facts
-from sync.errors import SyncError
+from sync.errors import CannotWriteReport, SyncError
 from sync.report_alignment import Alignment, numbers, read_alignments
 from sync.report_cameras import CameraFile, read_cameras
 from sync.report_events import KINDS, Story, read_story
@@ -42,16 +42,19 @@ MOST_GAPS = 15
 def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
     """Write the page of a recording and return its path.
 
-    `verification` is the object `verify/1`, made anew when not given. Raises NotARecording; damage inside a
+    `verification` is the object `verify/1`, made anew when not given. Raises NotARecording, CannotWriteReport; damage inside a
     recording is named on the page instead.
     """
     with open_recording(recording) as opened:
         page = render(gather(opened, verification if verification is not None else verify(recording)))
     path = recording / NAME
-    path.parent.mkdir(exist_ok=True)
     part = path.with_name(path.name + ".part")
-    part.write_text(page, encoding="utf-8")
-    os.replace(part, path)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise CannotWriteReport(path, (error.strerror or str(error)).lower()) from error
     return path
 
 

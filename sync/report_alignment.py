@@ -142,7 +142,7 @@ def score_figures(lag_s: Floats, score: Floats, body: dict[str, Any]) -> list[Fi
 
 def _chosen_lag(lag_s: Floats, score: Floats, body: dict[str, Any]) -> tuple[float, float]:
     """The lag that won: where the evidence has its score, else the highest."""
-    rho = ((body.get("evidence") or {}).get("gyro") or {}).get("rho")
+    rho = _gyro(body).get("rho")
     if isinstance(rho, (int, float)):
         row = int(np.nanargmin(np.abs(score - rho)))
         if abs(float(score[row]) - rho) < 1e-3:
@@ -170,7 +170,7 @@ def lag_figure(arrays: dict[str, Any], body: dict[str, Any]) -> Figure:
     plot.line(line_t, fitted_ms, "line two")
     plot.dots(t_s[kept & inside], tau_ms[kept & inside], "dot")
     plot.crosses(t_s[~kept & inside], tau_ms[~kept & inside], "cross")
-    drift = ((body.get("evidence") or {}).get("gyro") or {}).get("drift_ppm")
+    drift = _gyro(body).get("drift_ppm")
     slope = f", slope {drift:.1f} ppm" if isinstance(drift, (int, float)) else ""
     left_out = int((~kept).sum())
     caption = (
@@ -229,31 +229,45 @@ def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
 def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, str]]:
     """The numbers a person asks for first: offset, drift, bound, and what no correlation can see.
 
-    `first_picture` says in words when the camera's first picture was.
+    `first_picture` says in words when the camera's first picture was. Without a map only the evidence is given:
+    a bound beside a refused fit would be believed.
     """
-    body = alignment.body
-    gyro = (body.get("evidence") or {}).get("gyro") or {}
-    sigma = body.get("sigma") or {}
     rows: list[tuple[str, str]] = []
     if alignment.clock_map is not None:
         at = f"{first_picture}: " if first_picture else ""
         since_s, epoch = float(alignment.clock_map.tau_s(0.0)), alignment.clock_map.epoch_ticks
         rows.append(("Camera's first picture", f"{at}{since_s:.4f} s after headset tick {epoch}"))
+        rows += _bounds(alignment.body)
+    return rows + _evidence(alignment.body)
+
+
+def _gyro(body: dict[str, Any]) -> dict[str, Any]:
+    return (body.get("evidence") or {}).get("gyro") or {}
+
+
+def _bounds(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Drift and errors: statistical, systematic, together."""
+    gyro, sigma = _gyro(body), body.get("sigma") or {}
+    rows: list[tuple[str, str]] = []
     if _number(gyro.get("drift_ppm")):
         give = f" ± {gyro['drift_sigma_ppm']:.1f}" if _number(gyro.get("drift_sigma_ppm")) else ""
         rows.append(("Clock drift, headset against camera", f"{gyro['drift_ppm']:.1f}{give} ppm"))
     if sigma.get("bound95_ms"):
-        start, middle, end = (f"{value:.2f}" for value in sigma["bound95_ms"])
-        rows.append(
-            ("Gyroscope to gyroscope, 95 % bound", f"{start} / {middle} / {end} ms at start / middle / end")
-        )
+        values = " / ".join(f"{value:.2f}" for value in sigma["bound95_ms"])
+        rows.append(("Gyroscope to gyroscope, 95 % bound", f"{values} ms at start / middle / end"))
     for part in sigma.get("systematic_ms") or []:
         words = str(part["part"]).replace("_", " ")
         rows.append((f"Systematic: {words}", f"{part['value']:g} ± {part['sigma']:g} ms ({part['source']})"))
     if _number(sigma.get("total_ms")):
-        rows.append(
-            ("Picture to picture, one sigma with the systematic parts", f"{sigma['total_ms']:.1f} ms")
-        )
+        words = "Picture to picture, one sigma with the systematic parts"
+        rows.append((words, f"{sigma['total_ms']:.1f} ms"))
+    return rows
+
+
+def _evidence(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the verdict rests on."""
+    gyro = _gyro(body)
+    rows: list[tuple[str, str]] = []
     if "windows_ok" in gyro:
         rows.append(("Windows used", f"{gyro['windows_ok']} of {gyro['windows']}"))
     for key, words in (
@@ -263,6 +277,18 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
     ):
         if _number(gyro.get(key)):
             rows.append((words, f"{gyro[key]:.3f}"))
+    headset = (body.get("streams") or {}).get("hl2_gyro") or {}
+    unit = headset.get("unit") or {}
+    if unit.get("name"):
+        scale = f", scale {unit['scale']:.2f}" if _number(unit.get("scale")) else ""
+        name = str(unit["name"]).replace("_", " ")
+        rows.append(("Unit of the headset's gyroscope", f"{name} ({unit.get('source', 'not said')}{scale})"))
+    if _number(headset.get("rate_hz")):
+        lost = f", {headset['lost']} batches lost" if "lost" in headset else ""
+        jitter = (
+            f", stamps scatter {headset['jitter_ms']:.2f} ms" if _number(headset.get("jitter_ms")) else ""
+        )
+        rows.append(("Headset's gyroscope", f"{headset['rate_hz']:.1f} samples/s{jitter}{lost}"))
     return rows
 
 

@@ -104,7 +104,7 @@ def _pairs(pv: ReadStream, clock: DeviceClock, file: CameraFile, span: Span) -> 
         far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
         camera = Picture(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
         if abs(away_ms) > far_ms:
-            headset, away = Picture("", "", f"no headset picture within {far_ms:.0f} ms"), None
+            headset, away = Picture("", "", f"no picture within {far_ms:.0f} ms"), None
         else:
             headset, away = headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
         yield Pair(at_s, camera_s, headset, camera, away)

@@ -81,16 +81,17 @@ def interval_words(steps: npt.NDArray[np.int64]) -> str:
     """Write usual, 99th percentile and longest interval."""
     if not len(steps):
         return "too few packets"
-    usual, rare, longest = (float(v) / TICKS_PER_MS for v in (*np.percentile(steps, [50, 99]), steps.max()))
-    return f"usual {usual:.1f}, 99 % under {rare:.1f}, longest {longest:.1f} ms"
+    values = (float(v) / TICKS_PER_MS for v in (*np.percentile(steps, [50, 99]), steps.max()))
+    usual, rare, longest = (f"{v:.1f}" if v < 100 else f"{v:.0f}" for v in values)
+    return f"usual {usual}, 99 % {rare}, most {longest} ms"
 
 
 def arrival_words(stream: ReadStream, clock: DeviceClock | None) -> str:
-    """Write how long after its stamp a packet came: what a stalled network shows."""
+    """Write how long after its stamp a packet came, usually and at most: what a stalled network shows."""
     if clock is None or not clock.from_probes or not len(stream.index):
         return ""
     late_ms = (stream.index["host_ns"].astype(np.int64) - clock.to_host.to_host_ns(stream.ticks)) / 1e6
-    return f"arrived {np.median(late_ms):.0f} ms after the stamp, at most {late_ms.max():.0f} ms"
+    return f"arrived {np.median(late_ms):.0f} ms late, at most {late_ms.max():.0f} ms"
 
 
 def format_words(form: dict[str, Any]) -> str:

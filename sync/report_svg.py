@@ -167,7 +167,7 @@ class Plot:
 
     def _frame(self) -> Iterable[Markup]:
         bottom, right = self.height - BOTTOM, WIDTH - RIGHT
-        across, upward = nice_ticks(self.x.low, self.x.high), nice_ticks(self.y.low, self.y.high, 4)
+        across, upward = nice_ticks(self.x.low, self.x.high), nice_ticks(self.y.low, self.y.high)
         for tick in across:
             at = self.px(tick)
             yield element("line", x1=at, x2=at, y1=TOP, y2=bottom, class_="grid")

@@ -32,6 +32,17 @@ PHONE_WIDTH = 350.0
 LETTER = 6.4
 MARK_WIDTH = 40.0
 FEWEST_LETTERS = 6
+CAUSES = {
+    "device_rate": "the device itself sent late or left something out",
+    "network": "the connection broke",
+    "reconnect": "a new connection was made",
+    "restart": "the recorder was started again",
+    "declared_loss": "packets were given up, and it was noted",
+    "queue_loss": "the queue lost them",
+    "corrupt_packet": "a packet was garbage",
+    "no_space": "the disk was full",
+    "suspend": "the computer slept",
+}
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 
 
@@ -67,6 +78,11 @@ class Hole:
     start_s: float
     end_s: float
     cause: str
+
+    @property
+    def meaning(self) -> str:
+        """What its cause means; empty where the cause says it."""
+        return CAUSES.get(self.cause, "")
 
     @property
     def text(self) -> str:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from storage.errors import NotARecording
 from storage.manifest import write_json
+from sync.errors import CannotWriteReport
 from sync.report import write_report
 
 EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
@@ -237,6 +238,13 @@ def test_the_command_prints_the_path(desk, tmp_path):
     result = CliRunner().invoke(report, [str(recording)])
     assert result.exit_code == 0
     assert result.output.strip() == str(recording / "sync" / "report.html")
+
+
+def test_a_place_that_cannot_be_written_is_named(desk, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1")
+    (recording / "sync").write_text("a file stands in the way")
+    with pytest.raises(CannotWriteReport, match="cannot be written"):
+        write_report(recording)
 
 
 def test_a_folder_that_is_no_recording_is_refused(tmp_path):

@@ -130,7 +130,7 @@ def test_a_picture_is_not_matched_across_a_hole(world):
     stream, clock, camera, span = world
     inside = [pair for pair in picture_strip(stream, clock, [camera], span).pairs if 5.1 < pair.at_s < 5.8]
     assert inside
-    assert all(pair.headset.problem == "no headset picture within 100 ms" for pair in inside)
+    assert all(pair.headset.problem == "no picture within 100 ms" for pair in inside)
     assert all(pair.dt_ms is None for pair in inside)
 
 
