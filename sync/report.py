@@ -42,8 +42,8 @@ MOST_GAPS = 15
 def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
     """Write the page of a recording and return its path.
 
-    `verification` is the object `verify/1`, made anew when not given. Raises NotARecording, CannotWriteReport; damage inside a
-    recording is named on the page instead.
+    `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
+    page. Raises NotARecording, CannotWriteReport.
     """
     with open_recording(recording) as opened:
         page = render(gather(opened, verification if verification is not None else verify(recording)))
