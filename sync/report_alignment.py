@@ -174,7 +174,7 @@ def lag_figure(arrays: dict[str, Any], body: dict[str, Any]) -> Figure:
     slope = f", slope {drift:.1f} ppm" if isinstance(drift, (int, float)) else ""
     left_out = int((~kept).sum())
     caption = (
-        f"Dots: lags of {int(kept.sum())} windows with one sigma up and down; line: the fitted clock map{slope};"
+        f"Dots: lags of {int(kept.sum())} windows with one sigma up and down; line: the fit{slope};"
         f" mean lag {zero:.4f} s. Crosses: windows left out ({left_out}, those beyond the frame are not drawn)."
     )
     return Figure(plot.svg(), caption)

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.floating]
 
 WIDTH = 400
 """Units across a plot: about the pixels of a phone, so that text keeps its size there."""
-LEFT, RIGHT, TOP, BOTTOM = 48, 10, 12, 36
+LEFT, RIGHT, TOP, BOTTOM = 54, 10, 12, 36
 COLUMNS = 320
 """A line with more points is drawn by the lowest and highest of each column."""
 
