@@ -1,0 +1,167 @@
+"""Bad input at every door: one line that names the thing and says what to do, and nothing half-made left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import COMMAND, kitchensync, one_line
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+
+
+def nothing_left(data: Path) -> bool:
+    """Tell whether the data folder holds no recording and no work files."""
+    return not data.exists() or list(data.iterdir()) == []
+
+
+def test_an_unreachable_headset(runtime, tmp_path, loopback_host):
+    done = kitchensync("record", "take", "--data", tmp_path / "data", "--hololens", loopback_host)
+    line = one_line(done)
+    assert loopback_host in line
+    assert "start the hl2ss app" in line
+    assert nothing_left(tmp_path / "data")
+
+
+def test_an_unreachable_camera(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=2)
+    gone = f"http://{place.host}:9"
+    take = ("record", "take", "--data", tmp_path / "data", "--hololens", place.host, "--gopro", gone)
+    assert gone in one_line(kitchensync(*take))
+    assert nothing_left(tmp_path / "data")
+
+
+def test_an_old_server_is_refused_and_the_flag_is_named(kitchen, runtime, tmp_path):
+    place = kitchen("--fault", "wrong_version:1.0.15", seconds=4)
+    take = ("record", "take", "--data", tmp_path / "data", "--hololens", place.host)
+    line = one_line(kitchensync(*take))
+    assert "1.0.15" in line
+    assert "--accept-version" in line
+    assert nothing_left(tmp_path / "data")
+    accepted = kitchensync(*take, "--accept-version", "1.0.15", "--seconds", "1", "--json")
+    assert json.loads(accepted.stdout)["recording"] == "take", accepted.stderr
+
+
+def test_a_newer_server_is_recorded_with_a_warning(kitchen, runtime, tmp_path):
+    place = kitchen("--fault", "wrong_version:1.0.99", seconds=10)
+    take = ("record", "take", "--data", tmp_path / "data", "--hololens", place.host, "--seconds", "1")
+    done = kitchensync(*take, "--streams", "gyroscope", "--json")
+    assert done.returncode == 0
+    assert "1.0.99" in done.stderr
+
+
+def test_a_port_that_accepts_and_stays_silent_is_named(kitchen, runtime, tmp_path):
+    place = kitchen("--fault", "never_answer:gyroscope", seconds=30)
+    take = ("record", "take", "--data", tmp_path / "data", "--hololens", place.host, "--start-timeout", "4")
+    line = one_line(kitchensync(*take))
+    assert "hololens/gyroscope" in line
+    assert "hololens/pv" not in line
+    assert "--streams" in line
+    assert nothing_left(tmp_path / "data")
+
+
+def test_a_host_that_is_no_headset_but_swallows_everything(runtime, tmp_path, loopback_host):
+    with socket.create_server((loopback_host, 3809)):
+        done = kitchensync("record", "take", "--data", tmp_path / "data", "--hololens", loopback_host)
+    assert f"{loopback_host}:3809" in one_line(done)
+
+
+def test_an_existing_recording_is_never_written_over(kitchen, runtime, tmp_path):
+    kept = tmp_path / "data" / "take"
+    kept.mkdir(parents=True)
+    (kept / "mine.txt").write_text("precious")
+    line = one_line(kitchensync("record", "take", "--data", tmp_path / "data", "--hololens", "127.0.0.1"))
+    assert str(kept) in line
+    assert "choose another id" in line
+    assert [path.name for path in kept.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["../evil", "--hololens", "127.0.0.1"], "'../evil'"),
+        (["take"], "nothing to record"),
+        (["take", "--hololens", "127.0.0.1", "--streams", "smell"], "smell"),
+        (["take", "--hololens", "127.0.0.1", "--hololens", "127.0.0.2"], "two devices"),
+        (["take", "--gopro", "usb:711"], "usb:711"),
+        (["take", "--hololens", "127.0.0.1", "--redis", "unix:///nowhere/queue"], "unix:///nowhere/queue"),
+    ],
+)
+def test_options_that_cannot_be(kitchen, runtime, tmp_path, arguments, said, request):
+    if "--redis" in arguments:
+        arguments[2] = kitchen(seconds=2).host
+    line = one_line(kitchensync("record", *arguments, "--data", tmp_path / "data"))
+    assert said in line
+    assert nothing_left(tmp_path / "data")
+
+
+def test_a_rig_file_with_a_typing_error(runtime, tmp_path):
+    rig = tmp_path / "rig.toml"
+    rig.write_text('link = "wifi"\nholelens = {}\n')
+    line = one_line(kitchensync("record", "take", "--data", tmp_path / "data", "--rig", rig))
+    assert "holelens" in line
+    rig.write_text("link = \n")
+    assert "rig.toml" in one_line(kitchensync("record", "take", "--data", tmp_path / "data", "--rig", rig))
+
+
+def test_a_data_folder_that_cannot_be_made(runtime, tmp_path):
+    (tmp_path / "file").write_text("")
+    line = one_line(kitchensync("record", "take", "--data", tmp_path / "file", "--hololens", "127.0.0.1"))
+    assert str(tmp_path / "file") in line
+
+
+def test_a_disk_without_room_to_begin(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=4)
+    done = in_small_disk(tmp_path, f"{COMMAND} record take --data DISK/data --hololens {place.host}")
+    line = one_line(done)
+    assert "MB free" in line
+    assert "give another --data" in line
+
+
+def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subprocess.CompletedProcess[str]:
+    """Run a command in a mount namespace of its own, with a disk of some megabytes at DISK."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size={megabytes}m tmpfs {disk} || exit 77; {command.replace('DISK', str(disk))}"
+    )
+    script += f"; code=$?; find {disk} -type f; exit $code"
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+    try:
+        done = subprocess.run(
+            [*unshare, "sh", "-c", script], capture_output=True, text=True, timeout=90, check=False
+        )
+    except FileNotFoundError:
+        pytest.skip("no unshare on this computer")
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip("this computer lets nobody mount a small disk")
+    return done
+
+
+def test_files_that_cannot_be_read(runtime, tmp_path):
+    broken = tmp_path / "GX010001.MP4"
+    broken.write_bytes(b"\0" * 1000)
+    assert "GX010001.MP4" in one_line(kitchensync("gopro", "inspect", broken))
+    for command in ("verify", "sync", "report"):
+        done = kitchensync(command, tmp_path / "nowhere")
+        assert done.returncode == 1, command
+        assert "Traceback" not in done.stderr, command
+        assert "nowhere" in done.stderr + done.stdout, command
+
+
+def test_a_cyclic_graph_is_one_line_with_the_cycle(tmp_path):
+    graph = tmp_path / "cycle.json"
+    steps = {"0": "START", "1": "Cut-Cut bread", "2": "Eat-Eat bread", "3": "END"}
+    graph.write_text(json.dumps({"steps": steps, "edges": [[0, 1], [1, 2], [2, 1], [2, 3]]}))
+    line = one_line(kitchensync("graph", "orders", graph, "--count", "1", "--seed", "1"))
+    assert "cycle" in line
+
+
+def test_a_busy_headset_port_is_named_by_the_simulator(kitchen, tmp_path):
+    place = kitchen(seconds=4)
+    again = ("simulate", "--hololens-host", place.host, "--gopro-host", place.host, "--gopro-port", "0")
+    assert place.host in one_line(kitchensync(*again, "--seed", "1", "--out", tmp_path / "again"))
