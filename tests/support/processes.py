@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LIMIT_S = 120
@@ -63,3 +66,23 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     lines = [line for line in lines if line.strip() and ": 0 s, 0 packets" not in line]
     assert len(lines) == 1, done.stderr
     return lines[0]
+
+
+def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subprocess.CompletedProcess[str]:
+    """Run a command in a mount namespace of its own, with a disk of some megabytes at DISK."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size={megabytes}m tmpfs {disk} || exit 77; {command.replace('DISK', str(disk))}"
+    )
+    script += f"; code=$?; find {disk} -type f; exit $code"
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+    try:
+        done = subprocess.run(
+            [*unshare, "sh", "-c", script], capture_output=True, text=True, timeout=90, check=False
+        )
+    except FileNotFoundError:
+        pytest.skip("no unshare on this computer")
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip("this computer lets nobody mount a small disk")
+    return done

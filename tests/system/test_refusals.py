@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
-from processes import COMMAND, kitchensync, one_line
+from processes import COMMAND, in_small_disk, kitchensync, one_line
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
@@ -120,26 +118,6 @@ def test_a_disk_without_room_to_begin(kitchen, runtime, tmp_path):
     line = one_line(done)
     assert "MB free" in line
     assert "give another --data" in line
-
-
-def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subprocess.CompletedProcess[str]:
-    """Run a command in a mount namespace of its own, with a disk of some megabytes at DISK."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    script = (
-        f"mount -t tmpfs -o size={megabytes}m tmpfs {disk} || exit 77; {command.replace('DISK', str(disk))}"
-    )
-    script += f"; code=$?; find {disk} -type f; exit $code"
-    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
-    try:
-        done = subprocess.run(
-            [*unshare, "sh", "-c", script], capture_output=True, text=True, timeout=90, check=False
-        )
-    except FileNotFoundError:
-        pytest.skip("no unshare on this computer")
-    if done.returncode == 77 or "unshare:" in done.stderr:
-        pytest.skip("this computer lets nobody mount a small disk")
-    return done
 
 
 def test_files_that_cannot_be_read(runtime, tmp_path):
