@@ -41,9 +41,14 @@ class ControlServer:
         self._context.term()
 
 
-def running() -> list[str]:
-    """Return the ids of the recordings that this user is making."""
-    return sorted(path.parent.name for path in runtime_root().glob("*/control") if ask(path, "state"))
+def running() -> list[tuple[str, Path]]:
+    """Return id and control socket of the recordings that this user is making."""
+    found = []
+    for endpoint in sorted(runtime_root().glob("*/control")):
+        state = ask(endpoint, "state")
+        if state is not None:
+            found.append((str(state["recording"]), endpoint))
+    return found
 
 
 def ask(endpoint: Path, request: str) -> dict[str, Any] | None:
@@ -58,10 +63,7 @@ def ask(endpoint: Path, request: str) -> dict[str, Any] | None:
 def stop(recording: str | None) -> str:
     """Ask a recording to stop; without an id the only one that runs. Raises NotRunning."""
     found = running()
-    if recording is None and len(found) == 1:
-        recording = found[0]
-    if recording is None or recording not in found:
-        raise NotRunning(recording, found)
-    if ask(runtime_root() / recording / "control", "stop") is None:
-        raise NotRunning(recording, running())
-    return recording
+    wanted = [(name, endpoint) for name, endpoint in found if recording in (None, name)]
+    if len(wanted) != 1 or ask(wanted[0][1], "stop") is None:
+        raise NotRunning(recording, [name for name, _ in found])
+    return wanted[0][0]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,17 @@ def load_plan(path: Path) -> Plan:
 
 def clock_stream(device: str) -> str:
     """Name of the stream of clock probes of a device."""
-    return f"clock/{device}"
+    return f"{CLOCK_STREAMS}/{device}"
 
 
 def ledger_stream(device: str) -> str:
     """Name of the stream of ledger notes about a device's streams."""
-    return f"ledger/{device}"
+    return f"{LEDGER_STREAMS}/{device}"
+
+
+def runtime_folder(recording: Path) -> Path:
+    """Return where the sockets of this recording's processes are: short, and another for each data folder."""
+    return runtime_root() / hashlib.sha256(str(recording.resolve()).encode()).hexdigest()[:16]
 
 
 def runtime_root() -> Path:

@@ -19,7 +19,7 @@ import redis
 from capture import queue
 from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, StreamsMissing
-from capture.plan import HeadsetPlan, Plan, runtime_root
+from capture.plan import HeadsetPlan, Plan, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Outcome, Supervisor
 from capture.zone import local_zone
@@ -124,7 +124,7 @@ def _check_headsets(order: Order) -> tuple[dict[str, Any], list[str]]:
 
 def _plan(order: Order, path: Path) -> Plan:
     try:
-        runtime = runtime_root() / order.recording
+        runtime = runtime_folder(path)
     except OSError as error:
         raise CannotWrite(Path(error.filename or "the runtime folder"), str(error)) from error
     return Plan(

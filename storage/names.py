@@ -17,8 +17,9 @@ LOGS = "logs"
 WORK = ".kitchensync"
 """Private folder beside the recordings: queue files, parts, logs of running recordings."""
 
-CLOCK_STREAM = "clock/hololens"
-LEDGER_STREAM = "ledger"
+CLOCK_STREAMS = "clock"
+LEDGER_STREAMS = "ledger"
+"""Folders of the streams that are no sensors: `clock/<device>`, `ledger/<device>`."""
 
 _RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CHUNK = re.compile(r"(\d{6,})\.h5")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.chunk import Chunk, chunk_paths
-from storage.names import LEDGER_STREAM
+from storage.names import LEDGER_STREAMS
 
 Note = dict[str, Any]
 
@@ -19,7 +19,7 @@ def read_notes(recording: Path) -> dict[str, list[Note]]:
     Raises BadChunk when a ledger file does not open.
     """
     notes: dict[str, list[Note]] = defaultdict(list)
-    for folder in sorted((recording / LEDGER_STREAM).glob("*")):
+    for folder in sorted((recording / LEDGER_STREAMS).glob("*")):
         for path in chunk_paths(folder):
             with Chunk(path) as chunk:
                 for payload in chunk.payloads():

@@ -15,7 +15,7 @@ from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import UnknownStream
 from storage.events import Event, read_events
 from storage.manifest import Manifest, read_manifest
-from storage.names import CLOCK_STREAM, LEDGER_STREAM, stream_folder
+from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
@@ -128,9 +128,9 @@ class Recording:
         return list(self.manifest["streams"])
 
     def __getitem__(self, name: str) -> StoredStream:
-        """Return one stream; `clock/hololens` and `ledger` are streams too. Raises UnknownStream."""
+        """Return one stream; `clock/<device>` and `ledger/<device>` are streams too. Raises UnknownStream."""
         if name not in self._streams:
-            if name not in self.streams and name not in (CLOCK_STREAM, LEDGER_STREAM):
+            if name not in self.streams and name.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                 raise UnknownStream(name, self.streams)
             description = self.manifest["streams"].get(name, {})
             self._streams[name] = StoredStream(name, stream_folder(self.path, name), description)

@@ -33,9 +33,9 @@ def children(pid: int) -> dict[int, str]:
 
 def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
     """Wait until every stream of the take has delivered packets."""
-    endpoint = runtime / "kitchensync" / "take" / "control"
     while recorder.poll() is None:
-        state = ask(endpoint, "state") if endpoint.exists() else None
+        endpoint = next(runtime.glob("kitchensync/*/control"), None)
+        state = ask(endpoint, "state") if endpoint else None
         if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
             time.sleep(0.5)
             return

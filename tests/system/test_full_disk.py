@@ -14,10 +14,9 @@ SCRIPT = """
 {command} record take --data DISK/data --hololens {host} --json > {out}/record.json &
 recorder=$!
 for turn in $(seq 200); do
-    {python} -c 'from capture.control import ask; from pathlib import Path; import sys
-state = ask(Path(sys.argv[1]), "state") if Path(sys.argv[1]).exists() else None
-sys.exit(0 if state and all(s.get("first_host_ns") for s in state["streams"].values()) else 1)' \
-        "$XDG_RUNTIME_DIR/kitchensync/take/control" && break
+    {python} -c 'from capture.control import ask, running; import sys
+states = [ask(endpoint, "state") for _, endpoint in running()]
+sys.exit(0 if states and all(s.get("first_host_ns") for s in states[0]["streams"].values()) else 1)' && break
     sleep 0.2
 done
 sleep 2
