@@ -1,0 +1,73 @@
+"""Every command that the README shows is a command that runs, in the order shown, on a kitchen that is virtual."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import COMMAND, kitchensync, running
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+SHOWN = [line.strip() for line in re.findall(r"^    ((?:make|kitchensync) .*)$", README, re.MULTILINE)]
+
+
+def test_the_readme_shows_the_commands_that_this_test_knows():
+    names = [" ".join(line.split()[:2]) for line in SHOWN]
+    assert names == [
+        "make demo",
+        "make test",
+        "make install",
+        "kitchensync record",
+        "kitchensync verify",
+        "kitchensync sync",
+        "kitchensync report",
+        "kitchensync app",
+        "kitchensync simulate",
+    ]
+
+
+def test_make_tasks_of_the_readme_exist():
+    for line in SHOWN:
+        if line.startswith("make"):
+            task = line.split()[1]
+            done = subprocess.run(
+                ["make", "-n", task], cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False
+            )
+            assert done.returncode == 0, done.stderr
+
+
+def test_the_first_session_runs_as_shown(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=12)
+    addresses = {"192.168.1.20": place.host, "http://172.27.111.51:8080": place.camera}
+    for line in SHOWN:
+        words = [addresses.get(word, word) for word in shlex.split(line.partition("#")[0])]
+        if words[0] != "kitchensync" or words[1] in ("app", "simulate"):
+            continue
+        arguments = [str(tmp_path / word) if word.startswith("data") else word for word in words[1:]]
+        done = kitchensync(*arguments)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+    recording = tmp_path / "data" / "take-1"
+    assert (recording / "sync" / "report.html").stat().st_size > 10_000
+    aligned = json.loads(next((recording / "sync" / "alignment").glob("*.json")).read_text())
+    assert aligned["status"] in ("aligned", "check")
+
+
+def test_the_app_and_the_simulator_start_as_shown(tmp_path, loopback_host):
+    lines = {line.split()[1]: shlex.split(line)[1:] for line in SHOWN}
+    app = [*lines["app"], "--port", "0"]
+    app[app.index("data")] = str(tmp_path / "data")
+    (tmp_path / "data").mkdir()
+    with running(
+        [COMMAND, *app], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        assert any(line.startswith("ready app=") for line in server.stdout)
+    hosts = ["--hololens-host", loopback_host, "--gopro-host", loopback_host, "--gopro-port", "0"]
+    simulate = [COMMAND, *lines["simulate"], *hosts]
+    with running(simulate, cwd=tmp_path, stdout=subprocess.PIPE) as simulator:
+        assert simulator.stdout.readline().startswith("ready gopro=")
