@@ -87,12 +87,13 @@ def keep_best_only(found: Int32, ticks: Int64, master_ticks: Int64) -> Int32:
     return out
 
 
-def slices(ticks: Int64, master_ticks: Int64, *, what: str = "stream") -> tuple[Int64, Int64]:
+def slices(ticks: Int64, master_ticks: Int64) -> tuple[Int64, Int64]:
     """Half-open sample ranges [i0, i1) between each master time and the next.
 
-    The last master frame gets one median period. Samples belong to exactly one frame. Raises NotIncreasing.
+    The last master frame gets one median period. Samples belong to exactly one frame; a sample stamped before its
+    predecessor counts at the predecessor's time, so that ranges stay whole. Raises NotIncreasing for the master.
     """
-    check_increasing(ticks, what)
+    ticks = np.maximum.accumulate(ticks) if len(ticks) else ticks
     check_increasing(master_ticks, "master")
     if len(master_ticks) == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -161,9 +162,9 @@ def rotation_wxyz(matrices: Floats) -> Floats:
 
     flat = np.asarray(matrices, dtype=np.float64)
     finite = np.isfinite(flat).all(axis=(1, 2))
-    good = finite.copy()
-    good[finite] = np.linalg.det(flat[finite]) > 0.5
+    turning = np.linalg.det(np.where(finite[:, None, None], flat, 0.0))
+    good = np.flatnonzero(finite & (turning > 0.5))
     out = np.full((len(flat), 4), np.nan)
-    if good.any():
+    if len(good):
         out[good] = Rotation.from_matrix(flat[good]).as_quat()[:, [3, 0, 1, 2]]
     return out

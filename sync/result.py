@@ -14,7 +14,7 @@ from sync.gyro import PairAlignment, Prior
 from sync.verdict import THRESHOLDS
 
 SCHEMA = "alignment/1"
-SYSTEMATIC = (
+SYSTEMATIC: tuple[dict[str, Any], ...] = (
     {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"},
     {"part": "gyro_to_frame", "value": 0.0, "sigma": 15.0, "source": "default"},
 )

@@ -96,7 +96,21 @@ def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:
     if len(vinyl_ns) == 0:
         raise BadArrays("gyroscope stamps", "no samples")
     firsts = batch_firsts(soc_ticks)
-    vinyl_first, soc_first = vinyl_ns[firsts], soc_ticks[firsts]
+    return repair_batches(
+        vinyl_ns[firsts], soc_ticks[firsts], firsts, samples=len(vinyl_ns), step_ns=sample_step_ns(vinyl_ns)
+    )
+
+
+def repair_batches(
+    vinyl_first: Int64, soc_first: Int64, firsts: Int64, *, samples: int, step_ns: float
+) -> StampRepair:
+    """Fit the line from the batch firsts alone: stamps (b,) int64, and the sample number (b,) of each.
+
+    `samples` counts all samples, `step_ns` is their usual distance on the sensor clock. So a long recording need
+    not be in memory. Raises BadArrays without any batch.
+    """
+    if len(firsts) == 0:
+        raise BadArrays("gyroscope stamps", "no samples")
     slope = rough_slope(vinyl_first, soc_first)
     breaks = find_breaks(vinyl_first, soc_first, slope)
     lines, late, bend = [], [], 0.0
@@ -110,15 +124,22 @@ def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:
     ticks_per_ns = lines[longest].ticks_per_ns
     return StampRepair(
         lines=tuple(lines),
-        samples=len(vinyl_ns),
+        samples=samples,
         batches=len(firsts),
         lost_batches=count_lost(vinyl_first, breaks),
-        rate_hz=_sample_rate(vinyl_ns, ticks_per_ns),
+        rate_hz=TICKS_PER_S / (step_ns * ticks_per_ns) if step_ns > 0 else 0.0,
         rate_ppm=(ticks_per_ns / NOMINAL_TICKS_PER_NS - 1.0) * 1e6,
         jitter_ms=_spread(residuals) / TICKS_PER_MS,
         latest_ms=float(residuals.max()) / TICKS_PER_MS,
         bend_ms=bend / TICKS_PER_MS,
     )
+
+
+def sample_step_ns(vinyl_ns: Int64) -> float:
+    """Usual distance of neighbouring samples on the sensor clock, ns, from a part of a long recording."""
+    steps = np.diff(vinyl_ns[:1_000_000])
+    steps = steps[steps > 0]
+    return float(np.mean(steps[steps < 2.0 * np.median(steps)])) if len(steps) else 0.0
 
 
 def batch_firsts(soc_ticks: Int64) -> Int64:
@@ -216,11 +237,3 @@ def _thirds(low: Floats) -> Floats:
 
 def _spread(residuals: Floats) -> float:
     return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
-
-
-def _sample_rate(vinyl_ns: Int64, ticks_per_ns: float) -> float:
-    if len(vinyl_ns) < 2:
-        return 0.0
-    thin = vinyl_ns[:: max(1, len(vinyl_ns) // 1_000_000)]
-    step = len(thin) > 1 and float(np.median(np.diff(thin))) / max(1, len(vinyl_ns) // 1_000_000)
-    return TICKS_PER_S / (step * ticks_per_ns) if step and step > 0 else 0.0

@@ -1,0 +1,195 @@
+"""Synchronize one recording: align every camera file with the headset, index the frames, write `sync/`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage.manifest import write_json
+from storage.recording import Recording, open_recording
+from sync.cameras import CameraFile, camera_files
+from sync.clock_map import ClockMap, HostClock, host_clock
+from sync.errors import TooShort
+from sync.gyro import HeadsetGyro, align_pair
+from sync.headset import InertialClock, gyroscope, inertial_clock, probes_of
+from sync.prior import prior_of
+from sync.result import alignment_object, plot_arrays, refusal_object
+from sync.tables import write_tables
+
+INERTIAL = ("accelerometer", "gyroscope", "magnetometer")
+ORDER = ("not_aligned", "check", "aligned")
+NOTHING = "nothing_to_align"
+FILETIME_OF_UNIX = 116_444_736_000_000_000
+ANCHOR_BOUND_NS = 5_000_000_000
+
+
+@dataclass(slots=True)
+class Session:
+    """What one run knows of a recording."""
+
+    recording: Recording
+    headset: str | None
+    cameras: list[CameraFile]
+    inertial: dict[str, InertialClock] = field(default_factory=dict)
+    host: HostClock | None = None
+    gyro: HeadsetGyro | None = None
+    maps: dict[str, ClockMap] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where everything that can be recomputed lies."""
+        return self.recording.path / "sync"
+
+
+def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any]:
+    """Align and index one recording; return its entry of `sync/1`.
+
+    `master` is `pv` or `gopro`; the default is PV when it was recorded. Writes only below `sync/`: alignments with
+    their plot data, `index.parquet`, `poses.parquet`. No index when nothing could be aligned, and none from before
+    is left. Raises NotARecording.
+    """
+    with open_recording(path) as recording:
+        session = _open(recording)
+        pairs = [] if _is_alone(session) else [_align(session, file) for file in session.cameras]
+        pairs += [] if _is_alone(session) else _missing_cameras(session)
+        _forget_others(session.folder / "alignment", {_file_name(session, pair["source"]) for pair in pairs})
+        status = next((s for s in ORDER if any(pair["status"] == s for pair in pairs)), NOTHING)
+        answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
+        answer |= write_tables(session, master=master, usable=not pairs or bool(session.maps))
+        return answer | {"pairs": pairs}
+
+
+def _is_alone(session: Session) -> bool:
+    """Tell whether only one device with a clock was armed: then there is nothing to align."""
+    kinds = [device.get("kind") for device in (session.recording.manifest.get("devices") or {}).values()]
+    return sum(kind in ("hololens", "gopro") for kind in kinds) < 2
+
+
+def _open(recording: Recording) -> Session:
+    devices = recording.manifest.get("devices") or {}
+    names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
+    headset = names[0] if names else None
+    session = Session(recording, headset, camera_files(recording))
+    if headset is None:
+        return session
+    for short in INERTIAL:
+        name = f"{headset}/{short}"
+        clock = inertial_clock(recording[name]) if name in recording.streams else None
+        if clock is not None:
+            session.inertial[short] = clock
+    session.host = probes_of(recording, headset) or _host_clock_of_utc(recording, headset)
+    if session.cameras and "gyroscope" in session.inertial:
+        session.gyro = gyroscope(recording[f"{headset}/gyroscope"], session.inertial["gyroscope"])
+    return session
+
+
+def _host_clock_of_utc(recording: Recording, headset: str) -> HostClock | None:
+    """Without probes: both clocks know UTC, good to seconds."""
+    offset = recording.manifest["devices"][headset].get("utc_offset_ticks")
+    started = recording.manifest.get("started") or {}
+    if offset is None or not {"host_ns", "utc_ns"} <= set(started):
+        return None
+    ticks = int(started["utc_ns"]) // 100 + FILETIME_OF_UNIX - int(offset)
+    at = int(started["host_ns"])
+    return host_clock(np.array([at - ANCHOR_BOUND_NS]), np.array([at + ANCHOR_BOUND_NS]), np.array([ticks]))
+
+
+def _align(session: Session, file: CameraFile) -> dict[str, Any]:
+    """Align one camera file, write its files, and return the alignment object."""
+    answer, plots = _compare(session, file)
+    answer = {"source": file.source, "master": f"{session.headset or 'none'}/gyroscope", **answer}
+    target = session.folder / "alignment" / _file_name(session, file.source)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    plot = target.with_name(target.name.removesuffix(".json") + ".plot.npz")
+    if plots:
+        part = plot.with_name(plot.name + ".part")
+        with part.open("wb") as out:
+            np.savez_compressed(out, **plots)
+        os.replace(part, plot)
+    else:
+        plot.unlink(missing_ok=True)
+    write_json(target, answer)
+    return answer
+
+
+def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    inputs = _inputs(session, file)
+    if session.headset is None:
+        return refusal_object("no headset was recorded to align with", inputs=inputs), {}
+    if session.gyro is None:
+        reason = "the headset's gyroscope was not recorded: there is no common motion to compare"
+        return refusal_object(reason, inputs=inputs), {}
+    if file.gyro is None:
+        return refusal_object(file.problem, inputs=inputs), {}
+    host = session.host
+    prior, timestamps = prior_of(
+        list(file.starts) if host else [],
+        ticks_of_host=host.to_ticks if host else None,
+        epoch_ticks=session.gyro.epoch_ticks,
+    )
+    if host is not None:
+        timestamps["host_clock"] = {"probes": host.probes, "bound_ms": host.bound_ns / 1e6}
+    device = session.recording.manifest["devices"][session.headset]
+    try:
+        found = align_pair(session.gyro, file.gyro, prior=prior, unit=device.get("gyroscope_unit") or "auto")
+    except TooShort as error:
+        return refusal_object(str(error), inputs=inputs), {}
+    if found.clock_map is not None:
+        session.maps[file.source] = found.clock_map
+    body = alignment_object(
+        found,
+        epoch_ticks=session.gyro.epoch_ticks,
+        last_t_s=float(file.gyro.t_s[-1]),
+        headset=session.gyro.repair.report(),
+        camera=file.gyro_report,
+        inputs=inputs,
+        timestamps=timestamps,
+    )
+    return body, plot_arrays(found)
+
+
+def _inputs(session: Session, file: CameraFile) -> list[dict[str, Any]]:
+    known = (session.recording.manifest.get("files") or {}).get(file.relative) or {}
+    inputs: list[dict[str, Any]] = [{"path": file.relative, "sha256": known.get("sha256")}]
+    if "gyroscope" in session.inertial:
+        digest = session.inertial["gyroscope"].sha256
+        inputs.insert(0, {"path": f"{session.headset}/gyroscope", "sha256": digest})
+    return inputs
+
+
+def _missing_cameras(session: Session) -> list[dict[str, Any]]:
+    """A camera that was armed and left no file is said, not passed over."""
+    devices = session.recording.manifest.get("devices") or {}
+    armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
+    missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
+    answers = []
+    for name in missing:
+        answer = {"source": name, "master": f"{session.headset or 'none'}/gyroscope"}
+        answer |= refusal_object(f"{name} was recording, but none of its files is here", inputs=[])
+        target = session.folder / "alignment" / _file_name(session, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_json(target, answer)
+        answers.append(answer)
+    return answers
+
+
+def _file_name(session: Session, source: str) -> str:
+    """`<file name>.json`; with the camera's name before it where two cameras have files."""
+    device, _, name = source.partition("/")
+    several = len({file.device for file in session.cameras}) > 1
+    return f"{device}-{name}.json" if name and several else f"{name or device}.json"
+
+
+def _forget_others(folder: Path, kept: set[str]) -> None:
+    """Remove what an earlier run left for files that are no longer there."""
+    if not folder.is_dir():
+        return
+    stems = {name.removesuffix(".json") for name in kept}
+    for path in folder.iterdir():
+        stem = path.name.removesuffix(".part").removesuffix(".json").removesuffix(".plot.npz")
+        if path.is_file() and (stem not in stems or path.suffix == ".part"):
+            path.unlink()
