@@ -13,10 +13,10 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from virtual_kitchen.clocks import CameraClock, DeviceClock, camera_clock, headset_clock
-from virtual_kitchen.scene import Scene
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import HeadMotion
+from virtual_kitchen.world.clocks import CameraClock, DeviceClock, camera_clock, headset_clock
+from virtual_kitchen.world.motion import HeadMotion
+from virtual_kitchen.world.scene import Scene
 
 NS_PER_S = 1_000_000_000
 

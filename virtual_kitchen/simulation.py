@@ -12,15 +12,15 @@ from typing import Any
 
 import cv2
 
-from virtual_kitchen.device import Headset
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, FaultPlan
-from virtual_kitchen.gopro import VirtualGoPro
-from virtual_kitchen.headset import VirtualHeadset
+from virtual_kitchen.gopro.server import VirtualGoPro
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.server import VirtualHeadset
 from virtual_kitchen.kitchen import NS_PER_S, Kitchen
-from virtual_kitchen.replay import Replay, read_replay
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import simulated_motion
+from virtual_kitchen.world.motion import simulated_motion
+from virtual_kitchen.world.replay import Replay, read_replay
 
 CAMERA_WAIT_S = 30.0  # after --seconds, for the camera's files to be fetched
 CAMERA_GRACE_S = 2.0  # the camera must stay idle and fetched for so long

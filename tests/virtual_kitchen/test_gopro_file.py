@@ -11,15 +11,15 @@ import av
 import numpy as np
 import pytest
 
-from virtual_kitchen.gopro_encoders import HEIGHT, WIDTH
-from virtual_kitchen.gopro_models import MODELS, FileIds
-from virtual_kitchen.gopro_recorder import TakeFile, WallTimes
-from virtual_kitchen.gopro_replay import read_gyro
-from virtual_kitchen.gopro_sensors import Mount, Timeline
-from virtual_kitchen.gopro_sound import kitchen_sound
+from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH
+from virtual_kitchen.gopro.models import MODELS, FileIds
+from virtual_kitchen.gopro.recorder import TakeFile, WallTimes
+from virtual_kitchen.gopro.replay import read_gyro
+from virtual_kitchen.gopro.sensors import Mount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world import simulated_motion
+from virtual_kitchen.world.motion import simulated_motion
+from virtual_kitchen.world.sound import kitchen_sound
 
 SEED = 31
 START_WORLD_S = 1.25

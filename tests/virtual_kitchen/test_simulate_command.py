@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from virtual_kitchen.cli import simulate
 from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.replay import read_replay
+from virtual_kitchen.world.replay import read_replay
 
 
 def test_a_busy_port_is_one_line_and_nothing_listens(tmp_path: Path, loopback_host: str) -> None:

@@ -1,0 +1,1 @@
+"""A GoPro with its HTTP interface and the files that it makes."""

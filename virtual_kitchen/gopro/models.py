@@ -1,0 +1,86 @@
+"""The cameras that the virtual GoPro can be, and the ids in their files."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass
+
+from virtual_kitchen.gopro.gpmf_writer import global_settings
+from virtual_kitchen.gopro.mp4_boxes import box
+from virtual_kitchen.gopro.sensors import READ_OUT_MS
+
+
+@dataclass(frozen=True)
+class CameraModel:
+    """What one camera says of itself."""
+
+    number: int
+    name: str
+    firmware: str
+    serial_prefix: str
+
+    def serial(self, seed: int) -> str:
+        """Return a serial number; its last three digits give the camera's USB address."""
+        return f"{self.serial_prefix}{seed % 1_000_000:06d}"
+
+
+MODELS = {
+    "hero11": CameraModel(58, "HERO11 Black", "H22.01.02.32.00", "C3471325"),
+    "hero12": CameraModel(62, "HERO12 Black", "H23.01.02.32.00", "C3501325"),
+}
+
+
+@dataclass(frozen=True)
+class FileIds:
+    """What tells one recording of one camera from all others."""
+
+    model: CameraModel
+    seed: int
+    local_epoch_s: int
+    utc_offset_minutes: int
+
+    def _digest(self, purpose: str) -> bytes:
+        of = f"{self.model.name}/{self.seed}/{purpose}"
+        return hashlib.md5(of.encode(), usedforsecurity=False).digest()
+
+    def leading_block(self) -> bytes:
+        """Return the block at the start of mdat: firmware, lens serial, ids (476 bytes, mostly zero)."""
+        head = (
+            self.model.firmware.encode().ljust(15, b"\0")
+            + b"LAJ"
+            + self.model.serial(self.seed)[-12:].encode()
+        )
+        body = head.ljust(64, b"\0") + self._digest("camera") + self.model.serial(self.seed).encode()
+        return b"GPRO" + struct.pack("<I", 476) + body.ljust(468, b"\0")
+
+    def user_data(self, width: int, height: int) -> bytes:
+        """Return the boxes of moov/udta."""
+        lens = b"LAJ" + self.model.serial(self.seed)[-12:].encode()
+        take = self._digest(f"take {self.local_epoch_s}")
+        muid = self._digest("camera") + struct.pack(">I", self.local_epoch_s & 0xFFFFFFFF) + take[:12]
+        return b"".join(
+            [
+                box(b"FIRM", self.model.firmware.encode()),
+                box(b"LENS", lens.ljust(48, b"\0")),
+                box(b"CAME", self._digest("camera")),
+                box(b"SETT", struct.pack(">III", 0xC200000C, 0x00104580, 0)),
+                box(b"MUID", muid),
+                box(b"HMMT", bytes(404)),
+                box(b"BCID", bytes(36)),
+                box(b"GUMI", take),
+                box(b"GPMF", self.header(width, height)),
+            ]
+        )
+
+    def header(self, width: int, height: int) -> bytes:
+        """Return the GPMF header with model, serial number, clock and picture settings."""
+        device = {
+            "FMWR": self.model.firmware,
+            "LINF": "LAJ" + self.model.serial(self.seed)[-12:],
+            "CASN": self.model.serial(self.seed),
+            "MINF": self.model.name,
+        }
+        video = {"OREN": "U", "EISE": "N", "EISA": "N/A", "VFOV": "W", "VRES": f"{width}x{height}"}
+        clock = {"CDAT": self.local_epoch_s, "TZON": self.utc_offset_minutes}
+        return global_settings(device, video, clock, READ_OUT_MS)

@@ -1,0 +1,196 @@
+"""Near depth and active brightness (AHAT): hands over a counter, repeating every two seconds.
+
+The pictures depend on seed and k alone, so encoded groups of pictures are kept and sent again.
+"""
+
+import struct
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.headset.client_configuration import (
+    GOP_OPTION,
+    ConfigurationReader,
+    Rejected,
+    VideoEncoding,
+    VideoProfile,
+)
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.pv_stream import video_schedule
+from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.world.seeds import generator
+
+SIDE = 512
+HZ = 45
+SENSOR_HZ = 62.976e6
+LATENCY_S = 0.03
+RING = 90  # pictures until the hands repeat their movement
+SAME = 0
+_NOISE_MM = 4.0
+_KEPT_GROUPS = 8
+_SIZES = struct.Struct("<II")
+U16 = npt.NDArray[np.uint16]
+U8 = npt.NDArray[np.uint8]
+
+
+class NearScene:
+    """Depth (mm) and brightness, both 512x512 uint16, of the RING pictures."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        rng = generator(seed, "ahat scene")
+        rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float32)
+        slope = 470 + 0.75 * (SIDE - rows) + 0.05 * columns
+        self._counter = (
+            cv2.GaussianBlur(rng.normal(0, 20, (SIDE, SIDE)).astype(np.float32), (0, 0), 3) + slope
+        )
+        for _ in range(6):  # things standing on the counter
+            centre = tuple(int(x) for x in rng.integers(90, 420, 2))
+            high = float(rng.uniform(20, 110))
+            cv2.circle(self._counter, centre, int(rng.integers(18, 45)), 480 + high, -1)
+        radius = np.hypot(rows - 255.5, columns - 255.5)
+        self._seen = radius < 250  # the sensor's round field of view
+        self._shine = 1.0 - 0.6 * (radius / 256) ** 2
+        self._hands = rng.uniform((150, 280), (360, 420), (2, 2))
+        self._sway = rng.uniform(0, 2 * np.pi, (2, 2))
+
+    def picture(self, index: int) -> tuple[U16, U16]:
+        """Return depth and brightness of one picture of the ring."""
+        depth = self._counter.copy()
+        turn = 2 * np.pi * index / RING
+        for hand, sway in zip(self._hands, self._sway, strict=True):
+            x, y = hand + 42 * np.sin(turn * np.array([1, 2]) + sway)
+            reach = 340 + 30 * np.sin(turn + sway[0])
+            cv2.ellipse(depth, (int(x), int(y)), (34, 46), 20, 0, 360, reach, -1)
+            cv2.line(depth, (int(x), int(y) + 20), (int(hand[0]) - 40, SIDE), reach + 25, 44)
+        rng = generator(self._seed, "ahat noise", index)
+        depth += rng.standard_normal(depth.shape, dtype=np.float32) * _NOISE_MM
+        brightness = 1.5e9 / depth**2 * self._shine * self._seen
+        depth[~self._seen] = 0
+        return np.rint(depth).astype(np.uint16), np.rint(brightness).astype(np.uint16)
+
+
+def packed(depth: U16, brightness: U16) -> U8:
+    """Return both images in one planar 4:2:0 picture, (768, 512) uint8.
+
+    Luma is the low byte of depth / 4 mm; chroma, taken as one NV12 run, the square roots of brightness at
+    even columns.
+    """
+    roots = np.sqrt(brightness[:, ::2].astype(np.float32)).astype(np.uint8).reshape(-1, 2)
+    luma = (depth >> 2).astype(np.uint8)
+    return np.concatenate((luma.reshape(-1), roots[:, 0], roots[:, 1])).reshape(SIDE * 3 // 2, SIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class AhatConfiguration:
+    """What one client asked for."""
+
+    with_pose: bool
+    divisor: int
+    encoding: VideoEncoding
+    gop: int
+
+
+class GroupShelf:
+    """Encoded groups of pictures of one seed, the latest used few of them, for all clients that ever come."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._scene: NearScene | None = None
+        self._pictures: dict[int, tuple[U16, U16]] = {}
+        self._groups: OrderedDict[tuple[AhatConfiguration, int], tuple[PictureGroup, list[bytes]]] = (
+            OrderedDict()
+        )
+        self._lock = threading.Lock()
+
+    def picture(self, index: int) -> tuple[U16, U16]:
+        """Return one picture of the ring, painted once."""
+        if self._scene is None:
+            self._scene = NearScene(self._seed)
+        if index not in self._pictures:
+            self._pictures[index] = self._scene.picture(index)
+        return self._pictures[index]
+
+    def unit(self, wanted: AhatConfiguration, start_k: int, k: int) -> bytes:
+        """Return the access unit of picture k in the group that starts at `start_k`."""
+        key = (wanted, start_k * wanted.divisor % RING)
+        with self._lock:
+            if key not in self._groups:
+                quality = quality_for(wanted.encoding, SIDE * SIDE * HZ * 16, better_by=8)
+                self._groups[key] = (PictureGroup(wanted.encoding.profile, SIDE, SIDE, HZ, quality), [])
+            self._groups.move_to_end(key)
+            while len(self._groups) > _KEPT_GROUPS:
+                self._groups.popitem(last=False)
+            group, units = self._groups[key]
+            while len(units) <= k - start_k:
+                index = (start_k + len(units)) * wanted.divisor % RING
+                units.append(group.encode(packed(*self.picture(index))))
+            return units[k - start_k]
+
+
+class AhatFeed:
+    """Depth packets for one client."""
+
+    def __init__(self, headset: Headset, wanted: AhatConfiguration, shelf: GroupShelf) -> None:
+        rng = generator(headset.kitchen.seed, "ahat")
+        self._headset, self._wanted, self._shelf = headset, wanted, shelf
+        hz = SENSOR_HZ / 1_385_454 * (1 + rng.uniform(-40e-6, 40e-6))
+        phase_s = float(rng.uniform(0, 1 / HZ))
+        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
+        self._sensor_epoch = int(rng.integers(10**8, 10**13))
+        self._sensor_step = 1_385_454 * wanted.divisor
+        self._start_k, self._next_k = 0, -1
+
+    def first_k(self, world_s: float) -> int:
+        """Return the next key frame, or the next frame where key frames are rare."""
+        return self._schedule.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when frame k leaves the device."""
+        return self._schedule.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return frame k: sizes, image, sensor ticks."""
+        at_s = self._schedule.captured_s(k)
+        image = self._image(k)
+        sensor_ticks = struct.pack("<Q", self._sensor_epoch + k * self._sensor_step)
+        pose = self._headset.pose(at_s) if self._wanted.with_pose else b""
+        return Packet(
+            self._headset.clock.ticks_at(at_s), _SIZES.pack(0, len(image)) + image + sensor_ticks, pose
+        )
+
+    def _image(self, k: int) -> bytes:
+        if self._wanted.encoding.profile is VideoProfile.RAW:
+            depth, brightness = self._shelf.picture(k * self._wanted.divisor % RING)
+            return depth.tobytes() + brightness.tobytes()
+        if k != self._next_k or k % self._wanted.gop == 0:
+            self._start_k = k
+        self._next_k = k + 1
+        return self._shelf.unit(self._wanted, self._start_k, k)
+
+
+class AhatStream:
+    """The port's side: depth travels with brightness; Zdepth and constants (mode 2) are not served."""
+
+    name, port = "depth_ahat", 3804
+
+    def __init__(self, headset: Headset) -> None:
+        self._headset = headset
+        self._shelf = GroupShelf(headset.kitchen.seed)
+
+    def configure(self, reader: ConfigurationReader) -> Feed:
+        """Read mode, divisor, depth and brightness encodings and options."""
+        mode = reader.number("B") & 3
+        if mode > 1:
+            raise Rejected(f"mode {mode}")
+        divisor, depth_profile = reader.divisor(), reader.number("B")
+        encoding, options = reader.video_encoding(), reader.encoder_options()
+        if depth_profile != SAME:
+            raise Rejected(f"depth profile {depth_profile}")
+        gop = 1 if encoding.profile is VideoProfile.RAW else options.get(GOP_OPTION, 0) or HZ
+        return AhatFeed(self._headset, AhatConfiguration(mode == 1, divisor, encoding, gop), self._shelf)

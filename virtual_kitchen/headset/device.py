@@ -1,0 +1,91 @@
+"""The headset as all its ports share it: clock, pose, camera subsystem, and when it all ends."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from virtual_kitchen.faults import FaultPlan
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, DeviceClock
+from virtual_kitchen.world.motion import HeadMotion, rotations
+
+CAMERA_START_S = 0.3  # the PV subsystem needs this long to open, host time
+_LONGEST_SLEEP_S = 0.5
+
+
+@dataclass
+class Headset:
+    """State shared by the ports of one headset. `end_world_s` is when its streams end, if ever."""
+
+    kitchen: Kitchen
+    faults: FaultPlan = field(default_factory=FaultPlan)
+    gyroscope_unit: str = "deg_per_s"
+    end_world_s: float | None = None
+    camera_on: bool = False
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _utc_offset: int | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def clock(self) -> DeviceClock:
+        """Return the QPC."""
+        return self.kitchen.headset_clock
+
+    @property
+    def motion(self) -> HeadMotion:
+        """Return the head it is worn on."""
+        return self.kitchen.motion
+
+    def now_s(self) -> float:
+        """Return the world time now; 0.0 before the world has begun."""
+        return self.kitchen.world_time_s(time.monotonic_ns())
+
+    def now_ticks(self) -> int:
+        """Return the QPC now; it stands at its epoch until the world begins."""
+        return self.clock.ticks_at(self.now_s())
+
+    def utc_offset_ticks(self) -> int:
+        """Return UTC as FILETIME minus QPC, computed once, at the first question."""
+        with self._lock:
+            if self._utc_offset is None:
+                self._utc_offset = self.now_filetime() - self.now_ticks()
+            return self._utc_offset
+
+    def now_filetime(self) -> int:
+        """Return UTC now, 100 ns since 1601."""
+        return self.kitchen.utc_ns_of_host(time.monotonic_ns()) // 100 + FILETIME_MINUS_UNIX_TICKS
+
+    def wait_until(self, world_s: float) -> bool:
+        """Sleep until a world time; return False if the headset is stopped before."""
+        due_ns = self.kitchen.host_ns_of(world_s)
+        while (left_s := (due_ns - time.monotonic_ns()) / 1e9) > 0:
+            if self.stopping.wait(min(left_s, _LONGEST_SLEEP_S)):
+                return False
+        return not self.stopping.is_set()
+
+    def wait_for_end(self) -> None:
+        """Sleep until the streams end or the headset is stopped."""
+        if self.end_world_s is None:
+            self.stopping.wait()
+        else:
+            self.wait_until(self.end_world_s)
+
+    def open_camera(self) -> None:
+        """Start the PV subsystem, which takes its time."""
+        self.camera_on = False
+        self.camera_on = not self.stopping.wait(CAMERA_START_S)
+
+    def pose(self, world_s: float) -> bytes:
+        """Return the rig's pose: 4x4 float32, rows of p_world = p_local x M."""
+        return pose_matrix(self.motion, world_s).astype("<f4").tobytes()
+
+
+def pose_matrix(motion: HeadMotion, world_s: float) -> rotations.Floats:
+    """Return head to world as a 4x4 matrix for row vectors."""
+    at = np.array([max(world_s, 0.0)])
+    matrix = np.eye(4)
+    matrix[:3, :3] = rotations.matrices(motion.orientation(at))[0].T
+    matrix[3, :3] = motion.position(at)[0]
+    return matrix

@@ -1,0 +1,149 @@
+"""The microphone: the kitchen's sounds as AAC with ADTS headers, as PCM, or as the raw five-channel array."""
+
+from collections import OrderedDict
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.world.seeds import generator
+from virtual_kitchen.world.sound import kitchen_sound
+
+RATE_HZ = 48000
+AAC_SAMPLES, PCM_SAMPLES = 1024, 768
+AAC_BYTES_PER_S = (12000, 16000, 20000, 24000)
+RAW, ARRAY_LEVEL = 255, 0x2B
+AAC_LEVELS = frozenset((0x29, 0x2A, 0x2B, 0x2C, 0x2E, 0x2F, 0x30, 0x31, 0x32, 0x33))
+_SEGMENT = 47  # AAC frames, about a second, encoded at once
+_LEAD_IN = 4  # frames before them that only warm the encoder up
+_ARRAY_DELAYS_S = np.array([-9e-5, 0.0, 9e-5, -6e-5, 6e-5])
+_STEREO_DELAYS_S = np.array([-9e-5, 9e-5])
+_SELF_NOISE = 0.002
+Sound = npt.NDArray[np.float32]
+
+
+def adts_header(frame_bytes: int) -> bytes:
+    """Return the 7 bytes before an AAC-LC frame, 48 kHz, stereo; `frame_bytes` counts them too."""
+    return bytes(
+        (
+            0xFF,
+            0xF1,
+            0x4C,
+            0x80 | frame_bytes >> 11,
+            frame_bytes >> 3 & 0xFF,
+            (frame_bytes & 7) << 5 | 0x1F,
+            0xFC,
+        )
+    )
+
+
+class Microphone:
+    """What reaches the capsules: `sound(first, count, delays)` by sample number of the headset's audio crystal."""
+
+    def __init__(self, headset: Headset) -> None:
+        rng = generator(headset.kitchen.seed, "microphone")
+        self._seed = headset.kitchen.seed
+        self.step_s = (1 + rng.uniform(-30e-6, 30e-6)) / RATE_HZ
+        self.phase_s = float(rng.uniform(0, 0.02))
+
+    def sound(self, first: int, count: int, delays_s: npt.NDArray[np.float64]) -> Sound:
+        """Return (count, channels) float32 within +-1; samples before the world are silent."""
+        at_s = self.phase_s + self.step_s * np.arange(first, first + count)
+        channels = [kitchen_sound(self._seed, at_s - delay_s) for delay_s in delays_s]
+        noise = generator(self._seed, "microphone noise", max(first, 0), count).standard_normal(
+            (count, len(delays_s)), dtype=np.float32
+        )
+        return np.clip(np.stack(channels, axis=1) + _SELF_NOISE * noise, -1, 1).astype(np.float32)
+
+
+class AacFeed:
+    """AAC frames. Each second is encoded on its own after a lead-in, so a frame's bytes depend on k alone."""
+
+    def __init__(self, headset: Headset, bytes_per_s: int) -> None:
+        self._headset, self._bits_per_s = headset, bytes_per_s * 8
+        self._microphone = Microphone(headset)
+        period_s = self._microphone.step_s * AAC_SAMPLES
+        self._schedule = Schedule(period_s, self._microphone.phase_s, period_s + 0.01)
+        self._segments: OrderedDict[int, list[bytes]] = OrderedDict()
+
+    def first_k(self, world_s: float) -> int:
+        """Return the next frame."""
+        return self._schedule.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when frame k leaves the device."""
+        return self._schedule.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return frame k, stamped with its first sample."""
+        number, place = divmod(k, _SEGMENT)
+        if number not in self._segments:
+            self._segments[number] = self._encode(number * _SEGMENT)
+            while len(self._segments) > 2:
+                self._segments.popitem(last=False)
+        frame = self._segments[number][place]
+        ticks = self._headset.clock.ticks_at(self._schedule.captured_s(k))
+        return Packet(ticks, adts_header(len(frame) + 7) + frame)
+
+    def _encode(self, first_k: int) -> list[bytes]:
+        codec = av.CodecContext.create("aac", "w")
+        assert isinstance(codec, av.AudioCodecContext)
+        codec.sample_rate, codec.layout, codec.format = RATE_HZ, "stereo", "fltp"
+        codec.bit_rate, codec.thread_count = self._bits_per_s, 1
+        codec.options = {"aac_coder": "fast"}
+        frames: list[bytes] = []
+        for k in range(first_k - _LEAD_IN, first_k + _SEGMENT):
+            samples = self._microphone.sound(k * AAC_SAMPLES, AAC_SAMPLES, _STEREO_DELAYS_S)
+            audio = av.AudioFrame.from_ndarray(
+                np.ascontiguousarray(samples.T), format="fltp", layout="stereo"
+            )
+            audio.sample_rate, audio.pts = RATE_HZ, k * AAC_SAMPLES
+            frames += [bytes(packet) for packet in codec.encode(audio)]
+        frames += [bytes(packet) for packet in codec.encode(None)]
+        return frames[-_SEGMENT:]
+
+
+class PcmFeed:
+    """Buffers of the audio engine, 16 ms each: s16 stereo, or f32 of the five capsules."""
+
+    def __init__(self, headset: Headset, is_array: bool) -> None:
+        self._headset, self._is_array = headset, is_array
+        self._microphone = Microphone(headset)
+        period_s = self._microphone.step_s * PCM_SAMPLES
+        self._schedule = Schedule(period_s, self._microphone.phase_s, period_s + 0.005)
+
+    def first_k(self, world_s: float) -> int:
+        """Return the next buffer."""
+        return self._schedule.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when buffer k leaves the device."""
+        return self._schedule.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return buffer k, stamped with its first sample."""
+        delays_s = _ARRAY_DELAYS_S if self._is_array else _STEREO_DELAYS_S
+        sound = self._microphone.sound(k * PCM_SAMPLES, PCM_SAMPLES, delays_s)
+        payload = sound.astype("<f4") if self._is_array else np.rint(sound * 32767).astype("<i2")
+        return Packet(self._headset.clock.ticks_at(self._schedule.captured_s(k)), payload.tobytes())
+
+
+class MicrophoneStream:
+    """The port's side: two bytes, profile and level."""
+
+    name, port = "microphone", 3811
+
+    def __init__(self, headset: Headset) -> None:
+        self._headset = headset
+
+    def configure(self, reader: ConfigurationReader) -> Feed:
+        """Read AUDIO_ENCODING; every known AAC level is sent as low complexity."""
+        profile, level = reader.number("B"), reader.number("B")
+        if profile == RAW:
+            return PcmFeed(self._headset, level == ARRAY_LEVEL)
+        if profile >= len(AAC_BYTES_PER_S) or level not in AAC_LEVELS:
+            raise Rejected(f"audio profile {profile}, level {level}")
+        return AacFeed(self._headset, AAC_BYTES_PER_S[profile])

@@ -1,0 +1,172 @@
+"""The front camera (PV): its three-connection life cycle, pictures, and 80 bytes about each of them."""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.headset.client_configuration import (
+    GOP_OPTION,
+    ConfigurationReader,
+    Rejected,
+    VideoEncoding,
+    VideoFormat,
+    VideoProfile,
+)
+from virtual_kitchen.headset.device import Headset, pose_matrix
+from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.world.seeds import generator
+
+OPEN_FLAG, CLOSE_FLAG = 4, 8
+MRC_BYTES = 27
+LATENCY_S = 0.045  # from exposure to the network
+LONGEST_WAIT_FOR_KEY_S = 2.0
+_SIZES = (
+    (1952, 1100), (1920, 1080), (1504, 846), (1280, 720), (1128, 636),
+    (960, 540), (760, 428), (640, 360), (500, 282), (424, 240),
+)  # fmt: skip
+FORMATS = frozenset(VideoFormat(w, h, hz) for w, h in _SIZES for hz in (30, 15)) | {
+    VideoFormat(1504, 846, 60),
+    VideoFormat(1504, 846, 5),
+    VideoFormat(1952, 1100, 60),
+}
+_HORIZONTAL_VIEW_RAD = np.radians(64.7)
+_EYE_TO_CAMERA_M = np.array([0.0, 0.02, -0.06, 0.0])  # in the head frame
+_EXPOSURE_TICKS = 166_600
+_METADATA = struct.Struct("<4f Q Q i 4x 4I 2f 3f 2H")
+assert _METADATA.size == 80
+
+
+@dataclass(frozen=True, slots=True)
+class PvConfiguration:
+    """What one client asked for."""
+
+    with_pose: bool
+    format: VideoFormat
+    divisor: int
+    encoding: VideoEncoding
+    gop: int
+
+
+def video_schedule(hz: float, divisor: int, gop: int, phase_s: float, latency_s: float) -> Schedule:
+    """Return frames of a camera thinned by a divisor; clients start at key frames if these come often enough."""
+    period_s = divisor / hz
+    return Schedule(period_s, phase_s, latency_s, gop if gop * period_s <= LONGEST_WAIT_FOR_KEY_S else 1)
+
+
+class PvFeed:
+    """The camera's view of the scene along the head's orientation, encoded group by group."""
+
+    def __init__(self, headset: Headset, wanted: PvConfiguration) -> None:
+        rng = generator(headset.kitchen.seed, "pv")
+        self._headset, self._wanted = headset, wanted
+        hz = wanted.format.hz * (1 + rng.uniform(-40e-6, 40e-6))
+        phase_s = float(rng.uniform(0, 1 / wanted.format.hz))
+        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
+        self._focal_px = wanted.format.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
+        pixels_per_s = wanted.format.width * wanted.format.height * wanted.format.hz
+        self._quality = quality_for(wanted.encoding, pixels_per_s) if self._is_encoded else 0.0
+        self._group: PictureGroup | None = None
+        self._next_k = -1
+
+    @property
+    def _is_encoded(self) -> bool:
+        return self._wanted.encoding.profile is not VideoProfile.RAW
+
+    def first_k(self, world_s: float) -> int:
+        """Return the next key frame, or the next frame where key frames are rare."""
+        return self._schedule.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when frame k leaves the device."""
+        return self._schedule.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return frame k, stamped with the middle of its exposure."""
+        at_s = self._schedule.captured_s(k)
+        view = self._headset.motion.orientation(np.array([at_s]))[0]
+        size = self._wanted.format
+        picture = self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
+        image = self._encode(k, picture) if self._is_encoded else _nv12(picture, size)
+        pose = self._pose(at_s) if self._wanted.with_pose else b""
+        return Packet(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
+
+    def _encode(self, k: int, picture: npt.NDArray[np.uint8]) -> bytes:
+        if self._group is None or k % self._wanted.gop == 0 or k != self._next_k:
+            size = self._wanted.format
+            self._group = PictureGroup(
+                self._wanted.encoding.profile, size.width, size.height, size.hz, self._quality
+            )
+        self._next_k = k + 1
+        return self._group.encode(picture)
+
+    def _pose(self, at_s: float) -> bytes:
+        matrix = pose_matrix(self._headset.motion, at_s)
+        matrix[3] += _EYE_TO_CAMERA_M @ matrix * [1, 1, 1, 0]
+        return matrix.astype("<f4").tobytes()
+
+    def _metadata(self) -> bytes:
+        size = self._wanted.format
+        return _METADATA.pack(
+            self._focal_px, self._focal_px, (size.width - 1) / 2, (size.height - 1) / 2,
+            _EXPOSURE_TICKS, 1, 0, 2145, 3, 400, 4600, 1.5, 2.0, 1.0, 1.25, 2.0, size.width, size.height,
+        )  # fmt: skip
+
+
+def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
+    """Return the picture as NV12 with rows padded to a multiple of 64 bytes."""
+    stride = -(-size.width // 64) * 64
+    out = np.zeros((size.height * 3 // 2, stride), np.uint8)
+    out[: size.height, : size.width] = i420[: size.height]
+    planes = i420[size.height :].reshape(2, size.height // 2, size.width // 2)
+    out[size.height :, : size.width] = planes.transpose(1, 2, 0).reshape(size.height // 2, size.width)
+    return out.tobytes()
+
+
+def constants(size: VideoFormat) -> bytes:
+    """Return the camera's 52 float32 constants: no distortion, rig to camera a pure shift."""
+    focal = size.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
+    centre = ((size.width - 1) / 2, (size.height - 1) / 2)
+    projection = np.array([[-focal, 0, 0, 0], [0, focal, 0, 0], [*centre, 1, 0], [0, 0, 0, 1]])
+    from_rig = np.eye(4)
+    from_rig[3] -= _EYE_TO_CAMERA_M
+    platform = (focal, focal, *centre, *_EYE_TO_CAMERA_M[:3], 0, 0, 0, 1)
+    numbers = (focal, focal, *centre, *[0.0] * 5, *projection.flat, *from_rig.flat, *platform)
+    return np.array(numbers, "<f4").tobytes()
+
+
+class PvStream:
+    """The port's side: start, stream and stop the camera subsystem."""
+
+    name, port = "pv", 3810
+
+    def __init__(self, headset: Headset) -> None:
+        self._headset = headset
+
+    def configure(self, reader: ConfigurationReader) -> Feed | None:
+        """Obey the mode byte."""
+        mode = reader.number("B")
+        if mode & OPEN_FLAG:
+            reader.take(MRC_BYTES)
+            self._headset.open_camera()
+        feed = self._stream(reader, mode & 3)
+        if mode & CLOSE_FLAG:
+            self._headset.camera_on = False
+        return feed
+
+    def _stream(self, reader: ConfigurationReader, mode: int) -> Feed | None:
+        if mode == 3:
+            return None
+        if not self._headset.camera_on:
+            raise Rejected("the camera is off")
+        size = reader.video_format()
+        if size not in FORMATS:
+            raise Rejected(f"format {size}")
+        if mode == 2:
+            reader.answer(constants(size))
+            return None
+        divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
+        gop = options.get(GOP_OPTION, 0) or size.hz
+        return PvFeed(self._headset, PvConfiguration(mode == 1, size, divisor, encoding, gop))

@@ -1,0 +1,70 @@
+"""Groups of pictures, each from an encoder of its own: the same pictures give the same bytes for ever."""
+
+from fractions import Fraction
+from math import log2
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoProfile
+
+_H264_PROFILES = {
+    VideoProfile.H264_BASELINE: "baseline",
+    VideoProfile.H264_MAIN: "main",
+    VideoProfile.H264_HIGH: "high",
+}
+_FOREVER = 1_000_000  # a group ends when its encoder is dropped, not by a count
+# Quality at the client's default bit rate, 12/75 (H.264) or 12/150 (H.265) bit a pixel: lands near that rate.
+_DEFAULT_BITS_PER_PIXEL = {True: 12 / 150, False: 12 / 75}
+_DEFAULT_QUALITY = {True: 24.5, False: 24.5}
+
+
+def quality_for(encoding: VideoEncoding, pixels_per_s: float, better_by: float = 0.0) -> float:
+    """Return the constant rate factor of a wanted bit rate: 6 steps double it, bounded to 14..42."""
+    is_h265 = encoding.profile is VideoProfile.H265_MAIN
+    times = encoding.bits_per_s / (pixels_per_s * _DEFAULT_BITS_PER_PIXEL[is_h265])
+    return min(42.0, max(14.0, _DEFAULT_QUALITY[is_h265] - better_by - 6 * log2(times)))
+
+
+class PictureGroup:
+    """One encoder from one key frame on: no B frames, one thread, constant quality, one unit for each picture."""
+
+    def __init__(self, profile: VideoProfile, width: int, height: int, hz: int, quality: float) -> None:
+        is_h265 = profile is VideoProfile.H265_MAIN
+        self._codec = av.CodecContext.create("libx265" if is_h265 else "libx264", "w")
+        self._codec.width, self._codec.height, self._codec.pix_fmt = width, height, "yuv420p"
+        self._codec.time_base, self._codec.framerate = Fraction(1, hz), Fraction(hz)
+        self._codec.thread_count = 1
+        self._codec.options = _h265_options(quality) if is_h265 else _h264_options(profile, quality)
+        self._count = 0
+
+    def encode(self, i420: npt.NDArray[np.uint8]) -> bytes:
+        """Return the access unit (Annex B) of the next picture, planar 4:2:0 (height * 3 / 2, width)."""
+        picture = av.VideoFrame.from_ndarray(i420, format="yuv420p")
+        picture.pts = self._count
+        self._count += 1
+        (unit,) = self._codec.encode(picture)
+        return bytes(unit)
+
+
+def _h265_options(quality: float) -> dict[str, str]:
+    parameters = (
+        "pools=none:frame-threads=1:wpp=0:info=0:repeat-headers=1:log-level=none:bframes=0:scenecut=0:ctu=16:no-signhide=1"
+        f":keyint={_FOREVER}:min-keyint={_FOREVER}:open-gop=0:crf={quality:.2f}"
+    )
+    return {"preset": "ultrafast", "tune": "zerolatency", "x265-params": parameters}
+
+
+def _h264_options(profile: VideoProfile, quality: float) -> dict[str, str]:
+    parameters = (
+        "threads=1:aud=1:annexb=1:repeat-headers=1:bframes=0:scenecut=0"
+        f":keyint={_FOREVER}:min-keyint={_FOREVER}"
+    )
+    return {
+        "preset": "ultrafast",
+        "tune": "zerolatency",
+        "profile": _H264_PROFILES[profile],
+        "x264-params": parameters,
+        "crf": f"{quality:.2f}",
+    }

@@ -1,0 +1,90 @@
+"""One clock a device: the world's time as each device counts it, all from the seed.
+
+The headset's QPC is the reference of the truth; against world time it has its own epoch and drift.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.world.seeds import generator
+
+TICKS_PER_S = 10_000_000
+FILETIME_MINUS_UNIX_TICKS = 116_444_736_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClock:
+    """A 100 ns counter: ticks = epoch_ticks + 1e7 * (1 + drift_ppm * 1e-6) * world_s."""
+
+    epoch_ticks: int
+    drift_ppm: float
+
+    @property
+    def ticks_per_world_s(self) -> float:
+        """Return how far the counter runs in one second of world time."""
+        return TICKS_PER_S * (1 + self.drift_ppm * 1e-6)
+
+    def ticks_at(self, world_s: float) -> int:
+        """Return the counter at a world time, rounded to a tick."""
+        return self.epoch_ticks + round(self.ticks_per_world_s * world_s)
+
+    def ticks_of(self, world_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return the counter at many world times."""
+        return self.epoch_ticks + np.rint(self.ticks_per_world_s * world_s).astype(np.int64)
+
+    def world_s_at(self, ticks: int) -> float:
+        """Return the world time of a count."""
+        return (ticks - self.epoch_ticks) / self.ticks_per_world_s
+
+
+@dataclass(frozen=True, slots=True)
+class CameraClock:
+    """A camera's crystal: media seconds run `1 + drift` to the world's; its wall clock is off by seconds.
+
+    media_s = (world_s - start_world_s) / (1 + drift_ppm * 1e-6)
+    """
+
+    drift_ppm: float
+    wall_offset_s: float
+
+    def world_s_at(self, media_s: float, start_world_s: float) -> float:
+        """Return the world time of a media time of a recording that started at `start_world_s`."""
+        return start_world_s + media_s * (1 + self.drift_ppm * 1e-6)
+
+    def media_s_at(self, world_s: float, start_world_s: float) -> float:
+        """Return the media time of a world time."""
+        return (world_s - start_world_s) / (1 + self.drift_ppm * 1e-6)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMap:
+    """The truth between two clocks: ticks = epoch_ticks + 1e7 * (t + tau0_s + drift_ppm * 1e-6 * t)."""
+
+    epoch_ticks: int
+    tau0_s: float
+    drift_ppm: float
+
+    def as_dict(self) -> dict[str, int | float]:
+        """Return it as the truth file holds it."""
+        return {"epoch_ticks": self.epoch_ticks, "tau0_s": self.tau0_s, "drift_ppm": self.drift_ppm}
+
+
+def media_map(headset: DeviceClock, camera: CameraClock, start_world_s: float) -> ClockMap:
+    """Return the map of media time (0 at `start_world_s`) to the headset's ticks."""
+    rate = 1 + headset.drift_ppm * 1e-6
+    together = rate * (1 + camera.drift_ppm * 1e-6)
+    return ClockMap(headset.epoch_ticks, rate * start_world_s, (together - 1) * 1e6)
+
+
+def headset_clock(seed: int) -> DeviceClock:
+    """Return the headset's QPC: booted minutes to days ago, within 20 ppm of the world."""
+    rng = generator(seed, "headset clock")
+    return DeviceClock(int(rng.integers(6 * 10**9, 3 * 10**12)), float(rng.uniform(-20, 20)))
+
+
+def camera_clock(seed: int) -> CameraClock:
+    """Return the camera's clocks: crystal within 40 ppm, wall clock within a second of UTC."""
+    rng = generator(seed, "camera clock")
+    return CameraClock(float(rng.uniform(-40, 40)), float(rng.uniform(-0.8, 0.8)))

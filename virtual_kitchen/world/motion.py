@@ -1,0 +1,188 @@
+"""The one head everything is worn on: how it turns and moves, at any world time.
+
+Head frame: x right, y up, z back (right-handed). World frame: y up, metres, z towards the cook at start.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from virtual_kitchen.world import rotations
+from virtual_kitchen.world.gaze import GazeShifts
+from virtual_kitchen.world.rotations import Floats
+from virtual_kitchen.world.smooth_noise import SmoothNoise
+
+GRAVITY_M_PER_S2 = 9.81
+_EYE_HEIGHT_M = 1.62
+_FADE_S = 0.5  # a replay that ends in motion comes to rest in this time
+_STILL_KNOT_S = 0.08
+
+
+class HeadMotion(Protocol):
+    """A rigid head at world times `t_s` (n,) float64 >= 0; every call is a pure function of its times."""
+
+    def angular_velocity(self, t_s: Floats) -> Floats:
+        """Return (n, 3) rad/s in the head frame."""
+        ...
+
+    def orientation(self, t_s: Floats) -> Floats:
+        """Return (n, 4) quaternions w, x, y, z that take head to world."""
+        ...
+
+    def position(self, t_s: Floats) -> Floats:
+        """Return (n, 3) metres in the world frame."""
+        ...
+
+    def specific_force(self, t_s: Floats) -> Floats:
+        """Return (n, 3) m/s^2 in the head frame: what an accelerometer feels, +y 9.81 at rest and upright."""
+        ...
+
+
+class _Body:
+    """Sway and steps of a standing cook."""
+
+    def __init__(self, seed: int) -> None:
+        self._steps = SmoothNoise(seed, "steps", 1.6, (0.35, 0.02, 0.14))
+        self._bob = SmoothNoise(seed, "bob", 0.22, (0.004, 0.004, 0.004))
+
+    def position(self, t_s: Floats) -> Floats:
+        return self._steps.evaluate(t_s)[0] + self._bob.evaluate(t_s)[0] + [0.0, _EYE_HEIGHT_M, 0.0]
+
+    def specific_force(self, t_s: Floats, head_to_world: Floats) -> Floats:
+        """Return R^T (a + 9.81 up), with R from quaternions (n, 4)."""
+        felt = self._steps.evaluate(t_s)[2] + self._bob.evaluate(t_s)[2] + [0.0, GRAVITY_M_PER_S2, 0.0]
+        return np.einsum("nij,ni->nj", rotations.matrices(head_to_world), felt)
+
+
+class _Worn:
+    """What both motions share: the body under the head."""
+
+    def __init__(self, seed: int) -> None:
+        self._body = _Body(seed)
+
+    def orientation(self, t_s: Floats) -> Floats:
+        raise NotImplementedError
+
+    def position(self, t_s: Floats) -> Floats:
+        return self._body.position(t_s)
+
+    def specific_force(self, t_s: Floats) -> Floats:
+        return self._body.specific_force(t_s, self.orientation(t_s))
+
+
+class SimulatedMotion(_Worn):
+    """Seeded cooking: gaze shifts, nods, slow sway and tremor, all with exact derivatives.
+
+    Orientation is Ry(yaw) Rx(pitch) Rz(roll); the angular velocity follows from the Euler rates.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._gaze = GazeShifts(seed)
+        degrees = np.radians
+        self._sway = SmoothNoise(seed, "sway", 0.45, tuple(degrees((4.0, 3.0, 3.5))))
+        self._fidget = SmoothNoise(seed, "fidget", 0.13, tuple(degrees((0.5, 0.5, 0.45))))
+        self._tremor = SmoothNoise(seed, "tremor", 0.03, tuple(degrees((0.02, 0.02, 0.02))))
+
+    def _angles(self, t_s: Floats) -> tuple[Floats, Floats]:
+        """Return yaw, pitch, roll (n, 3) and their rates."""
+        noises = [noise.evaluate(t_s) for noise in (self._sway, self._fidget, self._tremor)]
+        angles = noises[0][0] + noises[1][0] + noises[2][0]
+        rates = noises[0][1] + noises[1][1] + noises[2][1]
+        gaze, gaze_rates = self._gaze.evaluate(t_s)
+        angles[:, :2] += gaze
+        rates[:, :2] += gaze_rates
+        return angles, rates
+
+    def angular_velocity(self, t_s: Floats) -> Floats:
+        """Return (n, 3) rad/s: Rz^T (Rx^T (0, yaw', 0) + (pitch', 0, 0)) + (0, 0, roll')."""
+        angles, rates = self._angles(np.asarray(t_s, np.float64))
+        pitch, roll = angles[:, 1], angles[:, 2]
+        x, y = rates[:, 1], rates[:, 0] * np.cos(pitch)
+        z = rates[:, 2] - rates[:, 0] * np.sin(pitch)
+        return np.stack((np.cos(roll) * x + np.sin(roll) * y, np.cos(roll) * y - np.sin(roll) * x, z), axis=1)
+
+    def orientation(self, t_s: Floats) -> Floats:
+        angles, _ = self._angles(np.asarray(t_s, np.float64))
+        yaw, pitch, roll = (rotations.about_axis(axis, angles[:, i]) for i, axis in enumerate((1, 0, 2)))
+        return rotations.multiply(rotations.multiply(yaw, pitch), roll)
+
+
+class ReplayedMotion(_Worn):
+    """A measured head: world time 0 is its time 0, `end_s` its end; after it the head is held still.
+
+    The rate is the derivative of a cubic spline through its running integral, so any rate may be asked of it.
+    Still means seeded tremor of 0.02 deg that never repeats: no later window looks like an earlier one.
+    """
+
+    def __init__(self, seed: int, t_s: Floats, rad_per_s: Floats) -> None:
+        super().__init__(seed)
+        self.end_s = float(t_s[-1])
+        step_s = float(np.median(np.diff(t_s)))
+        t_s, rad_per_s = _brought_to_rest(
+            np.asarray(t_s, np.float64), np.asarray(rad_per_s, np.float64), step_s
+        )
+        turned = np.concatenate(
+            (
+                np.zeros((1, 3)),
+                np.cumsum((rad_per_s[1:] + rad_per_s[:-1]) / 2 * np.diff(t_s)[:, None], axis=0),
+            )
+        )
+        self._turned = CubicSpline(t_s, turned)
+        self._rate = self._turned.derivative()
+        self._rest_s = float(t_s[-1])
+        self._grid_s, self._grid = _integrated(self._turned, t_s[0], self._rest_s, step_s / 4)
+        self._tremor = SmoothNoise(seed, "still", _STILL_KNOT_S, (np.radians(0.03),) * 3)
+
+    def angular_velocity(self, t_s: Floats) -> Floats:
+        t_s = np.asarray(t_s, np.float64)
+        moving = self._rate(np.clip(t_s, self._grid_s[0], self._rest_s))
+        _, tremor_rate = self._still(t_s)
+        return np.where((t_s < self._rest_s)[:, None], moving, tremor_rate)
+
+    def orientation(self, t_s: Floats) -> Floats:
+        t_s = np.asarray(t_s, np.float64)
+        at = np.clip(t_s, self._grid_s[0], self._rest_s)
+        step = np.clip(np.searchsorted(self._grid_s, at, side="right") - 1, 0, len(self._grid) - 1)
+        onward = rotations.from_vectors(self._turned(at) - self._turned(self._grid_s[step]))
+        tremor, _ = self._still(t_s)
+        q = rotations.multiply(rotations.multiply(self._grid[step], onward), rotations.from_vectors(tremor))
+        return q / np.linalg.norm(q, axis=1, keepdims=True)
+
+    def _still(self, t_s: Floats) -> tuple[Floats, Floats]:
+        """Return tremor angles and rates (n, 3), rising from nothing; small enough to add as vectors."""
+        since = np.maximum(t_s - self._rest_s, 0.0)
+        angle, rate, _ = self._tremor.evaluate(since)
+        rise = (since / (since + _FADE_S))[:, None]
+        rise_rate = (_FADE_S / (since + _FADE_S) ** 2)[:, None]
+        return angle * rise**2, rate * rise**2 + angle * 2 * rise * rise_rate
+
+
+def _brought_to_rest(t_s: Floats, rad_per_s: Floats, step_s: float) -> tuple[Floats, Floats]:
+    """Append a raised-cosine fade to zero, prepend a little of the first rate for times just below."""
+    count = max(4, round(_FADE_S / step_s))
+    after = t_s[-1] + step_s * np.arange(1, count + 1)
+    fade = 0.5 * (1 + np.cos(np.pi * np.arange(1, count + 1) / count))
+    before = t_s[0] - step_s * np.arange(8, 0, -1)
+    times = np.concatenate((before, t_s, after))
+    rates = np.concatenate((np.repeat(rad_per_s[:1], 8, axis=0), rad_per_s, rad_per_s[-1] * fade[:, None]))
+    return times, rates
+
+
+def _integrated(turned: CubicSpline, start_s: float, end_s: float, step_s: float) -> tuple[Floats, Floats]:
+    """Return grid times and orientations there, the head upright at the first; steps are rotation vectors."""
+    grid_s = np.linspace(start_s, end_s, int(np.ceil((end_s - start_s) / step_s)) + 1)
+    steps = rotations.from_vectors(np.diff(turned(grid_s), axis=0))
+    upright = np.array([[1.0, 0.0, 0.0, 0.0]])
+    return grid_s, rotations.running_product(np.concatenate((upright, steps)))
+
+
+def simulated_motion(seed: int) -> HeadMotion:
+    """Return seeded cooking motion, valid for any time."""
+    return SimulatedMotion(seed)
+
+
+def replayed_motion(t_s: Floats, rad_per_s: Floats, seed: int = 0) -> HeadMotion:
+    """Return a measured motion: `t_s` (m,) rising world seconds, `rad_per_s` (m, 3) in the head frame."""
+    return ReplayedMotion(seed, t_s, rad_per_s)
