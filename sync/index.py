@@ -161,7 +161,7 @@ def rotation_wxyz(matrices: Floats) -> Floats:
     from scipy.spatial.transform import Rotation
 
     flat = np.asarray(matrices, dtype=np.float64)
-    finite = np.isfinite(flat).all(axis=(1, 2))
+    finite = np.asarray(np.isfinite(flat).all(axis=(1, 2)))
     turning = np.linalg.det(np.where(finite[:, None, None], flat, 0.0))
     good = np.flatnonzero(finite & (turning > 0.5))
     out = np.full((len(flat), 4), np.nan)

@@ -1,0 +1,377 @@
+"""`kitchensync sync` on recordings as on disk: a headset written here, a camera file of the virtual kitchen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from capture.cli import main
+from sensors import clock_probe
+from sensors.hololens import imu, spatial_input
+from storage.chunk import Packet, seal
+from storage.manifest import edit_manifest, write_json
+from sync.clock_map import ClockMap
+from sync.job import synchronize
+from virtual_kitchen.gopro.models import MODELS, FileIds
+from virtual_kitchen.gopro.recorder import TakeFile, WallTimes
+from virtual_kitchen.gopro.sensors import Timeline
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.clocks import media_map
+from virtual_kitchen.world.motion import simulated_motion
+
+SEED, OTHER_SEED = 5, 6
+SECONDS, FRAMES, START_WORLD_S = 26.0, 660, 2.5
+HOST0_NS = 7_000_000_000_000
+UTC0_NS = 1_750_000_000_000_000_000
+BATCH = 315
+GYRO_HZ = 6550.0
+
+
+def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
+    folder.mkdir(parents=True)
+    kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
+    wall = WallTimes(created_utc_s=UTC0_NS // 10**9 + 2, local_s=UTC0_NS / 1e9 + START_WORLD_S)
+    ids = FileIds(MODELS["hero12"], seed, UTC0_NS // 10**9, 120)
+    file = TakeFile(
+        folder / "GX010001.MP4", kitchen, Timeline(kitchen.camera_clock, START_WORLD_S), ids, wall
+    )
+    for _ in range(frames):
+        file.add_frame()
+    file.finish()
+    return kitchen
+
+
+def seal_stream(recording: Path, name: str, rows, pose_bytes=0):
+    folder = recording / name
+    folder.mkdir(parents=True)
+    packets = [
+        Packet(k, 1, int(ticks), HOST0_NS + k, 1, payload, b"\0" * pose_bytes)
+        for k, (ticks, payload) in enumerate(rows)
+    ]
+    seal(folder, 1, packets[: len(packets) // 2], {})
+    seal(folder, 2, packets[len(packets) // 2 :], {})
+
+
+def gyroscope_packets(kitchen: Kitchen, rng: np.random.Generator):
+    world_s = np.arange(0.0, SECONDS, 1 / GYRO_HZ)
+    world_s = world_s[: len(world_s) // BATCH * BATCH]
+    samples = np.zeros(len(world_s), imu.SAMPLE)
+    true = kitchen.headset_clock.ticks_of(world_s)
+    samples["xyz"] = np.rad2deg(kitchen.motion.angular_velocity(world_s))
+    samples["vinyl_ns"] = 10**11 + np.rint(world_s * 1e9 * 0.991).astype(np.int64)
+    late = np.rint(rng.exponential(2500, len(world_s) // BATCH)).astype(np.int64)
+    samples["soc_ticks"] = np.repeat(true[::BATCH] + late, BATCH)
+    return [(b["soc_ticks"][0], imu.encode_samples(b)) for b in np.split(samples, len(samples) // BATCH)]
+
+
+def spatial_packets(kitchen: Kitchen):
+    for world_s in np.arange(0.0, SECONDS, 1 / 30):
+        record = np.zeros((), spatial_input.DTYPE)
+        record["valid"] = spatial_input.HEAD
+        record["head_position"] = kitchen.motion.position(np.array([world_s]))[0]
+        w, x, y, z = kitchen.motion.orientation(np.array([world_s]))[0]
+        record["head_up"] = (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x))
+        record["head_forward"] = (-2 * (x * z + w * y), -2 * (y * z - w * x), -(1 - 2 * (x * x + y * y)))
+        yield kitchen.headset_clock.ticks_at(world_s), spatial_input.encode(record)
+
+
+def probe_packets(kitchen: Kitchen):
+    for world_s in np.arange(0.0, SECONDS, 1.0):
+        host = HOST0_NS + round(world_s * 1e9)
+        ticks = kitchen.headset_clock.ticks_at(world_s)
+        yield ticks, clock_probe.encode(host - 900_000, host + 1_100_000, ticks)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One recording with everything, and a camera file of another kitchen."""
+    root = tmp_path_factory.mktemp("made")
+    recording = root / "take1"
+    kitchen = write_camera(recording / "gopro", SEED, FRAMES)
+    write_camera(root / "other", OTHER_SEED, 400)
+    for left in recording.joinpath("gopro").iterdir():
+        if left.suffix != ".MP4":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    rng = np.random.default_rng(0)
+    pv_s = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
+    depth_s = np.arange(0.002, SECONDS, 1 / 5)
+    clock = kitchen.headset_clock
+    seal_stream(recording, "hololens/gyroscope", gyroscope_packets(kitchen, rng))
+    seal_stream(recording, "hololens/pv", [(clock.ticks_at(t), b"picture") for t in pv_s])
+    seal_stream(recording, "hololens/depth_ahat", [(clock.ticks_at(t), b"depth") for t in depth_s])
+    seal_stream(recording, "hololens/spatial_input", spatial_packets(kitchen))
+    seal_stream(recording, "clock/hololens", probe_packets(kitchen))
+    streams = {
+        f"hololens/{name}": {} for name in ("gyroscope", "pv", "depth_ahat", "spatial_input", "magnetometer")
+    }
+    write_json(
+        recording / "recording.json",
+        {
+            "schema": "recording/1",
+            "recording": "take1",
+            "streams": streams,
+            "devices": {"hololens": {"kind": "hololens"}, "gopro": {"kind": "gopro"}},
+            "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},
+            "zone": {"iana": "UTC", "utc_offset_s": 0},
+        },
+    )
+    pressed = HOST0_NS + round(START_WORLD_S * 1e9) - 150_000_000
+    shutter = {
+        "before_host_ns": pressed,
+        "after_host_ns": pressed + 10**7,
+        "observed_host_ns": pressed + 4 * 10**8,
+    }
+    write_json(recording / "gopro" / "media.json", {"schema": "media/1", "shutter_on": shutter})
+    return root, kitchen
+
+
+@pytest.fixture
+def take(made, tmp_path):
+    """A copy of the recording that a test may spoil."""
+    shutil.copytree(made[0] / "take1", tmp_path / "take1")
+    return tmp_path / "take1"
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, ["sync", *map(str, arguments)])
+    return result, json.loads(result.stdout) if "--json" in arguments else None
+
+
+def truth_ticks(kitchen, media_s):
+    true = media_map(kitchen.headset_clock, kitchen.camera_clock, START_WORLD_S)
+    return true.epoch_ticks + np.rint(1e7 * (media_s + true.tau0_s + true.drift_ppm * 1e-6 * media_s)).astype(
+        np.int64
+    )
+
+
+def test_a_recording_is_aligned_to_its_truth(made, take):
+    result, answer = run(take, "--json")
+    assert result.exit_code == 0, result.output
+    assert answer["schema"] == "sync/1"
+    entry = answer["recordings"][0]
+    assert (entry["recording"], entry["status"], entry["master"]) == ("take1", "aligned", "pv")
+    pair = entry["pairs"][0]
+    assert pair["source"] == "gopro/GX010001.MP4"
+    times = np.array([row[0] for row in pair["samples"]])
+    assert times[-1] == 23.0
+    error = np.array([row[1] for row in pair["samples"]]) - truth_ticks(made[1], times)
+    assert np.abs(error).max() < 5000
+    assert pair["streams"]["hl2_gyro"]["unit"]["name"] == "deg_per_s"
+    assert pair["evidence"]["timestamps"]["source"] == "shutter"
+    assert {said["source"] for said in pair["evidence"]["timestamps"]["statements"]} == {
+        "shutter",
+        "creation_time",
+    }
+    written = json.loads((take / "sync" / "alignment" / "GX010001.MP4.json").read_text())
+    assert written == pair
+    assert ClockMap.from_object(written).to_ticks(times).tolist() == [row[1] for row in pair["samples"]]
+
+
+def test_plots_have_their_numbers(take):
+    synchronize(take)
+    with np.load(take / "sync" / "alignment" / "GX010001.MP4.plot.npz", allow_pickle=False) as plot:
+        assert plot["coarse_lag_s"].shape == plot["coarse_score"].shape
+        assert plot["window_t_s"].shape == plot["window_kept"].shape
+        assert plot["overlay_headset_rad_per_s"].shape == plot["overlay_camera_rad_per_s"].shape
+        seen = plot["overlay_headset_rad_per_s"] - plot["overlay_camera_rad_per_s"]
+        assert np.abs(seen - seen.mean(axis=0)).max() < 0.1
+
+
+def test_the_index_agrees_with_brute_force_on_the_true_clocks(made, take):
+    synchronize(take)
+    table = pq.read_table(take / "sync" / "index.parquet").to_pydict()
+    kitchen = made[1]
+    pv_s = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
+    frames_s = np.array(
+        [kitchen.camera_clock.world_s_at(k * 1001 / 30000, START_WORLD_S) for k in range(FRAMES)]
+    )
+    assert table["master_i"] == list(range(len(pv_s)))
+    for row in range(0, len(pv_s), 7):
+        away = np.abs(frames_s - pv_s[row])
+        expected = int(np.argmin(away)) if away.min() < 0.6 * 1001 / 30000 - 0.001 else -1
+        if abs(away.min() - 0.6 * 1001 / 30000) > 0.001 and np.sort(away)[1] - away.min() > 0.001:
+            assert table["gopro_i"][row] == expected
+        if table["gopro_i"][row] >= 0:
+            true_us = (frames_s[table["gopro_i"][row]] - pv_s[row]) * 1e6
+            assert table["gopro_dt_us"][row] == pytest.approx(true_us, abs=500)
+            assert table["gopro_file"][row] == 0
+        inside = np.arange(table["gyroscope_i0"][row], table["gyroscope_i1"][row])
+        following = pv_s[row + 1] if row + 1 < len(pv_s) else np.inf
+        assert (inside[:3] / GYRO_HZ >= pv_s[row] - 1e-3).all()
+        assert (inside[-3:] / GYRO_HZ <= following + 1e-3).all()
+        depth = table["depth_ahat_i"][row]
+        assert depth == int(np.argmin(np.abs(0.002 + np.arange(130) / 5 - pv_s[row])))
+    assert min(table["gopro_i"]) == -1  # the camera began later
+    assert "magnetometer_i0" not in table  # armed, but it sent nothing
+
+
+def test_poses_are_those_of_the_world(made, take):
+    synchronize(take)
+    table = pq.read_table(take / "sync" / "poses.parquet")
+    rows = table.to_pydict()
+    valid = np.array(rows["head_valid"])
+    assert valid.mean() > 0.99
+    pv_s = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])[valid]
+    position = np.stack([np.array(rows[f"head_{axis}_m"])[valid] for axis in "xyz"], axis=1)
+    assert np.abs(position - made[1].motion.position(pv_s)).max() < 0.005
+    rotation = np.stack([np.array(rows[f"head_q{axis}"])[valid] for axis in "wxyz"], axis=1)
+    along = np.abs(np.sum(rotation * made[1].motion.orientation(pv_s), axis=1))
+    assert np.rad2deg(2 * np.arccos(np.clip(along, 0, 1))).max() < 1.0
+
+
+def test_the_camera_can_be_the_master(made, take):
+    answer = synchronize(take, master="gopro")
+    table = pq.read_table(take / "sync" / "index.parquet").to_pydict()
+    assert answer["master"] == "gopro"
+    assert table["master_i"] == list(range(FRAMES))
+    assert set(table["master_file"]) == {0}
+    error = np.array(table["master_ticks"]) - truth_ticks(made[1], np.arange(FRAMES) * 1001 / 30000)
+    assert np.abs(error).max() < 5000
+    assert "pv_i" in table
+
+
+def test_the_file_says_what_it_holds(take):
+    synchronize(take)
+    about = json.loads(pq.read_schema(take / "sync" / "index.parquet").metadata[b"kitchensync"])
+    assert about["clock"] == "hl2_qpc_100ns"
+    assert about["files"] == ["gopro/GX010001.MP4"]
+    assert about["streams"]["depth_ahat"]["tolerance_us"] == pytest.approx(120_000, rel=0.01)
+
+
+def test_again_gives_the_same_bytes(take):
+    synchronize(take)
+    first = {path: path.read_bytes() for path in sorted((take / "sync").rglob("*")) if path.is_file()}
+    synchronize(take)
+    assert {path: path.read_bytes() for path in first} == first
+    assert len(first) == 4
+
+
+def test_only_sync_is_written(take):
+    before = {path: path.stat().st_mtime_ns for path in take.rglob("*") if path.is_file()}
+    synchronize(take)
+    after = {p: p.stat().st_mtime_ns for p in take.rglob("*") if p.is_file() and "sync" not in p.parts[-3:]}
+    assert after == before
+
+
+def test_another_kitchens_camera_is_refused_and_the_old_index_goes(made, take):
+    synchronize(take)
+    shutil.copy(made[0] / "other" / "GX010001.MP4", take / "gopro" / "GX010001.MP4")
+    result, answer = run(take, "--json")
+    assert result.exit_code == 1
+    entry = answer["recordings"][0]
+    assert entry["status"] == "not_aligned"
+    assert entry["pairs"][0]["samples"] == []
+    assert "map" not in entry["pairs"][0]
+    assert sorted(p.name for p in (take / "sync").iterdir()) == ["alignment"]
+
+
+def test_one_of_two_files_can_be_refused(made, take):
+    """The good file keeps its index columns; the recording's status is that of the worst."""
+    shutil.copy(made[0] / "other" / "GX010001.MP4", take / "gopro" / "GX010002.MP4")
+    answer = synchronize(take)
+    assert [pair["status"] for pair in answer["pairs"]] == ["aligned", "not_aligned"]
+    assert answer["status"] == "not_aligned"
+    table = pq.read_table(take / "sync" / "index.parquet").to_pydict()
+    assert set(table["gopro_file"]) == {-1, 0}
+
+
+def test_without_a_camera_there_is_nothing_to_align(take):
+    synchronize(take)
+    shutil.rmtree(take / "gopro")
+    with edit_manifest(take) as manifest:
+        del manifest["devices"]["gopro"]
+    result, answer = run(take, "--json")
+    assert result.exit_code == 0
+    assert answer["recordings"][0]["status"] == "nothing_to_align"
+    assert answer["recordings"][0]["pairs"] == []
+    table = pq.read_table(take / "sync" / "index.parquet")
+    assert "gopro_i" not in table.column_names
+    assert "depth_ahat_i" in table.column_names
+    assert list((take / "sync" / "alignment").iterdir()) == []
+
+
+def test_a_camera_alone_has_an_index_of_its_own(take):
+    for stream in ("hololens", "clock"):
+        shutil.rmtree(take / stream)
+    with edit_manifest(take) as manifest:
+        manifest["streams"] = {}
+        del manifest["devices"]["hololens"]
+    answer = synchronize(take)
+    assert answer["status"] == "nothing_to_align"
+    table = pq.read_table(take / "sync" / "index.parquet").to_pydict()
+    assert table["master_ticks"][:3] == [0, 333_667, 667_333]
+    assert answer["index"]["clock"] == "media_100ns"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda take: (take / "gopro" / "GX010001.MP4").write_bytes(b"no film"), "GX010001.MP4"),
+        (lambda take: shutil.rmtree(take / "hololens" / "gyroscope"), "gyroscope was not recorded"),
+        (lambda take: (take / "gopro" / "GX010001.MP4").unlink(), "none of its files is here"),
+    ],
+)
+def test_what_is_missing_is_said_in_words(take, spoil, words):
+    spoil(take)
+    result, answer = run(take, "--json")
+    assert result.exit_code == 1
+    pair = answer["recordings"][0]["pairs"][0]
+    assert pair["status"] == "not_aligned"
+    assert words in pair["reasons"][0]
+    assert "\n" not in pair["reasons"][0]
+    assert not (take / "sync" / "index.parquet").exists()
+
+
+def test_without_probes_and_media_the_motion_still_decides(made, take):
+    shutil.rmtree(take / "clock")
+    (take / "gopro" / "media.json").unlink()
+    answer = synchronize(take)
+    assert answer["status"] == "aligned"
+    assert answer["pairs"][0]["evidence"]["timestamps"]["source"] == "none"
+
+
+def test_undecodable_gyroscope_packets_are_left_out(take):
+    folder = take / "hololens" / "gyroscope"
+    seal(folder, 3, [Packet(9999, 1, 1, 1, 1, b"garbage", b"")], {})
+    assert synchronize(take)["status"] == "aligned"
+
+
+def test_one_bad_recording_never_stops_the_rest(take):
+    bad = take.parent / "bad"
+    bad.mkdir()
+    (bad / "recording.json").write_text("{")
+    result, answer = run(take.parent, "--json")
+    assert result.exit_code == 1
+    assert [(e["recording"], e["status"]) for e in answer["recordings"]] == [
+        ("bad", "not_aligned"),
+        ("take1", "aligned"),
+    ]
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_folder_that_is_no_recording_is_one_line(tmp_path):
+    result, _ = run(tmp_path / "nothing")
+    assert result.exit_code == 1
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_people_get_words(take):
+    result, _ = run(take)
+    assert result.exit_code == 0
+    assert result.output.startswith("aligned  take1")
+    assert "gopro/GX010001.MP4" in result.output
+
+
+def test_a_master_that_was_not_recorded_is_refused(take):
+    shutil.rmtree(take / "hololens" / "pv")
+    result, answer = run(take, "--master", "pv", "--json")
+    assert result.exit_code == 1
+    assert "cannot use pv as master" in answer["recordings"][0]["reasons"][0]
+    assert synchronize(take)["master"] == "gopro"
