@@ -123,7 +123,7 @@ def report(paths: tuple[Path, ...]) -> None:
       kitchensync report data/take-1
     """
     from storage.verify import recordings_in
-    from sync.report import write_report
+    from sync.report.page import write_report
 
     for recording in [found for path in paths for found in recordings_in(path)]:
         click.echo(write_report(recording))

@@ -187,7 +187,7 @@ def desk() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def report_of():
     """Write the report of a recording and read it back."""
-    from sync.report import write_report
+    from sync.report.page import write_report
 
     def read(recording: Path) -> Page:
         return Page(write_report(recording).read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from storage.errors import NotARecording
 from storage.manifest import write_json
 from sync.errors import CannotWriteReport
-from sync.report import write_report
+from sync.report.page import write_report
 
 EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
 

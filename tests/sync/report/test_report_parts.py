@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.report_alignment import lag_figure, numbers, overlay_figures, read_alignments, score_figures
-from sync.report_rates import histogram
-from sync.report_svg import Axis, Plot, element, nice_ticks, thinned, tick_text
-from sync.report_timeline import Span
-from sync.report_words import clock, count_of, length, local_time, size, whole_clock
+from sync.report.alignment import lag_figure, numbers, overlay_figures, read_alignments, score_figures
+from sync.report.rates import histogram
+from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
+from sync.report.timeline import Span
+from sync.report.words import clock, count_of, length, local_time, size, whole_clock
 
 
 @pytest.mark.parametrize(

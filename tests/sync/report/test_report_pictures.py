@@ -14,10 +14,10 @@ from sensors.hololens import pv
 from storage.chunk import Packet
 from storage.manifest import write_json
 from sync.clock_map import ClockMap
-from sync.report_cameras import CameraFile
-from sync.report_pictures import PAIRS, key_frames, picture_strip
-from sync.report_streams import read_clock, read_stream
-from sync.report_timeline import Span
+from sync.report.cameras import CameraFile
+from sync.report.pictures import PAIRS, key_frames, picture_strip
+from sync.report.streams import read_clock, read_stream
+from sync.report.timeline import Span
 
 OFFSET_S = 1.25  # camera media time 0 is this second of the recording
 CAMERA_HZ = Fraction(30000, 1001)
@@ -135,7 +135,7 @@ def test_a_picture_is_not_matched_across_a_hole(world):
 
 
 def test_a_picture_after_a_lost_key_frame_is_not_invented(world, recording, desk):
-    from sync.report_pictures import decode_row
+    from sync.report.pictures import decode_row
 
     stream = world[0]
     assert decode_row(stream, 0) is not None

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from storage.errors import StorageError
-from sync.report_cameras import CameraFile
-from sync.report_streams import DeviceClock, ReadStream
-from sync.report_timeline import Span
+from sync.report.cameras import CameraFile
+from sync.report.streams import DeviceClock, ReadStream
+from sync.report.timeline import Span
 
 if TYPE_CHECKING:
     import av

@@ -13,8 +13,8 @@ from sensors.errors import SensorError
 from storage.names import MEDIA
 from storage.recording import Recording
 from sync.clock_map import ClockMap
-from sync.report_alignment import Alignment
-from sync.report_streams import DeviceClock
+from sync.report.alignment import Alignment
+from sync.report.streams import DeviceClock
 
 if TYPE_CHECKING:
     from sensors.gopro.media import GoProMedia

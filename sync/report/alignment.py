@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from sync.clock_map import ClockMap
 from sync.errors import OutsideMap
-from sync.report_svg import Axis, Plot, axis_around
+from sync.report.svg import Axis, Plot, axis_around
 
 Floats = npt.NDArray[np.floating]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from storage.gaps import Gap
-from sync.report_cameras import CameraFile
-from sync.report_events import Mark
-from sync.report_streams import DeviceClock, ReadStream
-from sync.report_svg import element, percent
-from sync.report_words import clock, count_of, length, whole_clock
+from sync.report.cameras import CameraFile
+from sync.report.events import Mark
+from sync.report.streams import DeviceClock, ReadStream
+from sync.report.svg import element, percent
+from sync.report.words import clock, count_of, length, whole_clock
 
 LANE = 22
 """Height of a lane in pixels."""

@@ -11,15 +11,15 @@ from sensors.errors import SensorError
 from storage.errors import StorageError
 from storage.recording import Recording, open_recording
 from storage.verify import verify
-from sync import report_facts as facts
 from sync.errors import CannotWriteReport, SyncError
-from sync.report_alignment import Alignment, numbers, read_alignments
-from sync.report_cameras import CameraFile, read_cameras
-from sync.report_events import KINDS, Story, read_story
-from sync.report_pictures import DAMAGED, Strip, picture_strip
-from sync.report_rates import rate_of
-from sync.report_streams import DeviceClock, ReadStream, read_clock, read_stream
-from sync.report_timeline import (
+from sync.report import facts
+from sync.report.alignment import Alignment, numbers, read_alignments
+from sync.report.cameras import CameraFile, read_cameras
+from sync.report.events import KINDS, Story, read_story
+from sync.report.pictures import DAMAGED, Strip, picture_strip
+from sync.report.rates import rate_of
+from sync.report.streams import DeviceClock, ReadStream, read_clock, read_stream
+from sync.report.timeline import (
     Hole,
     Lane,
     Span,
@@ -33,7 +33,7 @@ from sync.report_timeline import (
     span_of,
     stream_lane,
 )
-from sync.report_words import clock, length, local_time, size
+from sync.report.words import clock, length, local_time, size
 
 NAME = Path("sync") / "report.html"
 MOST_GAPS = 15
@@ -63,7 +63,7 @@ def render(page: dict[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("sync"),
+        loader=PackageLoader("sync.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from storage.gaps import usual_step
 from storage.verify import ADAPTIVE, LOW_RATE
-from sync.report_streams import DeviceClock, ReadStream
-from sync.report_svg import element, tick_text
+from sync.report.streams import DeviceClock, ReadStream
+from sync.report.svg import element, tick_text
 
 Floats = npt.NDArray[np.floating]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import Manifest
-from sync.report_alignment import Alignment
-from sync.report_cameras import CameraFile
-from sync.report_streams import Damage, ReadStream
-from sync.report_timeline import Span
-from sync.report_words import length, local_time, size
+from sync.report.alignment import Alignment
+from sync.report.cameras import CameraFile
+from sync.report.streams import Damage, ReadStream
+from sync.report.timeline import Span
+from sync.report.words import length, local_time, size
 from sync.result import software_version
 
 MOST_REASONS = 12

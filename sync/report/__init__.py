@@ -1,0 +1,1 @@
+"""One self-contained page by which a person can judge a recording."""
