@@ -43,10 +43,17 @@ def align(
       kitchensync align --hololens headset.npz --gopro camera.npz --json
     """
     from sync.arrays import align_files
+    from sync.errors import SyncError
+    from sync.result import refusal_object
 
-    answer = align_files(
-        hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
-    )
+    try:
+        answer = align_files(
+            hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+        )
+    except SyncError as error:
+        if as_json:
+            click.echo(json.dumps(refusal_object(str(error), inputs=[])))
+        raise
     if as_json:
         click.echo(json.dumps(answer))
     else:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from sync.clock_map import ClockMap
 from sync.coarse import Coarse, Window, coarse_search, search_rate
 from sync.errors import TooShort
-from sync.fine import FLOOR_S, Fine, Pairing, fine_alignment
+from sync.fine import Fine, Pairing, fine_alignment
+from sync.line import FLOOR_S
 from sync.resample import DECIMATED_HZ, GyroTrack, decimate
 from sync.stamps import TICKS_PER_S, StampRepair
 from sync.verdict import THRESHOLDS, Evidence, Verdict, judge

@@ -127,6 +127,15 @@ def test_wrong_arrays_are_one_line(files, tmp_path, arrays, message):
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+def test_wrong_arrays_still_print_one_object_when_asked(files, tmp_path):
+    folder, _ = files
+    np.savez(tmp_path / "bad.npz", t_s=np.arange(9.0))
+    result = align(folder, "g.npz", "--gopro", str(tmp_path / "bad.npz"), "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["status"] == "not_aligned"
+    assert "rad_per_s" in result.stderr
+
+
 def test_a_file_that_is_no_archive_is_one_line(files, tmp_path):
     folder, _ = files
     (tmp_path / "text.npz").write_text("hello")
