@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
-from recipe_app.errors import CyclicGraph
+from recipe_app.errors import NotFound
 
 START = "START"
 END = "END"
@@ -18,12 +19,34 @@ END = "END"
 Edge = tuple[int, int]
 
 
+SpanKind = Literal["amount", "unit", "tool", "ingredient", "duration", "temperature"]
+EdgeKind = Literal["", "physical", "quality", "convention"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A typed piece of a step: characters [start, end) of its label."""
+
+    kind: SpanKind
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node of a graph; `label` is the text of the file, `action-text` in CaptainCook4D."""
+    """One node of a graph; `label` is the text of the file, `action-text` in CaptainCook4D.
+
+    `est_s` is how long it takes (0: not known), `passive` that it runs by itself, `hazards` what can hurt. `extra`
+    is a JSON object of what only its file format knows, carried along.
+    """
 
     node: int
     label: str
+    spans: tuple[Span, ...] = ()
+    est_s: int = 0
+    passive: bool = False
+    hazards: tuple[str, ...] = ()
+    extra: str = ""
 
     @property
     def is_terminal(self) -> bool:
@@ -37,23 +60,68 @@ class Step:
         return action.strip() if hyphen else ""
 
     @property
+    def instruction(self) -> str:
+        """The label without its action word, as it stands."""
+        _, hyphen, text = self.label.partition("-")
+        return (text if hyphen else self.label).strip()
+
+    @property
     def text(self) -> str:
-        """What a person reads: the part after the hyphen, led by the action where it does not name it."""
-        action, hyphen, text = self.label.partition("-")
-        if not hyphen:
+        """What a person reads: the instruction, led by the action where it does not name it."""
+        text, action = self.instruction, self.action
+        if not action:
             return self.label.strip()
-        text, action = text.strip(), action.strip()
         spoken = text if action.lower() in text.lower() else f"{action} {text}"
         return spoken[:1].upper() + spoken[1:]
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What is known about an edge: why it must hold, and who said so (a person, a rule, a data set)."""
+
+    edge: Edge
+    kind: EdgeKind = ""
+    why: str = ""
+    origin: str = ""
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The labels of all steps in one language."""
+
+    language: str
+    labels: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeVersion:
+    """Which recipe a graph belongs to, which version of it, and where it comes from."""
+
+    recipe: str = ""
+    version: str = ""
+    title: str = ""
+    source: str = ""
+    licence: str = ""
+
+
 @dataclass(frozen=True)
 class Graph:
-    """Nodes and edges (u, v) = u is done before v, in the order of their file; START and END included."""
+    """Nodes and edges (u, v) = u is done before v, in the order of their file; START and END included.
+
+    `edges` are what holds. `links` says more about some of them; `suggested` are proposals that nobody accepted yet:
+    they order nothing.
+    """
 
     name: str
     nodes: tuple[Step, ...]
     edges: tuple[Edge, ...]
+    links: tuple[Link, ...] = ()
+    suggested: tuple[Link, ...] = ()
+    recipe: RecipeVersion = RecipeVersion()
+    language: str = ""
+    wordings: tuple[Wording, ...] = ()
+    extra: str = ""
 
     @cached_property
     def by_node(self) -> dict[int, Step]:
@@ -64,6 +132,12 @@ class Graph:
     def steps(self) -> tuple[Step, ...]:
         """The nodes that a person performs, by ascending id."""
         return tuple(sorted((s for s in self.nodes if not s.is_terminal), key=lambda step: step.node))
+
+    @cached_property
+    def inner_edges(self) -> tuple[Edge, ...]:
+        """The edges between performed steps, ascending, each once."""
+        ends = {self.start, self.end}
+        return tuple(sorted(edge for edge in set(self.edges) if not ends & set(edge)))
 
     @cached_property
     def start(self) -> int | None:
@@ -85,106 +159,45 @@ class Graph:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over ids, labels and edges in canonical order: equal for equal content."""
-        content = {
+        """SHA-256 over everything that matters, in canonical order: equal for equal content.
+
+        The file's name, the sequence of nodes and edges, and proposals are left out; facts that a graph does not have
+        add nothing, so a plain graph has one hash in every format.
+        """
+        content: dict[str, object] = {
             "nodes": sorted([step.node, step.label] for step in self.nodes),
             "edges": sorted(list(edge) for edge in set(self.edges)),
         }
+        more = {
+            "facts": sorted(
+                [s.node, s.est_s, s.passive, *sorted(s.hazards)] for s in self.nodes if _has_facts(s)
+            ),
+            "spans": sorted([s.node, p.kind, p.start, p.end] for s in self.nodes for p in s.spans),
+            "links": sorted(
+                [*n.edge, n.kind, n.why, n.origin] for n in self.links if n.kind or n.why or n.origin
+            ),
+            "recipe": [self.recipe.recipe, self.recipe.version] if self.recipe.recipe else [],
+            "language": [self.language] if self.language else [],
+            "wordings": sorted([w.language, *map(list, sorted(w.labels))] for w in self.wordings),
+        }
+        content |= {key: value for key, value in more.items() if value}
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A partial order over `items` (node ids); bit i of `before[j]` says that item i must precede item j."""
-
-    items: tuple[int, ...]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-
-
-def find_cycle(graph: Graph) -> list[int] | None:
-    """Return the nodes of one cycle, the first repeated at the end, or None when the graph has none."""
-    entered: dict[int, bool] = {}  # node -> still on the path
-    for root in sorted(graph.successors):
-        if root in entered:
-            continue
-        path, branches = [root], [iter(graph.successors[root])]
-        entered[root] = True
-        while path:
-            for child in branches[-1]:
-                if child not in entered:
-                    entered[child] = True
-                    path.append(child)
-                    branches.append(iter(graph.successors[child]))
-                    break
-                if entered[child]:
-                    return [*path[path.index(child) :], child]
-            else:
-                entered[path.pop()] = False
-                branches.pop()
-    return None
+    def in_language(self, language: str) -> Graph:
+        """Return the graph with the labels of another language version. Raises NotFound."""
+        if language == self.language:
+            return self
+        found = next((wording for wording in self.wordings if wording.language == language), None)
+        if found is None:
+            known = ", ".join([self.language or "(unnamed)", *(w.language for w in self.wordings)])
+            raise NotFound("language", language, f"{self.name} has {known}")
+        labels = dict(found.labels)
+        nodes = tuple(s if s.is_terminal else replace(s, label=labels[s.node], spans=()) for s in self.nodes)
+        own = Wording(self.language, tuple((s.node, s.label) for s in self.steps))
+        others = tuple(wording for wording in self.wordings if wording is not found)
+        return replace(self, nodes=nodes, language=language, wordings=(*others, own))
 
 
-def topological(graph: Graph) -> list[int]:
-    """Return all nodes in order, the smallest ready id first. Raises CyclicGraph."""
-    waiting = {step.node: 0 for step in graph.nodes}
-    for after in (node for nodes in graph.successors.values() for node in nodes):
-        waiting[after] += 1
-    ready = sorted(node for node, count in waiting.items() if count == 0)
-    order = []
-    while ready:
-        node = ready.pop(0)
-        order.append(node)
-        for after in graph.successors[node]:
-            waiting[after] -= 1
-            if waiting[after] == 0:
-                ready.append(after)
-        ready.sort()
-    if len(order) < len(graph.nodes):
-        raise CyclicGraph(graph.name, describe_cycle(graph, find_cycle(graph) or []))
-    return order
-
-
-def describe_cycle(graph: Graph, cycle: list[int]) -> str:
-    """Write a cycle for people: `3 (Boil water) -> 5 (Pour) -> 3`."""
-    named = [f"{node} ({graph.by_node[node].text})" for node in cycle[:-1]]
-    return " -> ".join([*named, str(cycle[-1])]) if cycle else ""
-
-
-def full_closure(graph: Graph) -> dict[int, set[int]]:
-    """Return all ancestors of every node, START and END included. Raises CyclicGraph."""
-    ancestors: dict[int, set[int]] = {step.node: set() for step in graph.nodes}
-    for node in topological(graph):
-        for after in graph.successors[node]:
-            ancestors[after] |= ancestors[node] | {node}
-    return ancestors
-
-
-def relation(graph: Graph) -> Relation:
-    """Return the partial order over the performed steps, START and END left out. Raises CyclicGraph."""
-    ancestors = full_closure(graph)
-    items = tuple(step.node for step in graph.steps)
-    before = [0] * len(items)
-    after = [0] * len(items)
-    for j, node in enumerate(items):
-        for i, other in enumerate(items):
-            if other in ancestors[node]:
-                before[j] |= 1 << i
-                after[i] |= 1 << j
-    return Relation(items, tuple(before), tuple(after))
-
-
-def redundant_edges(graph: Graph) -> list[Edge]:
-    """Return the edges that others imply: those outside the transitive reduction. Raises CyclicGraph."""
-    ancestors = full_closure(graph)
-    return sorted(
-        (before, after)
-        for before, after in set(graph.edges)
-        if any(node in ancestors[after] for node in graph.successors[before])
-    )
-
-
-def reduction(graph: Graph) -> frozenset[Edge]:
-    """Return the transitive reduction, the canonical edge set of the order. Raises CyclicGraph."""
-    return frozenset(graph.edges) - frozenset(redundant_edges(graph))
+def _has_facts(step: Step) -> bool:
+    return bool(step.est_s or step.passive or step.hazards)

@@ -17,7 +17,8 @@ from math import comb, prod
 from typing import Protocol
 
 from recipe_app.errors import TooManyOrders, TooManyStates
-from recipe_app.graphs.model import Graph, Relation, relation
+from recipe_app.graphs.closure import Relation, relation
+from recipe_app.graphs.model import Graph
 from recipe_app.graphs.perfect import draw_perfect
 
 STATE_BUDGET = 300_000

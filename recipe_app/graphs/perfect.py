@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 
-from recipe_app.graphs.model import Relation
+from recipe_app.graphs.closure import Relation
 
 UNKNOWN = -1
 

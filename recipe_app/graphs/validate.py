@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from recipe_app.graphs.model import Graph, describe_cycle, find_cycle, redundant_edges
+from recipe_app.graphs.closure import describe_cycle, find_cycle, redundant_edges
+from recipe_app.graphs.model import Graph
 
 Level = Literal["error", "warning", "note"]
 
@@ -79,6 +80,17 @@ def _terminals(graph: Graph) -> Iterator[Finding]:
 def _steps_present(graph: Graph) -> Iterator[Finding]:
     if not graph.steps:
         yield Finding("error", "no-steps", "steps", "nothing to do between START and END", "add the steps")
+
+
+def between_start_and_end(graph: Graph) -> bool:
+    """Tell whether every node lies on a path from START to END."""
+    if graph.start is None or graph.end is None:
+        return False
+    backward: dict[int, list[int]] = defaultdict(list)
+    for before, after in graph.edges:
+        backward[after].append(before)
+    everything = {step.node for step in graph.nodes}
+    return _reached(graph.start, graph.successors) == _reached(graph.end, backward) == everything
 
 
 def _reachability(graph: Graph) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from recipe_app.cli import graph
 
-TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
+TEA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "tea_and_toast.json"
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from recipe_app.errors import CyclicGraph, TooManyOrders, TooManyStates
-from recipe_app.graphs.formats import read_graph
-from recipe_app.graphs.model import Edge, Graph, Relation, Step, relation
+from recipe_app.graphs.closure import Relation, relation
+from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.orders import Orders, count_orders, draw_orders
 from recipe_app.graphs.perfect import draw_perfect
 

@@ -1,52 +1,22 @@
-"""Task-graph files: read strictly, write back what was read.
+"""Task-graph files of CaptainCook4D: read strictly, written back as they were read.
 
-CaptainCook4D: `{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published
-files come in four layouts; a file is written back in the layout it was read in, byte for byte.
+`{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published files come in four
+layouts; a file is written back in the layout it was read in, byte for byte.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.strict_json import MAX_LABEL, MAX_NODES, NODE_ID, load
 from recipe_app.graphs.model import END, START, Edge, Graph, Step
-
-MAX_BYTES = 1_000_000
-MAX_NODES = 500
-MAX_LABEL = 1_000
-
-_NODE_ID = re.compile(r"0|[1-9][0-9]{0,8}")
-
-
-def read_graph(path: Path) -> Graph:
-    """Read a CaptainCook4D task-graph file. Raises BadGraph, which names the file and the place."""
-    return parse_captaincook4d(read_text(path), name=path.name)
-
-
-def read_text(path: Path) -> str:
-    """Read a graph file as text. Raises BadGraph when it is missing, too large or not UTF-8."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadGraph(path.name, "", f"larger than {MAX_BYTES} bytes; this is no task graph")
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
-    except UnicodeDecodeError as error:
-        raise BadGraph(path.name, f"byte {error.start}", "not UTF-8; save the file as UTF-8") from error
 
 
 def parse_captaincook4d(text: str, *, name: str) -> Graph:
     """Parse a task graph; `name` is the file name for messages. Raises BadGraph."""
-    try:
-        document = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
-    except RecursionError as error:
-        raise BadGraph(name, "", "nested too deeply; this is no task graph") from error
-    except ValueError as error:
-        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise BadGraph(name, where, f"not JSON ({getattr(error, 'msg', error)})") from error
+    document = load(text, name)
     if not isinstance(document, dict):
         raise BadGraph(name, "", 'not a task graph; expected {"steps": {..}, "edges": [..]}')
     for key in ("steps", "edges"):
@@ -58,15 +28,6 @@ def parse_captaincook4d(text: str, *, name: str) -> Graph:
     return Graph(name, nodes, _edges(document["edges"], {step.node for step in nodes}, name))
 
 
-def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise BadGraph(name, repr(key), "stands twice in one object; give every step its own id")
-        found[key] = value
-    return found
-
-
 def _nodes(steps: Any, name: str) -> tuple[Step, ...]:
     if not isinstance(steps, dict):
         raise BadGraph(name, "steps", "not an object of id: text")
@@ -75,7 +36,7 @@ def _nodes(steps: Any, name: str) -> tuple[Step, ...]:
     nodes = []
     for key, label in steps.items():
         place = f'step "{key}"'
-        if not _NODE_ID.fullmatch(key):
+        if not NODE_ID.fullmatch(key):
             raise BadGraph(name, place, "an id is a whole number without leading zeros")
         if not isinstance(label, str) or not label.strip():
             raise BadGraph(name, place, "has no text")

@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats import (
+from recipe_app.graphs.formats.captaincook4d import (
     LAYOUTS,
-    MAX_BYTES,
     format_captaincook4d,
     layout_of,
     parse_captaincook4d,
-    read_graph,
 )
+from recipe_app.graphs.formats.files import MAX_BYTES, read_graph
 from recipe_app.graphs.model import Graph, Step
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 
 
 def test_published_files_are_written_back_byte_for_byte(shared_data: Callable[[str], Path]) -> None:

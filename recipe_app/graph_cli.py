@@ -1,0 +1,62 @@
+"""`kitchensync graph`: the group, and what its commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from recipe_app.errors import RecipeError
+
+Found = TypeVar("Found")
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+SEED = click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
+)
+
+
+def as_json_option(schema: str) -> Callable[[Any], Any]:
+    """Make the option `--json` of a command."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({schema}).")
+
+
+def refuse(error: Exception) -> NoReturn:
+    """End with one line on stderr and exit code 1."""
+    click.echo(f"error: {error}", err=True)
+    sys.exit(1)
+
+
+def attempt(make: Callable[[], Found], *, schema: str, about: Path, as_json: bool, **also: str) -> Found:
+    """Return what `make` gives; a known error is one line on stderr, with --json one object too, and exit code 1."""
+    try:
+        return make()
+    except RecipeError as error:
+        if as_json:
+            click.echo(json.dumps({"schema": schema, "file": about.name, **also, "error": str(error)}))
+        refuse(error)
+
+
+def show(answer: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    click.echo(json.dumps(answer, ensure_ascii=False))
+
+
+def table(columns: list[str], rows: list[list[object]]) -> None:
+    """Print rows under their columns, the first column to the left, the others to the right."""
+    cells = [columns, *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
+    for row in cells:
+        first, *others = (
+            text.ljust(width) if index == 0 else text.rjust(width)
+            for index, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        click.echo("  ".join([first, *others]).rstrip())
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

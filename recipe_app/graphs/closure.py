@@ -1,0 +1,104 @@
+"""The partial order that the edges of a graph make: cycles, closure, reduction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recipe_app.errors import CyclicGraph
+from recipe_app.graphs.model import Edge, Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A partial order over `items` (node ids); bit i of `before[j]` says that item i must precede item j."""
+
+    items: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+def find_cycle(graph: Graph) -> list[int] | None:
+    """Return the nodes of one cycle, the first repeated at the end, or None when the graph has none."""
+    entered: dict[int, bool] = {}  # node -> still on the path
+    for root in sorted(graph.successors):
+        if root in entered:
+            continue
+        path, branches = [root], [iter(graph.successors[root])]
+        entered[root] = True
+        while path:
+            for child in branches[-1]:
+                if child not in entered:
+                    entered[child] = True
+                    path.append(child)
+                    branches.append(iter(graph.successors[child]))
+                    break
+                if entered[child]:
+                    return [*path[path.index(child) :], child]
+            else:
+                entered[path.pop()] = False
+                branches.pop()
+    return None
+
+
+def topological(graph: Graph) -> list[int]:
+    """Return all nodes in order, the smallest ready id first. Raises CyclicGraph."""
+    waiting = {step.node: 0 for step in graph.nodes}
+    for after in (node for nodes in graph.successors.values() for node in nodes):
+        waiting[after] += 1
+    ready = sorted(node for node, count in waiting.items() if count == 0)
+    order = []
+    while ready:
+        node = ready.pop(0)
+        order.append(node)
+        for after in graph.successors[node]:
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                ready.append(after)
+        ready.sort()
+    if len(order) < len(graph.nodes):
+        raise CyclicGraph(graph.name, describe_cycle(graph, find_cycle(graph) or []))
+    return order
+
+
+def describe_cycle(graph: Graph, cycle: list[int]) -> str:
+    """Write a cycle for people: `3 (Boil water) -> 5 (Pour) -> 3`."""
+    named = [f"{node} ({graph.by_node[node].text})" for node in cycle[:-1]]
+    return " -> ".join([*named, str(cycle[-1])]) if cycle else ""
+
+
+def full_closure(graph: Graph) -> dict[int, set[int]]:
+    """Return all ancestors of every node, START and END included. Raises CyclicGraph."""
+    ancestors: dict[int, set[int]] = {step.node: set() for step in graph.nodes}
+    for node in topological(graph):
+        for after in graph.successors[node]:
+            ancestors[after] |= ancestors[node] | {node}
+    return ancestors
+
+
+def relation(graph: Graph) -> Relation:
+    """Return the partial order over the performed steps, START and END left out. Raises CyclicGraph."""
+    ancestors = full_closure(graph)
+    items = tuple(step.node for step in graph.steps)
+    before = [0] * len(items)
+    after = [0] * len(items)
+    for j, node in enumerate(items):
+        for i, other in enumerate(items):
+            if other in ancestors[node]:
+                before[j] |= 1 << i
+                after[i] |= 1 << j
+    return Relation(items, tuple(before), tuple(after))
+
+
+def redundant_edges(graph: Graph) -> list[Edge]:
+    """Return the edges that others imply: those outside the transitive reduction. Raises CyclicGraph."""
+    ancestors = full_closure(graph)
+    return sorted(
+        (before, after)
+        for before, after in set(graph.edges)
+        if any(node in ancestors[after] for node in graph.successors[before])
+    )
+
+
+def reduction(graph: Graph) -> frozenset[Edge]:
+    """Return the transitive reduction, the canonical edge set of the order. Raises CyclicGraph."""
+    return frozenset(graph.edges) - frozenset(redundant_edges(graph))
