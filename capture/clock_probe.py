@@ -48,7 +48,6 @@ class ClockProbe(threading.Thread):
             answer.host_send_ns, answer.host_receive_ns, answer.device_ticks, answer.utc_filetime or 0
         )
         packet = QueuedPacket(seq, answer.device_ticks, answer.host_receive_ns, 1, record, 0)
-        if not self._writer.put(packet, self._ending.is_set):
-            return seq
-        self.probes += 1
-        return seq + 1
+        stored = self._writer.put([packet], self._ending.is_set)
+        self.probes += stored
+        return seq + stored

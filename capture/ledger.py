@@ -31,5 +31,4 @@ class Ledger:
         text = json.dumps({"note": kind, "stream": stream, "host_ns": now_ns, **facts})
         with self._lock:
             packet = QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0)
-            if self._writer.put(packet, give_up):
-                self._seq += 1
+            self._seq += self._writer.put([packet], give_up)

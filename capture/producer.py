@@ -45,7 +45,11 @@ class Producer:
 
     def _writer(self, stream: str) -> queue.QueueWriter:
         client = queue.connect(self._plan.queue_url)
-        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms)
+
+        def on_loss(first_seq: int, last_seq: int) -> None:
+            self._ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
+
+        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss)
 
     def _recorder(self, short: str) -> StreamRecorder:
         profile = Profile(**self._headset.profile)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 import redis
@@ -25,6 +26,17 @@ OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 
 QUEUE_FULL = (redis.exceptions.OutOfMemoryError,)
 """The server's memory bound is reached, nothing was stored: wait for the drainers."""
+
+NOT_NOW = ("MISCONF", "LOADING", "OOM")
+"""What a server says that cannot store right now (its disk is full, it is starting): wait."""
+
+RETRY_S = 0.05
+COPY_BYTES = 16 << 10
+"""Up to this size a body is copied into one send; a larger one is sent by itself."""
+
+KEEP_S = 3.0
+KEEP_BYTES = 48 << 20
+"""How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
 
 
 class QueuedPacket(NamedTuple):
@@ -58,48 +70,145 @@ def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> 
 
 
 class QueueWriter:
-    """Puts the packets of one stream into the queue, each once."""
+    """Puts the packets of one stream into the queue, each once, several at a time where they wait already.
 
-    def __init__(self, client: redis.Redis, recording_uuid: str, stream: str, epoch_ms: int) -> None:
-        """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one."""
+    The newest packets are kept for some seconds: a server that is killed may forget what it had not synced
+    (`appendfsync everysec`), and is then given them again.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        recording_uuid: str,
+        stream: str,
+        epoch_ms: int,
+        on_loss: Callable[[int, int], None] = lambda first, last: None,
+    ) -> None:
+        """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
+
+        `on_loss(first_seq, last_seq)` is called for what a killed server forgot and we had not kept.
+        """
         self._client = client
         self._key = stream_key(recording_uuid, stream)
         self._epoch_ms = epoch_ms
-        self.retries = 0
+        self._on_loss = on_loss
+        self._head = f"*7\r\n$4\r\nXADD\r\n${len(self._key.encode())}\r\n{self._key}\r\n".encode()
+        self._connection: Any = None
+        self._recent: deque[tuple[float, QueuedPacket]] = deque()
+        self._recent_bytes = 0
+        self._unsure = False
+        self._next_seq = 0
 
     def next_sequence(self) -> int:
         """Return the number after the last one that an earlier run of the producer queued, else 0."""
+        last = self._last_id()
+        self._next_seq = last[1] + 1 if last else 0
+        return self._next_seq
+
+    def _last_id(self) -> tuple[int, int] | None:
         try:
             last = self._client.xinfo_stream(self._key)["last-generated-id"]
-        except redis.ResponseError:
-            return 0
-        last_id = last.decode() if isinstance(last, bytes) else str(last)
-        return int(last_id.split("-")[1]) + 1 if last_id != "0-0" else 0
+        except redis.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            return None
+        epoch, _, seq = (last.decode() if isinstance(last, bytes) else str(last)).partition("-")
+        return (int(epoch), int(seq)) if (epoch, seq) != ("0", "0") else None
 
-    def put(self, packet: QueuedPacket, give_up: Callable[[], bool]) -> bool:
-        """Queue one packet; return False when it could not be queued before `give_up` said so."""
-        meta = _META.pack(packet.host_ns, packet.device_ticks, packet.connection, packet.pose_bytes)
-        fields: dict[Any, Any] = {b"m": meta, b"b": packet.body}
-        entry_id = f"{self._epoch_ms}-{packet.seq}"
-        while True:
+    def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:
+        """Queue packets in order; return how many, fewer than given when `give_up` said so before."""
+        done = 0
+        while done < len(packets):
             try:
-                self._client.xadd(self._key, fields, id=entry_id)
-            except OUTCOME_UNKNOWN + QUEUE_FULL:
-                self.retries += 1
-                if give_up():
-                    return False
-                time.sleep(0.05)
-            except redis.ResponseError as error:
-                if "equal or smaller" in str(error):
-                    return True  # the try before had reached the server after all
-                if not str(error).startswith(("MISCONF", "LOADING")):
-                    raise
-                self.retries += 1
-                if give_up():
-                    return False
-                time.sleep(0.05)
+                if self._unsure:
+                    self._catch_up()
+                done += self._send(packets[done:])
+                if done == len(packets):
+                    break
+            except OUTCOME_UNKNOWN:
+                self._unsure = True
+                self._disconnect()
+            if give_up():
+                break
+            time.sleep(RETRY_S)
+        self._keep(packets[:done])
+        return done
+
+    def _send(self, packets: Sequence[QueuedPacket]) -> int:
+        """Send XADDs in one go and read every answer; return how many from the first on are stored."""
+        if self._connection is None:
+            self._connection = self._client.connection_pool.get_connection()
+        self._connection.send_packed_command(self._packed(packets))
+        answers = [self._answer() for _ in packets]
+        stored = next((n for n, is_stored in enumerate(answers) if not is_stored), len(answers))
+        self._next_seq = max(self._next_seq, packets[stored - 1].seq + 1) if stored else self._next_seq
+        return stored
+
+    def _packed(self, packets: Sequence[QueuedPacket]) -> list[bytes | memoryview]:
+        """Write the commands as the server reads them; large bodies stay apart, so that nobody copies them."""
+        pieces: list[bytes | memoryview] = []
+        small = bytearray()
+        for packet in packets:
+            entry_id = b"%d-%d" % (self._epoch_ms, packet.seq)
+            meta = _META.pack(packet.host_ns, packet.device_ticks, packet.connection, packet.pose_bytes)
+            small += self._head
+            small += b"$%d\r\n%b\r\n$1\r\nm\r\n$%d\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
+                len(entry_id),
+                entry_id,
+                len(meta),
+                meta,
+                len(packet.body),
+            )
+            if len(packet.body) > COPY_BYTES:
+                pieces += [bytes(small), packet.body]
+                small = bytearray()
             else:
-                return True
+                small += packet.body
+            small += b"\r\n"
+        return [*pieces, bytes(small)]
+
+    def _answer(self) -> bool:
+        """Read one answer: True when the packet is in the queue, False when the server is not taking any."""
+        try:
+            self._connection.read_response()
+        except redis.ResponseError as error:
+            if "equal or smaller" in str(error):
+                return True  # the try before had reached the server after all
+            if isinstance(error, QUEUE_FULL) or str(error).startswith(NOT_NOW):
+                return False
+            raise
+        return True
+
+    def _catch_up(self) -> None:
+        """Give a server that came back what it has forgotten; tell of what cannot be given."""
+        last = self._last_id()
+        kept = [packet for _, packet in self._recent if last is None or (self._epoch_ms, packet.seq) > last]
+        known = last[1] + 1 if last else 0
+        first_kept = kept[0].seq if kept else self._next_seq
+        if first_kept > known:
+            self._on_loss(known, first_kept - 1)
+        if kept and self._send(kept) < len(kept):
+            raise redis.ConnectionError("the queue does not take what it had before")
+        self._unsure = False
+
+    def _keep(self, packets: Sequence[QueuedPacket]) -> None:
+        now_s = time.monotonic()
+        for packet in packets:
+            self._recent.append((now_s, packet._replace(body=bytes(packet.body))))
+            self._recent_bytes += len(packet.body)
+        while self._recent and (self._recent_bytes > KEEP_BYTES or now_s - self._recent[0][0] > KEEP_S):
+            self._recent_bytes -= len(self._recent.popleft()[1].body)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.disconnect()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._client.connection_pool.release(self._connection)
+            self._connection = None
 
 
 class QueueReader:
@@ -113,9 +222,12 @@ class QueueReader:
         self._uuid = recording_uuid
         self._consumer = consumer
         self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
+        self._make_groups()
+
+    def _make_groups(self) -> None:
         for key in self._stream_of:
             try:
-                client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
+                self._client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
             except redis.ResponseError as error:
                 if "BUSYGROUP" not in str(error):
                     raise
@@ -138,9 +250,15 @@ class QueueReader:
     def _read(
         self, positions: dict[bytes, bytes], *, count: int, block_ms: int | None
     ) -> dict[str, list[Any]]:
-        reply = self._client.xreadgroup(
-            DRAINERS, self._consumer, cast(Any, positions), count=count, block=block_ms
-        )
+        try:
+            reply = self._client.xreadgroup(
+                DRAINERS, self._consumer, cast(Any, positions), count=count, block=block_ms
+            )
+        except redis.ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise
+            self._make_groups()  # a killed server forgot even this
+            return {}
         pairs = reply.items() if isinstance(reply, dict) else reply or []
         found: dict[str, list[Any]] = {}
         for key, entries in pairs:

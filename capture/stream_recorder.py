@@ -33,6 +33,10 @@ END_TRIES_S = (0.2, 0.8, 1.6)
 QUEUE_PATIENCE_S = 30.0
 """How long a packet waits for room in the queue before its loss is declared."""
 
+BATCH_PACKETS = 64
+BATCH_BYTES = 64 << 10
+"""Packets that wait in the receive buffer travel together up to this; a paced stream sends each by itself."""
+
 _SIGNED_TICKS = struct.Struct("<q")
 
 
@@ -174,22 +178,32 @@ class StreamRecorder:
 
     def _receive(self, client: StreamClient) -> NoReturn:
         """Queue frames for as long as they come. Raises what the client raises, silence apart."""
-        state, pose_bytes, connection = self.state, self.spec.pose_bytes, self.state.connections
         while True:
-            frame = self._next_frame(client)
-            now_ns = host_ns()
-            (ticks,) = _SIGNED_TICKS.unpack_from(frame)
-            packet = QueuedPacket(
-                self._seq, ticks, now_ns, connection, frame[wire.HEADER_BYTES :], pose_bytes
-            )
-            if not self.writer.put(packet, self._patience()):
-                self._declare_loss()
-            self._seq += 1
-            state.received = self._seq
-            state.bytes += len(frame) - wire.HEADER_BYTES - pose_bytes
-            state.last_host_ns = now_ns
-            state.first_host_ns = state.first_host_ns or now_ns
-            state.state = "streaming"
+            batch = [self._packet(self._next_frame(client))]
+            size = len(batch[0].body)
+            while len(batch) < BATCH_PACKETS and size < BATCH_BYTES and client.has_frame():
+                batch.append(self._packet(client.read_frame()))
+                size += len(batch[-1].body)
+            stored = self.writer.put(batch, self._patience())
+            if stored < len(batch):
+                self._declare_loss(batch[stored].seq, batch[-1].seq)
+            self._count(batch, size)
+
+    def _packet(self, frame: memoryview) -> QueuedPacket:
+        """Number a frame and stamp its arrival."""
+        (ticks,) = _SIGNED_TICKS.unpack_from(frame)
+        body = frame[wire.HEADER_BYTES :]
+        packet = QueuedPacket(self._seq, ticks, host_ns(), self.state.connections, body, self.spec.pose_bytes)
+        self._seq += 1
+        return packet
+
+    def _count(self, batch: list[QueuedPacket], size: int) -> None:
+        state = self.state
+        state.received = self._seq
+        state.bytes += size - len(batch) * self.spec.pose_bytes
+        state.last_host_ns = batch[-1].host_ns
+        state.first_host_ns = state.first_host_ns or batch[0].host_ns
+        state.state = "streaming"
 
     def _next_frame(self, client: StreamClient) -> memoryview:
         while True:
@@ -202,12 +216,10 @@ class StreamRecorder:
         end_s = time.monotonic() + QUEUE_PATIENCE_S
         return lambda: time.monotonic() > end_s
 
-    def _declare_loss(self) -> None:
-        self.state.losses += 1
+    def _declare_loss(self, first_seq: int, last_seq: int) -> None:
+        self.state.losses += last_seq - first_seq + 1
         self.state.problem = "the queue takes nothing: packets are being lost"
-        self.ledger.note(
-            "declared_loss", self.name, self._patience(), first_seq=self._seq, last_seq=self._seq
-        )
+        self.ledger.note("declared_loss", self.name, self._patience(), first_seq=first_seq, last_seq=last_seq)
 
     def _closed(self, error: SensorError, cause: str, **facts: object) -> None:
         self._show("reconnecting", error)

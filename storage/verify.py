@@ -185,7 +185,7 @@ def _check_stream(
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
-    noted = [note for note in notes if note["note"] == "declared_loss"]
+    noted = [note for note in notes if note["note"] in ("declared_loss", "queue_loss")]
     left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
     return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
 

@@ -22,7 +22,7 @@ def writer(client, plan) -> QueueWriter:
 
 def put(writer: QueueWriter, seqs: range) -> None:
     for seq in seqs:
-        assert writer.put(QueuedPacket(seq, seq, seq, 1, b"%06d" % seq, 0), lambda: True)
+        assert writer.put([QueuedPacket(seq, seq, seq, 1, b"%06d" % seq, 0)], lambda: True) == 1
 
 
 def stored(plan) -> list[int]:

@@ -13,7 +13,7 @@ NEVER = lambda: False  # noqa: E731
 
 def put(writer: QueueWriter, *seqs: int, body: bytes = b"payload+pose", pose_bytes: int = 5) -> None:
     for seq in seqs:
-        assert writer.put(QueuedPacket(seq, seq * 10, seq * 100, 1, body, pose_bytes), NEVER)
+        assert writer.put([QueuedPacket(seq, seq * 10, seq * 100, 1, body, pose_bytes)], NEVER) == 1
 
 
 def test_a_packet_comes_out_as_it_went_in(client):
@@ -61,30 +61,85 @@ def test_what_was_taken_and_not_acknowledged_comes_back_to_the_same_consumer(cli
     assert again.waiting() == 550
 
 
-def test_nothing_is_lost_when_the_server_is_killed(server, client):
-    writer = QueueWriter(client, "u", "s", 7)
-    put(writer, *range(100))
-    client.execute_command("WAITAOF", 1, 0, 5000)
+def kill(server) -> None:
+    """Kill the server as a crash would, and start it again over its append-only file."""
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     assert not server.is_up()
-    server.start()
-    put(writer, 99, 100)
+
+
+def forget_the_newest(server, bytes_to_forget: int) -> None:
+    """Cut the append-only file: what a crash of the whole computer may do to what was not synced."""
+    (newest,) = server.folder.glob("appendonlydir/*.incr.aof")
+    os.truncate(newest, newest.stat().st_size - bytes_to_forget)
+
+
+def seqs_in(server) -> list[int]:
     with queue.connect(server.url) as fresh:
         reader = QueueReader(fresh, "u", ["s"], "drainer-0")
-        assert [packet.seq for packet in reader.fresh(count=1000, block_ms=100)["s"]] == list(range(101))
+        return [packet.seq for packet in reader.fresh(count=1000, block_ms=100)["s"]]
+
+
+def test_nothing_is_lost_when_the_server_is_killed(server, client):
+    writer = QueueWriter(client, "u", "s", 7)
+    put(writer, *range(100))
+    kill(server)
+    server.start()
+    put(writer, 100)
+    writer.close()
+    assert seqs_in(server) == list(range(101))
+
+
+def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, client):
+    losses = []
+    writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
+    put(writer, *range(100))
+    kill(server)
+    forget_the_newest(server, 3000)
+    server.start()
+    put(writer, 100)
+    writer.close()
+    assert seqs_in(server) == list(range(101))
+    assert losses == []
+
+
+def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkeypatch):
+    losses = []
+    monkeypatch.setattr(queue, "KEEP_BYTES", 60)
+    writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
+    put(writer, *range(100))
+    kill(server)
+    forget_the_newest(server, 3000)
+    server.start()
+    put(writer, 100)
+    writer.close()
+    found = seqs_in(server)
+    ((first, last),) = losses
+    assert sorted([*found, *range(first, last + 1)]) == list(range(101))
+    assert last - first > 5
+
+
+def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
+    writer = QueueWriter(client, "u", "s", 7)
+    bodies = [bytes([n % 256]) * size for n, size in enumerate([0, 1, 20_000, 5, 100_000, 16_384, 3] * 9)]
+    packets = [QueuedPacket(n, n, n, 1, memoryview(body), 0) for n, body in enumerate(bodies)]
+    assert writer.put(packets, NEVER) == len(packets)
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    found = reader.fresh(count=1000, block_ms=100)["s"]
+    assert [bytes(packet.payload) for packet in found] == bodies
+    writer.close()
 
 
 def test_a_full_queue_gives_back_the_packet_instead_of_dropping_others(client):
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
     client.config_set("maxmemory", "3mb")
     writer = QueueWriter(client, "u", "s", 7)
     stored = 0
     for seq in range(100):
-        if not writer.put(QueuedPacket(seq, 0, 0, 1, bytes(100_000), 0), lambda: True):
+        if not writer.put([QueuedPacket(seq, 0, 0, 1, bytes(100_000), 0)], lambda: True):
             break
         stored += 1
     assert 0 < stored < 100
-    reader = QueueReader(client, "u", ["s"], "drainer-0")
     assert len(reader.fresh(count=1000, block_ms=100)["s"]) == stored
 
 
