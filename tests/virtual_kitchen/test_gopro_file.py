@@ -11,9 +11,10 @@ import av
 import numpy as np
 import pytest
 
+from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH
 from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile, WallTimes
+from virtual_kitchen.gopro.recorder import TakeFile
 from virtual_kitchen.gopro.replay import read_gyro
 from virtual_kitchen.gopro.sensors import Mount, Timeline
 from virtual_kitchen.kitchen import Kitchen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-from virtual_kitchen.gopro.recorder import WallTimes
+from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.kitchen import Kitchen
 
 NS_PER_S = 1_000_000_000

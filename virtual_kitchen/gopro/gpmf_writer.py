@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 BIG_ENDIAN = {"b": "i1", "B": "u1", "s": ">i2", "S": ">u2", "l": ">i4", "L": ">u4", "J": ">u8", "f": ">f4"}
+MIXED = "?"
 
 
 def entry(key: str, kind: str, element_bytes: int, count: int, data: bytes) -> bytes:
@@ -51,6 +52,7 @@ class SensorBlock:
     """One stream's samples of one payload.
 
     first_us is the camera clock at the first sample, total the samples since the recording began, these included.
+    A kind of several letters makes samples of mixed fields: values then holds one column a letter.
     """
 
     key: str
@@ -60,9 +62,19 @@ class SensorBlock:
     total: int
     values: np.ndarray
     unit: str | None = None
-    scale: int | None = None
+    scale: int | Sequence[int] | None = None
     axes: str | None = None
     temperature_c: float | None = None
+    more: tuple[bytes, ...] = ()
+
+
+def mixed(key: str, kinds: str, values: np.ndarray) -> bytes:
+    """Return samples of mixed fields, (n, one column a letter of kinds); their TYPE is an entry of its own."""
+    layout = np.dtype([(f"f{i}", BIG_ENDIAN[kind]) for i, kind in enumerate(kinds)])
+    table = np.zeros(len(values), layout)
+    for i in range(len(kinds)):
+        table[f"f{i}"] = values[:, i]
+    return entry(key, MIXED, layout.itemsize, len(values), table.tobytes())
 
 
 def stream(block: SensorBlock) -> bytes:
@@ -77,10 +89,15 @@ def stream(block: SensorBlock) -> bytes:
     if block.unit is not None:
         entries.append(text("SIUN", block.unit))
     if block.scale is not None:
-        entries.append(numbers("SCAL", "s", [block.scale]))
+        kind = "s" if isinstance(block.scale, int) else "l"
+        entries.append(numbers("SCAL", kind, [block.scale] if isinstance(block.scale, int) else block.scale))
     if block.temperature_c is not None:
         entries.append(numbers("TMPC", "f", [block.temperature_c]))
-    entries.append(numbers(block.key, block.kind, block.values))
+    entries += block.more
+    if len(block.kind) > 1:
+        entries += [text("TYPE", block.kind), mixed(block.key, block.kind, block.values)]
+    else:
+        entries.append(numbers(block.key, block.kind, block.values))
     return nest("STRM", entries)
 
 
@@ -91,7 +108,11 @@ def payload(device: str, blocks: Iterable[SensorBlock]) -> bytes:
 
 
 def global_settings(
-    device: dict[str, str], video: dict[str, str], clock: dict[str, int], read_out_ms: float
+    device: dict[str, str],
+    video: dict[str, str],
+    clock: dict[str, int],
+    read_out_ms: float,
+    hilights_ms: Sequence[int] = (),
 ) -> bytes:
     """Return the header block of a file (moov/udta/GPMF), padded to 25600 bytes as cameras do."""
     settings = [text(key, value, element_is_text=False) for key, value in {**device, **video}.items()]
@@ -103,7 +124,18 @@ def global_settings(
     highlights = [
         entry("DVID", "F", 4, 1, b"HLMT"),
         text("DVNM", "Highlights", element_is_text=False),
-        nest("STRM", [numbers("TSMP", "L", [0])]),
+        nest("STRM", [numbers("TSMP", "L", [len(hilights_ms)]), *_hilights(hilights_ms)]),
     ]
     data = nest("DEVC", head + settings) + nest("DEVC", highlights)
     return data + bytes(max(0, 25600 - len(data)))
+
+
+def _hilights(hilights_ms: Sequence[int]) -> list[bytes]:
+    """Return HLMT: time, in, out ms, two of location, location, type, confidence, score."""
+    if not hilights_ms:
+        return []
+    times = np.array(hilights_ms, np.float64)
+    table = np.zeros((len(times), 9))
+    table[:, 0] = table[:, 1] = table[:, 2] = times
+    table[:, 6], table[:, 7] = 1, 1.0
+    return [text("TYPE", "LLLllfLff"), mixed("HLMT", "LLLllfLff", table)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from virtual_kitchen.gopro.gpmf_writer import global_settings
 from virtual_kitchen.gopro.mp4_boxes import box
@@ -19,6 +21,8 @@ class CameraModel:
     name: str
     firmware: str
     serial_prefix: str
+    has_gps: bool = False
+    drop_frame: bool = True
 
     def serial(self, seed: int) -> str:
         """Return a serial number; its last three digits give the camera's USB address."""
@@ -26,9 +30,15 @@ class CameraModel:
 
 
 MODELS = {
-    "hero11": CameraModel(58, "HERO11 Black", "H22.01.02.32.00", "C3471325"),
+    "hero11": CameraModel(58, "HERO11 Black", "H22.01.02.32.00", "C3471325", has_gps=True, drop_frame=False),
     "hero12": CameraModel(62, "HERO12 Black", "H23.01.02.32.00", "C3501325"),
+    "hero13": CameraModel(65, "HERO13 Black", "H24.01.02.02.00", "C3531325", has_gps=True),
 }
+
+
+def chapter_path(first: Path, chapter: int) -> Path:
+    """Return the file of a chapter beside the first one's: GX010007.MP4, GX020007.MP4, ..."""
+    return first.with_name(f"{first.name[:2]}{chapter:02d}{first.name[4:]}")
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,9 @@ class FileIds:
         body = head.ljust(64, b"\0") + self._digest("camera") + self.model.serial(self.seed).encode()
         return b"GPRO" + struct.pack("<I", 476) + body.ljust(468, b"\0")
 
-    def user_data(self, width: int, height: int) -> bytes:
-        """Return the boxes of moov/udta."""
+    def user_data(self, width: int, height: int, hilights_ms: Sequence[int] = ()) -> bytes:
+        """Return the boxes of moov/udta; hilights are marks of the user, in media milliseconds."""
+        marks = list(hilights_ms)[:100]
         lens = b"LAJ" + self.model.serial(self.seed)[-12:].encode()
         take = self._digest(f"take {self.local_epoch_s}")
         muid = self._digest("camera") + struct.pack(">I", self.local_epoch_s & 0xFFFFFFFF) + take[:12]
@@ -66,14 +77,14 @@ class FileIds:
                 box(b"CAME", self._digest("camera")),
                 box(b"SETT", struct.pack(">III", 0xC200000C, 0x00104580, 0)),
                 box(b"MUID", muid),
-                box(b"HMMT", bytes(404)),
+                box(b"HMMT", struct.pack(f">I{len(marks)}I", len(marks), *marks).ljust(404, b"\0")),
                 box(b"BCID", bytes(36)),
                 box(b"GUMI", take),
-                box(b"GPMF", self.header(width, height)),
+                box(b"GPMF", self.header(width, height, marks)),
             ]
         )
 
-    def header(self, width: int, height: int) -> bytes:
+    def header(self, width: int, height: int, hilights_ms: Sequence[int] = ()) -> bytes:
         """Return the GPMF header with model, serial number, clock and picture settings."""
         device = {
             "FMWR": self.model.firmware,
@@ -83,4 +94,4 @@ class FileIds:
         }
         video = {"OREN": "U", "EISE": "N", "EISA": "N/A", "VFOV": "W", "VRES": f"{width}x{height}"}
         clock = {"CDAT": self.local_epoch_s, "TZON": self.utc_offset_minutes}
-        return global_settings(device, video, clock, READ_OUT_MS)
+        return global_settings(device, video, clock, READ_OUT_MS, hilights_ms)

@@ -47,14 +47,25 @@ class Track:
 class Mp4Writer:
     """Append samples of several tracks to a file and close it with the moov box."""
 
-    def __init__(self, path: Path, *, leading: bytes = b"") -> None:
-        """Start the file; leading is written first into mdat (a camera puts a block of ids there)."""
+    def __init__(self, path: Path, *, leading: bytes = b"", hole_bytes: int = 0) -> None:
+        """Start the file; leading is written first into mdat (a camera puts a block of ids there).
+
+        hole_bytes of nothing come before mdat, in a free box: a large file that needs no room on the disk.
+        """
         self._file: BinaryIO = path.open("wb")
         self._file.write(box(b"ftyp", b"mp41", struct.pack(">I", 0x20131018), b"mp41"))
+        if hole_bytes:
+            self._file.write(struct.pack(">I4sQ", 1, b"free", MDAT_HEADER_BYTES + hole_bytes))
+            self._file.seek(hole_bytes, 1)
         self._mdat_start = self._file.tell()
         self._file.write(struct.pack(">I4sQ", 1, b"mdat", MDAT_HEADER_BYTES))
         self._file.write(leading)
         self.tracks: list[Track] = []
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes of the file so far."""
+        return self._file.tell()
 
     def add_track(self, track: Track) -> Track:
         """Register a track; the order of the calls is the order in moov."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.gopro import mp4_boxes
+from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
 from virtual_kitchen.gopro.encoders import (
-    AAC_BITS_PER_S,
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
@@ -21,12 +20,10 @@ from virtual_kitchen.gopro.encoders import (
     AudioEncoder,
     VideoEncoder,
 )
-from virtual_kitchen.gopro.models import FileIds
-from virtual_kitchen.gopro.mp4_writer import Mp4Writer, Track
+from virtual_kitchen.gopro.models import FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
-    FRAME_TICKS,
     FRAMES_PER_PAYLOAD,
-    VIDEO_TIMESCALE,
+    Instruments,
     Mount,
     Telemetry,
     Timeline,
@@ -35,71 +32,41 @@ from virtual_kitchen.gopro.sensors import (
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.sound import kitchen_sound
 
-SECONDS_PER_DAY = 86400
 LONGEST_NAP_S = 0.25
-
-
-@dataclass(frozen=True)
-class WallTimes:
-    """The camera's wall clock at the first frame: created_utc_s whole Unix seconds, local_s since the Unix epoch."""
-
-    created_utc_s: int
-    local_s: float
-
-    @property
-    def timecode_frames(self) -> int:
-        """Frames of 1001/30000 s since local midnight."""
-        return round(self.local_s % SECONDS_PER_DAY * VIDEO_TIMESCALE / FRAME_TICKS)
+ALL_INSTRUMENTS = Instruments()
+ONE_CHAPTER = ChapterRule()
 
 
 class TakeFile:
-    """The four tracks of one file; audio and metadata follow the video payload by payload."""
+    """The four tracks of one recording; audio and metadata follow the video payload by payload."""
 
     def __init__(
-        self, path: Path, kitchen: Kitchen, timeline: Timeline, ids: FileIds, wall: WallTimes
+        self,
+        path: Path,
+        kitchen: Kitchen,
+        timeline: Timeline,
+        ids: FileIds,
+        wall: WallTimes,
+        *,
+        instruments: Instruments = ALL_INSTRUMENTS,
+        rule: ChapterRule = ONE_CHAPTER,
+        on_chapter: Callable[[Chapter], None] | None = None,
     ) -> None:
-        """Start the file."""
-        self._kitchen, self._timeline, self._ids, self._wall = kitchen, timeline, ids, wall
+        """Start the first chapter's file at `path`; the later ones get their own names beside it."""
+        self._kitchen, self._timeline = kitchen, timeline
         self._mount = Mount.of_seed(kitchen.seed)
-        self._telemetry = Telemetry(kitchen.motion, timeline, self._mount, ids.model.name, kitchen.seed)
+        self._telemetry = Telemetry(
+            kitchen.motion, timeline, self._mount, ids.model.name, kitchen.seed, instruments
+        )
         self._video, self._audio = VideoEncoder(), AudioEncoder()
         self._next_block = FIRST_BLOCK
         self._views = np.empty((0, 4))
         self._frames = 0
         self._metadata_frames = 0
-        self._writer = Mp4Writer(path, leading=ids.leading_block())
-        self._add_tracks()
-
-    def _add_tracks(self) -> None:
-        add = self._writer.add_track
-        picture = mp4_boxes.video_entry(
-            b"hvc1", WIDTH, HEIGHT, "GoPro H.265 encoder", self._video.configuration
+        pictures = PictureFormat(b"hvc1", WIDTH, HEIGHT, self._video.configuration)
+        self.writer = ChapterWriter(
+            partial(chapter_path, path), pictures, self._audio.configuration, ids, wall, rule, on_chapter
         )
-        sound = mp4_boxes.aac_entry(2, AUDIO_HZ, AAC_BITS_PER_S, self._audio.configuration)
-        code = mp4_boxes.timecode_entry(VIDEO_TIMESCALE, FRAME_TICKS, 30, is_drop_frame=True)
-        self._video_track = add(
-            Track(1, b"vide", "GoPro H.265", VIDEO_TIMESCALE, picture, mp4_boxes.video_header(), WIDTH, HEIGHT,
-                  has_edit=True, timecode_track=3, sync=[])
-        )  # fmt: skip
-        self._audio_track = add(
-            Track(
-                2,
-                b"soun",
-                "GoPro AAC",
-                AUDIO_HZ,
-                sound,
-                mp4_boxes.sound_header(),
-                volume=0x100,
-                timecode_track=3,
-            )
-        )
-        self._code_track = add(
-            Track(3, b"tmcd", "GoPro TCD", VIDEO_TIMESCALE, code, mp4_boxes.timecode_header(), WIDTH, 16)
-        )
-        self._metadata_track = add(
-            Track(4, b"meta", "GoPro MET", 1000, mp4_boxes.gpmf_entry(), mp4_boxes.metadata_header())
-        )
-        self._writer.write_sample(self._code_track, self._wall.timecode_frames.to_bytes(4, "big"), 0)
 
     @property
     def frames(self) -> int:
@@ -122,38 +89,35 @@ class TakeFile:
             self._write_followers()
 
     def finish(self) -> int:
-        """Write what is left and the moov box; return the file's bytes."""
+        """Write what is left and the moov box; return the last file's bytes."""
         self._write_video(self._video.flush())
         self._write_followers()
         self._write_audio(self._audio.encode(None))
-        self._code_track.durations[0] = self._frames * FRAME_TICKS
-        user_data = self._ids.user_data(WIDTH, HEIGHT)
-        return self._writer.finish(created_utc_s=self._wall.created_utc_s, user_data=user_data)
+        return self.writer.finish()
 
     def abandon(self) -> None:
         """Close the file without its moov box."""
-        self._writer.abandon()
+        self.writer.abandon()
 
     def _write_followers(self) -> None:
         frames = self._frames - self._metadata_frames
-        if frames:
-            self._metadata_frames = self._frames
-            duration_ms = round(frames * FRAME_TICKS * 1000 / VIDEO_TIMESCALE)
-            self._writer.write_sample(self._metadata_track, self._telemetry.next_payload(frames), duration_ms)
         end_block = int(np.ceil(float(frame_media_s(self._frames)) * AUDIO_HZ / AAC_SAMPLES))
         while self._next_block < end_block:
             media_s = (np.arange(AAC_SAMPLES) + self._next_block * AAC_SAMPLES) / AUDIO_HZ
             heard = kitchen_sound(self._kitchen.seed, self._timeline.world_s(media_s))
             self._write_audio(self._audio.encode(np.stack([heard, heard])))
             self._next_block += 1
+        if frames:
+            self._metadata_frames = self._frames
+            self.writer.metadata(self._telemetry.next_payload(frames), frames)
 
     def _write_video(self, samples: Iterator[tuple[bytes, bool]]) -> None:
         for data, is_key in samples:
-            self._writer.write_sample(self._video_track, data, FRAME_TICKS, is_sync=is_key)
+            self.writer.video(data, is_key=is_key)
 
     def _write_audio(self, blocks: Iterator[bytes]) -> None:
         for data in blocks:
-            self._writer.write_sample(self._audio_track, data, AAC_SAMPLES)
+            self.writer.audio(data)
 
 
 class LiveTake:

@@ -7,10 +7,11 @@ turned by a few seeded degrees.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from virtual_kitchen.gopro.gpmf_writer import SensorBlock, payload
+from virtual_kitchen.gopro.gpmf_writer import SensorBlock, numbers, payload, text
 from virtual_kitchen.world.clocks import CameraClock
 from virtual_kitchen.world.motion import HeadMotion, rotations
 from virtual_kitchen.world.seeds import generator
@@ -25,6 +26,8 @@ IMU_HZ = 199.2527
 FIRST_IMU_US = -2273
 FIRST_FRAME_US = 132495
 READ_OUT_MS = 16.0
+GPS_HZ = 10.0
+GPS_SCALE = [10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1]
 
 
 @dataclass(frozen=True)
@@ -83,32 +86,119 @@ class Mount:
         return rotations.multiply(head_wxyz, self.wxyz)
 
 
+class Extras:
+    """What only newer cameras tell: orientation and gravity of every picture, and where on Earth it is."""
+
+    def __init__(self, motion: HeadMotion, timeline: Timeline, mount: Mount, seed: int) -> None:
+        """Count from the first frame; the kitchen lies at a made-up place of the seed."""
+        self._motion, self._timeline, self._mount = motion, timeline, mount
+        first = mount.camera_orientation(motion.orientation(timeline.world_s(np.zeros(1))))
+        self._first_inverse = first * np.array([1.0, -1.0, -1.0, -1.0])
+        random = generator(seed, "gopro place")
+        self._place = np.array([random.uniform(-60, 60), random.uniform(-170, 170), random.uniform(0, 500)])
+        self._random = generator(seed, "gopro gps noise", round(timeline.start_world_s * 1e9))
+
+    def frame_blocks(self, frames: np.ndarray, stamp_us: int, total: int) -> list[SensorBlock]:
+        """Return CORI (since the first frame), IORI (none: no stabilisation) and GRAV of frames (n,)."""
+        world_s = self._timeline.world_s(frame_media_s(frames))
+        camera = self._mount.camera_orientation(self._motion.orientation(world_s))
+        since_start = rotations.multiply(np.repeat(self._first_inverse, len(frames), axis=0), camera)
+        up = np.einsum("nij,i->nj", rotations.matrices(camera), np.array([0.0, 1.0, 0.0]))
+        still = np.tile([1.0, 0.0, 0.0, 0.0], (len(frames), 1))
+        shown = (
+            ("CORI", "CameraOrientation", since_start),
+            ("IORI", "ImageOrientation", still),
+            ("GRAV", "Gravity Vector", up),
+        )
+        return [
+            SensorBlock(key, "s", title, stamp_us, total, values=np.rint(values * 32767), scale=32767)
+            for key, title, values in shown
+        ]
+
+    def gps_blocks(self, samples: np.ndarray, total: int, days_at_start: float) -> list[SensorBlock]:
+        """Return GPS5 with its lock, and GPS9 with time and lock in every sample."""
+        media_s = samples / GPS_HZ
+        stamp_us = FIRST_FRAME_US + round(float(media_s[0]) * 1e6) if len(samples) else 0
+        walk = self._random.normal(0, [2e-6, 2e-6, 0.3], (len(samples), 3))
+        speed = np.abs(self._random.normal(0, 0.05, (len(samples), 2)))
+        five = np.rint(np.concatenate([self._place + walk, speed], axis=1) * GPS_SCALE[:5])
+        at_s = days_at_start * 86400 + media_s
+        time = np.stack([at_s // 86400, np.rint(at_s % 86400 * 1000)], axis=1)
+        lock = np.tile([150.0, 3.0], (len(samples), 1))
+        utc = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(seconds=float(at_s[0]) if len(at_s) else 0.0)
+        said = (
+            numbers("GPSF", "L", [3]),
+            text("GPSU", f"{utc:%y%m%d%H%M%S}.{utc.microsecond // 1000:03d}"),
+            numbers("GPSP", "S", [150]),
+            text("GPSA", "MSLV"),
+        )
+        return [
+            SensorBlock("GPS5", "l", "GPS (Lat., Long., Alt., 2D speed, 3D speed)", stamp_us, total, values=five,
+                        scale=GPS_SCALE[:5], more=said),
+            SensorBlock("GPS9", "lllllllSS", "GPS (Lat., Long., Alt., 2D, 3D, days, secs, DOP, fix)", stamp_us, total,
+                        values=np.concatenate([five, time, lock], axis=1), scale=GPS_SCALE),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Instruments:
+    """What a camera puts into its telemetry, and how it counts.
+
+    imu_hz None takes the mount's rate. slips are frames at which the encoder shows a picture once more: the per-frame
+    streams then have one sample fewer and MSKP counts on. gps_days are days since 2000-01-01 of the first frame.
+    """
+
+    per_frame: bool = True
+    gps: bool = False
+    gps_days: float = 0.0
+    imu_hz: float | None = None
+    first_imu_us: int = FIRST_IMU_US
+    slips: tuple[int, ...] = ()
+
+
 class Telemetry:
     """Make the payloads of one recording, one after another, from the head's motion."""
 
-    def __init__(self, motion: HeadMotion, timeline: Timeline, mount: Mount, device: str, seed: int) -> None:
+    def __init__(
+        self,
+        motion: HeadMotion,
+        timeline: Timeline,
+        mount: Mount,
+        device: str,
+        seed: int,
+        instruments: Instruments = Instruments(),
+    ) -> None:
         """Start at frame 0 with nothing counted; the noise is that of the seed and the world time of the start."""
         self._motion = motion
         self._timeline = timeline
         self._mount = mount
         self._device = device
+        self._instruments = instruments
+        self.imu_hz = instruments.imu_hz or mount.imu_hz
         self._random = generator(seed, "gopro noise", round(timeline.start_world_s * 1e9))
+        self._extras = (
+            Extras(motion, timeline, mount, seed) if instruments.per_frame or instruments.gps else None
+        )
         self._frames = 0
         self._imu_samples = 0
+        self._gps_samples = 0
 
     def imu_media_s(self, sample: np.ndarray) -> np.ndarray:
-        """Return the media times of inertial samples: FIRST_IMU_US and then one every 1/imu_hz."""
-        return FIRST_IMU_US * 1e-6 + np.asarray(sample, np.float64) / self._mount.imu_hz
+        """Return the media times of inertial samples: the first one's and then one every 1/imu_hz."""
+        return self._instruments.first_imu_us * 1e-6 + np.asarray(sample, np.float64) / self.imu_hz
 
     def next_payload(self, frames: int) -> bytes:
         """Return the payload of the next frames, with every inertial sample up to the next payload's first frame."""
         first_frame, self._frames = self._frames, self._frames + frames
         # A tenth of a millisecond earlier than the sample before frame 0 lies: each payload starts at such a sample.
-        end_s = float(frame_media_s(self._frames)) + (FIRST_IMU_US - 100) * 1e-6
+        end_s = float(frame_media_s(self._frames)) - 1e-4
         first_sample = self._imu_samples
-        self._imu_samples = int(np.floor((end_s - FIRST_IMU_US * 1e-6) * self._mount.imu_hz)) + 1
+        self._imu_samples = int(np.floor(end_s * self.imu_hz)) + 1
         samples = np.arange(first_sample, self._imu_samples)
-        return payload(self._device, [*self._imu_blocks(samples), *self._frame_blocks(first_frame, frames)])
+        blocks = [*self._imu_blocks(samples), *self._frame_blocks(first_frame, frames)]
+        if self._instruments.gps:
+            blocks += self._gps_blocks()
+        return payload(self._device, blocks)
 
     def _imu_blocks(self, samples: np.ndarray) -> list[SensorBlock]:
         media_s = self.imu_media_s(samples)
@@ -119,36 +209,47 @@ class Telemetry:
         stored_accl = _stored(force + random.normal(0, 0.04, force.shape), ACCL_SCALE)
         stored_gyro = _stored(turn + random.normal(0, 0.0015, turn.shape), GYRO_SCALE)
         first_us = FIRST_FRAME_US + round(float(media_s[0]) * 1e6) if len(media_s) else 0
-        shared = {"first_us": first_us, "total": self._imu_samples}
+        total = self._imu_samples
         return [
             SensorBlock(
-                "ACCL", "s", "Accelerometer", **shared, values=stored_accl, unit="m/s²", scale=ACCL_SCALE,
+                "ACCL", "s", "Accelerometer", first_us, total, values=stored_accl, unit="m/s²", scale=ACCL_SCALE,
                 axes=STORED_AXES, temperature_c=41.5,
             ),
             SensorBlock(
-                "GYRO", "s", "Gyroscope", **shared, values=stored_gyro, unit="rad/s", scale=GYRO_SCALE,
+                "GYRO", "s", "Gyroscope", first_us, total, values=stored_gyro, unit="rad/s", scale=GYRO_SCALE,
                 axes=STORED_AXES, temperature_c=41.5,
             ),
         ]  # fmt: skip
 
     def _frame_blocks(self, first_frame: int, frames: int) -> list[SensorBlock]:
+        slips = self._instruments.slips
+        shown = np.array([k for k in range(first_frame, self._frames) if k not in slips])
+        total = self._frames - sum(slip < self._frames for slip in slips)
         stamp = FIRST_FRAME_US + round(float(frame_media_s(first_frame)) * 1e6)
-        exposure_s = 1 / 120 + 0.0004 * np.sin(np.arange(first_frame, self._frames) / 97.0)
+        exposure_s = 1 / 120 + 0.0004 * np.sin(shown / 97.0)
         thirds = -(-frames // 3)
-        return [
+        blocks = [
+            SensorBlock("SHUT", "f", "Exposure time (shutter speed)", stamp, total, values=exposure_s, unit="s"),
             SensorBlock(
-                "SHUT", "f", "Exposure time (shutter speed)", stamp, self._frames, values=exposure_s, unit="s"
-            ),
-            SensorBlock(
-                "WBAL",
-                "S",
-                "White Balance temperature (Kelvin)",
-                stamp,
-                -(-self._frames // 3),
+                "WBAL", "S", "White Balance temperature (Kelvin)", stamp, -(-self._frames // 3),
                 values=np.full(thirds, 4600),
             ),
-            SensorBlock("ISOE", "S", "Sensor ISO", stamp, self._frames, values=np.full(frames, 320)),
-        ]
+            SensorBlock("ISOE", "S", "Sensor ISO", stamp, total, values=np.full(len(shown), 320)),
+        ]  # fmt: skip
+        if self._extras is not None and self._instruments.per_frame:
+            blocks += self._extras.frame_blocks(shown, stamp, total)
+            skipped = np.array([-sum(slip <= k for slip in slips) for k in range(first_frame, self._frames)])
+            for key, title in (("MSKP", "Main video frame SKIP"), ("LSKP", "Low res video frame SKIP")):
+                values = skipped if key == "MSKP" else np.zeros(frames)
+                blocks.append(SensorBlock(key, "s", title, stamp, self._frames, values=values))
+        return blocks
+
+    def _gps_blocks(self) -> list[SensorBlock]:
+        assert self._extras is not None
+        first_sample = self._gps_samples
+        self._gps_samples = int(np.ceil(float(frame_media_s(self._frames)) * GPS_HZ))
+        samples = np.arange(first_sample, self._gps_samples)
+        return self._extras.gps_blocks(samples, self._gps_samples, self._instruments.gps_days)
 
 
 def _stored(camera: np.ndarray, scale: int) -> np.ndarray:

@@ -1,0 +1,127 @@
+"""Make camera files of any length at once, from a ring of encoded pictures: what a card looks like afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
+from virtual_kitchen.gopro.encoders import AAC_SAMPLES, AUDIO_HZ, FIRST_BLOCK, AudioEncoder, encode_ring
+from virtual_kitchen.gopro.models import MODELS, FileIds, chapter_path
+from virtual_kitchen.gopro.sensors import (
+    FRAME_TICKS,
+    FRAMES_PER_PAYLOAD,
+    VIDEO_TIMESCALE,
+    Instruments,
+    Mount,
+    Telemetry,
+    Timeline,
+)
+from virtual_kitchen.world.clocks import CameraClock, camera_clock
+from virtual_kitchen.world.motion import HeadMotion, simulated_motion
+from virtual_kitchen.world.seeds import generator
+from virtual_kitchen.world.sound import kitchen_sound
+
+RING_BLOCKS = 47
+ALL_INSTRUMENTS = Instruments()
+ONE_CHAPTER = ChapterRule()
+EPOCH_2000_S = 946_684_800
+
+
+@dataclass(frozen=True)
+class Film:
+    """What is to be filmed. 4K is 3840 x 2160; codec hvc1 or avc1; number is the recording's on the card."""
+
+    frames: int
+    width: int = 3840
+    height: int = 2160
+    codec: bytes = b"hvc1"
+    model: str = "hero12"
+    seed: int = 1
+    number: int = 1
+    rule: ChapterRule = ONE_CHAPTER
+    instruments: Instruments = ALL_INSTRUMENTS
+    local_s: float = 1_750_000_000.4
+    zone_minutes: int = 120
+    start_world_s: float = 0.0
+
+
+@dataclass
+class Synthesis:
+    """What was made: its files, and what every sample of them held."""
+
+    chapters: list[Chapter]
+    pictures: list[bytes]
+    "The ring: frame k shows sample k modulo its length."
+    sound: list[bytes]
+    payloads: list[bytes] = field(default_factory=list)
+    serial: str = ""
+
+
+def synthesize(folder: Path, film: Film, motion: HeadMotion | None = None) -> Synthesis:
+    """Write the chapters of one recording into a folder, as fast as the disk takes them."""
+    pictures, configuration = ring(film.codec, film.width, film.height)
+    sound, sound_configuration = sound_ring(film.seed)
+    model = MODELS[film.model]
+    ids = FileIds(model, film.seed, int(film.local_s), film.zone_minutes)
+    wall = WallTimes(created_utc_s=int(film.local_s) - 60 * film.zone_minutes, local_s=film.local_s)
+    letters = "GX" if film.codec == b"hvc1" else "GH"
+    first = folder / f"{letters}01{film.number:04d}.MP4"
+    shape = PictureFormat(film.codec, film.width, film.height, configuration)
+    writer = ChapterWriter(partial(chapter_path, first), shape, sound_configuration, ids, wall, film.rule)
+    crystal: CameraClock = camera_clock(film.seed)
+    telemetry = Telemetry(
+        motion or simulated_motion(film.seed),
+        Timeline(crystal, film.start_world_s),
+        Mount.of_seed(film.seed),
+        model.name,
+        film.seed,
+        film.instruments,
+    )
+    made = Synthesis(writer.chapters, pictures, sound, serial=model.serial(film.seed))
+    blocks = 0
+    for begin in range(0, film.frames, FRAMES_PER_PAYLOAD):
+        frames = min(FRAMES_PER_PAYLOAD, film.frames - begin)
+        for k in range(begin, begin + frames):
+            writer.video(pictures[k % len(pictures)], is_key=k % len(pictures) == 0)
+        end_block = -(-(begin + frames) * FRAME_TICKS * AUDIO_HZ // (VIDEO_TIMESCALE * AAC_SAMPLES))
+        for block in range(blocks, end_block):
+            writer.audio(sound[block % len(sound)])
+        blocks = end_block
+        made.payloads.append(telemetry.next_payload(frames))
+        writer.metadata(made.payloads[-1], frames)
+    writer.finish()
+    return made
+
+
+@lru_cache(maxsize=4)
+def ring(codec: bytes, width: int, height: int) -> tuple[list[bytes], bytes]:
+    """Encode one group of pictures, a textured picture that moves; return samples and configuration record."""
+    return encode_ring(codec, _pictures(width, height))
+
+
+def _pictures(width: int, height: int) -> Iterator[np.ndarray]:
+    random = generator(0, "gopro ring")
+    coarse = random.integers(0, 256, (height // 8, width // 8), dtype=np.uint8)
+    texture = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    texture = texture // 2 + random.integers(0, 12, texture.shape, dtype=np.uint8)
+    chroma = np.full((height // 2, width), 128, np.uint8)
+    for k in range(FRAMES_PER_PAYLOAD):
+        yield np.concatenate([np.roll(texture, 8 * k, axis=1), chroma])
+
+
+@lru_cache(maxsize=4)
+def sound_ring(seed: int) -> tuple[list[bytes], bytes]:
+    """Encode a second of sound; return AAC blocks and configuration."""
+    encoder = AudioEncoder()
+    blocks: list[bytes] = []
+    for number in range(FIRST_BLOCK, RING_BLOCKS + 2):
+        media_s = (np.arange(AAC_SAMPLES) + number * AAC_SAMPLES) / AUDIO_HZ
+        heard = kitchen_sound(seed, media_s)
+        blocks += encoder.encode(np.stack([heard, heard]))
+    return blocks[:RING_BLOCKS], encoder.configuration
