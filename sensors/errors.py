@@ -104,6 +104,22 @@ class BadPacket(SensorError):
         super().__init__(f"{stream}: unreadable packet: {why}; it is kept as received")
 
 
+class BadStamps(SensorError):
+    """Stamps of samples from which no clock can be read."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"inertial stamps: {why}")
+
+
+class NoConstants(SensorError):
+    """A stream did not give its calibration."""
+
+    def __init__(self, stream: str, why: str) -> None:
+        self.stream = stream
+        super().__init__(f"{stream}: its calibration was not downloaded: {why}")
+
+
 class UnknownSensorStream(SensorError):
     """A stream name that no sensor has."""
 

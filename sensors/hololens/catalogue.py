@@ -1,13 +1,20 @@
-"""Which streams a headset has, how big and how fast they are, and what to send to open one."""
+"""Which streams a headset has, how big and how fast they are, and what the manifest says about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from sensors.errors import UnknownSensorStream, UnsupportedFormat
+from sensors.errors import UnknownSensorStream
+from sensors.hololens import configurations
 from sensors.hololens import constants as c
-from sensors.hololens import wire
+from sensors.hololens.configurations import (
+    bits_per_second,
+    depth_ahat_configuration,
+    pv_configuration,
+    vlc_configuration,
+)
+from sensors.hololens.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -26,54 +33,42 @@ class StreamSpec:
     "True when data flow from accept on, without a configuration."
     module: str
     "Where its packets are decoded."
+    adaptive: bool = False
+    "True when the device lowers its own rate, which is no loss."
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What is asked of the headset: chosen by the link, changed by the operator."""
-
-    link: str = "wifi"
-    "wifi: AHAT depth packed into H.265; wired: AHAT raw."
-    pv_width: int = 640
-    pv_height: int = 360
-    pv_hz: int = 30
-    pv_codec: str = "h265"
-
-    def __post_init__(self) -> None:
-        if self.link not in ("wifi", "wired"):
-            raise UnsupportedFormat(f"link profile {self.link!r}", "wifi, wired")
-        if self.pv_codec not in _VIDEO_PROFILES:
-            raise UnsupportedFormat(f"pv codec {self.pv_codec!r}", "h265, h264")
-        if (self.pv_width, self.pv_height, self.pv_hz) not in c.PV_FORMATS:
-            offered = " ".join(f"{w}x{h}@{hz}" for w, h, hz in sorted(c.PV_FORMATS))
-            raise UnsupportedFormat(f"pv {self.pv_width}x{self.pv_height}@{self.pv_hz}", offered)
-
-
-_VIDEO_PROFILES = {"h265": c.VideoProfile.H265_MAIN, "h264": c.VideoProfile.H264_MAIN}
 _KIB, _MIB = 1024, 1024 * 1024
 
 
 def _spec(
-    name: str, port: int, pose: bool, hz: float, limit: int, module: str, sends_first: bool = False
+    name: str, port: int, pose: bool, hz: float, limit: int, module: str = "", *, adaptive: bool = False
 ) -> StreamSpec:
     pose_bytes = c.POSE_BYTES if pose else 0
-    return StreamSpec(name, port, pose_bytes, hz, limit, sends_first, f"sensors.hololens.{module}")
+    first = name == "spatial_input"
+    return StreamSpec(
+        name, port, pose_bytes, hz, limit, first, f"sensors.hololens.{module or name}", adaptive
+    )
 
 
 STREAMS: dict[str, StreamSpec] = {
     spec.name: spec
     for spec in (
-        _spec("pv", c.PV_PORT, True, 30.0, 8 * _MIB, "pv"),
+        _spec("pv", c.PV_PORT, True, 30.0, 8 * _MIB),
         _spec("vlc_leftfront", 3800, True, 30.0, _MIB, "vlc"),
         _spec("vlc_leftleft", 3801, True, 30.0, _MIB, "vlc"),
         _spec("vlc_rightfront", 3802, True, 30.0, _MIB, "vlc"),
         _spec("vlc_rightright", 3803, True, 30.0, _MIB, "vlc"),
-        _spec("depth_ahat", 3804, True, 45.0, 4 * _MIB, "depth_ahat"),
-        _spec("gyroscope", 3807, True, 21.0, 128 * _KIB, "gyroscope"),
-        _spec("accelerometer", 3806, True, 11.8, 64 * _KIB, "accelerometer"),
-        _spec("magnetometer", 3808, True, 4.5, 64 * _KIB, "magnetometer"),
-        _spec("spatial_input", 3812, False, 30.0, 4 * _KIB, "spatial_input", sends_first=True),
-        _spec("microphone", 3811, False, 46.9, 256 * _KIB, "microphone"),
+        _spec("depth_ahat", 3804, True, 45.0, 4 * _MIB, adaptive=True),
+        _spec("depth_longthrow", 3805, True, 5.0, _MIB, adaptive=True),
+        _spec("gyroscope", 3807, True, 21.0, 128 * _KIB),
+        _spec("accelerometer", 3806, True, 11.8, 64 * _KIB),
+        _spec("magnetometer", 3808, True, 4.5, 64 * _KIB),
+        _spec("spatial_input", 3812, False, 30.0, 4 * _KIB),
+        _spec("microphone", 3811, False, 46.9, 256 * _KIB),
+        _spec("eye_tracking", 3817, True, 30.0, 4 * _KIB),
+        _spec("extended_audio", 3818, False, 46.9, 256 * _KIB),
+        _spec("extended_video", 3819, True, 30.0, 16 * _MIB, adaptive=True),
+        _spec("extended_depth", 3821, True, 30.0, 4 * _MIB, adaptive=True),
     )
 }
 DEFAULT_SET: tuple[str, ...] = (
@@ -95,75 +90,26 @@ def stream_spec(name: str) -> StreamSpec:
         raise UnknownSensorStream(name, sorted(STREAMS)) from None
 
 
-def bits_per_second(width: int, height: int, hz: int, video_profile: int, *, shared: bool = False) -> int:
-    """Apply the client-default rule: pixels/s x 12 x k, k = 1/75 (H.264), 1/150 (H.265), 1 (raw).
-
-    `shared` is AHAT depth that travels in the picture: 16 times that, after truncation to an integer.
-    """
-    divisor = {c.VideoProfile.RAW: 1, c.VideoProfile.H265_MAIN: 150}.get(c.VideoProfile(video_profile), 75)
-    return width * height * hz * 12 // divisor * (16 if shared else 1)
-
-
-def pv_configuration(width: int, height: int, hz: int, video_profile: int) -> bytes:
-    """Mode 1, format, divisor 1, encoding with the default bit rate, one key frame a second."""
-    gop = 1 if video_profile == c.VideoProfile.RAW else hz
-    return (
-        bytes([c.Mode.CONTINUOUS_WITH_POSE])
-        + wire.video_format(width, height, hz)
-        + b"\x01"
-        + wire.video_encoding(
-            video_profile, c.LEVEL_DEFAULT, bits_per_second(width, height, hz, video_profile)
-        )
-        + wire.encoder_options({c.EncoderOption.GOP_SIZE: gop})
-    )
-
-
-def depth_ahat_configuration(video_profile: int) -> bytes:
-    """Mode 1, divisor 1, depth in the brightness picture, encoding, one key frame a second (1 for raw)."""
-    rate = bits_per_second(c.AHAT_WIDTH, c.AHAT_HEIGHT, c.AHAT_HZ, video_profile, shared=True)
-    gop = 1 if video_profile == c.VideoProfile.RAW else c.AHAT_HZ
-    return (
-        bytes([c.Mode.CONTINUOUS_WITH_POSE, 1, c.DepthProfile.SAME])
-        + wire.video_encoding(video_profile, c.LEVEL_DEFAULT, rate)
-        + wire.encoder_options({c.EncoderOption.GOP_SIZE: gop})
-    )
-
-
-def vlc_configuration(video_profile: int) -> bytes:
-    """Mode 1, divisor 1, encoding, one key frame a second, and the stamp shift of -12.5 ms."""
-    rate = bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, video_profile)
-    return (
-        bytes([c.Mode.CONTINUOUS_WITH_POSE, 1])
-        + wire.video_encoding(video_profile, c.LEVEL_DEFAULT, rate)
-        + wire.encoder_options(
-            {
-                c.EncoderOption.GOP_SIZE: c.VLC_HZ,
-                c.EncoderOption.VLC_TIMESTAMP_FACTOR: 0,
-                c.EncoderOption.VLC_TIMESTAMP_CONSTANT: c.VLC_TIMESTAMP_SHIFT,
-            }
-        )
-    )
-
-
-def _ahat_video_profile(profile: Profile) -> c.VideoProfile:
-    return c.VideoProfile.RAW if profile.link == "wired" else c.VideoProfile.H265_MAIN
-
-
 def configuration(name: str, profile: Profile) -> bytes:
-    """Give the bytes to send after connecting to stream `name`; empty where the headset speaks first."""
-    spec = stream_spec(name)
-    if name == "pv":
-        video = _VIDEO_PROFILES[profile.pv_codec]
-        return pv_configuration(profile.pv_width, profile.pv_height, profile.pv_hz, video)
-    if name == "depth_ahat":
-        return depth_ahat_configuration(_ahat_video_profile(profile))
-    if name == "microphone":
-        return wire.audio_encoding(c.AudioProfile.AAC_24000, c.AAC_LEVEL_L2)
-    if spec.sends_first:
-        return b""
-    if name.startswith("vlc_"):
-        return vlc_configuration(c.VideoProfile.H265_MAIN)
-    return bytes([c.Mode.CONTINUOUS_WITH_POSE])
+    """Give the bytes to send after connecting; raise `UnknownSensorStream` for no stream of ours."""
+    return configurations.configuration(stream_spec(name).name, profile)
+
+
+def nominal_hz(name: str, profile: Profile) -> float:
+    """Packets a second that stream `name` is to send with these settings."""
+    by_setting = {
+        "pv": float(profile.pv_hz),
+        "eye_tracking": float(profile.eye_tracking_hz),
+        "extended_video": float(profile.extended_video_hz),
+        "microphone": 46.9 if profile.microphone == "aac" else 62.5,
+        "extended_audio": 46.9 if profile.extended_audio == "aac" else 62.5,
+    }
+    return by_setting.get(name, stream_spec(name).nominal_hz)
+
+
+def forbidden_together(names: list[str]) -> tuple[str, str] | None:
+    """Return two of these streams that a headset cannot send at once, or None."""
+    return next((pair for pair in c.FORBIDDEN_TOGETHER if set(pair) <= set(names)), None)
 
 
 _AHAT_LOSSES = [
@@ -171,11 +117,13 @@ _AHAT_LOSSES = [
     "depth of 1024 mm and more wraps to 0 and up",
     "brightness at half the columns, 8-bit square root, lossy video compression",
 ]
+_ZDEPTH_LOSSES = ["depth nearer than 201 mm", "depth in steps of 2 mm from 750 mm, 4 from 1500, 8 from 3000"]
 _IMU_UNITS = {
     "gyroscope": "as sent: deg/s or rad/s, decided at alignment",
     "accelerometer": "m/s^2",
     "magnetometer": "as sent, thought to be microtesla",
 }
+_ARRAY_CHANNELS = ["top_left", "top_centre", "top_right", "bottom_left", "bottom_right"]
 
 
 def _describe_video(codec: str, width: int, height: int, hz: int) -> dict[str, Any]:
@@ -183,41 +131,98 @@ def _describe_video(codec: str, width: int, height: int, hz: int) -> dict[str, A
     return {"codec": codec, "width": width, "height": height, "hz": hz, "divisor": 1, "loses": loses}
 
 
-def _describe_ahat(raw: bool) -> dict[str, Any]:
-    packing = "two u16 pictures" if raw else "nv12: luma = depth / 4 mm, chroma = sqrt(brightness)"
-    described = _describe_video("raw" if raw else "h265", c.AHAT_WIDTH, c.AHAT_HEIGHT, c.AHAT_HZ)
-    losses = [] if raw else list(_AHAT_LOSSES)
+def _describe_ahat(profile: Profile) -> dict[str, Any]:
+    codec, zdepth = profile.ahat_codec, profile.depth_ahat_packing == "zdepth"
+    described = _describe_video(codec, c.AHAT_WIDTH, c.AHAT_HEIGHT, c.AHAT_HZ)
+    if zdepth:
+        packing = "zdepth blob, then " + ("u16 brightness" if codec == "raw" else "luma = sqrt(brightness)")
+        losses = _ZDEPTH_LOSSES + ([] if codec == "raw" else ["lossy 8-bit brightness"])
+    elif codec == "raw":
+        packing, losses = "two u16 pictures", []
+    else:
+        packing, losses = "nv12: luma = depth / 4 mm, chroma = sqrt(brightness)", list(_AHAT_LOSSES)
     return described | {"packing": packing, "unit": "mm", "alias_mm": 1055, "loses": losses}
 
 
-_MICROPHONE = {
-    "codec": "aac",
-    "packing": "adts",
-    "rate_hz": 48_000,
-    "channels": 2,
-    "bytes_per_second": 24_000,
-    "loses": ["lossy audio compression", "the direction that five microphones hear"],
-}
+def _describe_longthrow() -> dict[str, Any]:
+    return {
+        "codec": "png",
+        "width": c.LONGTHROW_WIDTH,
+        "height": c.LONGTHROW_HEIGHT,
+        "packing": "bgra pixels hold pairs of u16: depth, then brightness",
+        "unit": "mm",
+        "loses": [],
+    }
+
+
+def _describe_audio(kind: str) -> dict[str, Any]:
+    if kind == "aac":
+        losses = ["lossy audio compression", "the direction that five microphones hear"]
+        described = {"codec": "aac", "packing": "adts", "channels": 2, "bytes_per_second": 24_000}
+    elif kind == "pcm":
+        losses = ["the direction that five microphones hear"]
+        described = {"codec": "raw", "packing": "s16 interleaved", "channels": 2}
+    else:
+        losses = []
+        described = {"codec": "raw", "packing": "f32 interleaved", "channels": _ARRAY_CHANNELS}
+    return described | {"rate_hz": 48_000, "loses": losses}
+
+
+def _describe_extended(name: str, profile: Profile) -> dict[str, Any]:
+    if name == "extended_audio":
+        return _describe_audio(profile.extended_audio) | {"source": profile.extended_audio_source}
+    if name == "extended_video":
+        size = (profile.extended_video_width, profile.extended_video_height, profile.extended_video_hz)
+        return _describe_video(profile.extended_video_codec, *size) | {
+            "source": profile.extended_video_source
+        }
+    losses = list(_ZDEPTH_LOSSES) if profile.extended_depth == "zdepth" else []
+    return {"codec": profile.extended_depth, "unit": "as the camera's", "loses": losses}
+
+
+def _details(name: str, profile: Profile) -> dict[str, Any]:
+    if name == "pv":
+        details = _describe_video(profile.pv_codec, profile.pv_width, profile.pv_height, profile.pv_hz)
+        return details | {"settings": profile.camera_settings}
+    if name == "depth_ahat":
+        return _describe_ahat(profile)
+    if name == "depth_longthrow":
+        return _describe_longthrow()
+    if name == "microphone":
+        return _describe_audio(profile.microphone)
+    if name.startswith("vlc_"):
+        details = _describe_video(profile.vlc_codec, c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ)
+        return details | {"timestamp_shift_ticks": c.VLC_TIMESTAMP_SHIFT}
+    if name in _IMU_UNITS:
+        return {"codec": "imu samples", "unit": _IMU_UNITS[name], "loses": []}
+    if name.startswith("extended_"):
+        return _describe_extended(name, profile)
+    frame = "node of the eye tracker" if name == "eye_tracking" else "world frame of the app start"
+    return {"codec": "struct", "unit": f"m, {frame}", "loses": []}
 
 
 def describe(name: str, profile: Profile) -> dict[str, Any]:
     """Say in JSON-able words what stream `name` will hold: codec, size, units, and what the profile loses."""
     spec = stream_spec(name)
-    if name == "pv":
-        details = _describe_video(profile.pv_codec, profile.pv_width, profile.pv_height, profile.pv_hz)
-    elif name == "depth_ahat":
-        details = _describe_ahat(raw=profile.link == "wired")
-    elif name == "microphone":
-        details = dict(_MICROPHONE)
-    elif name.startswith("vlc_"):
-        details = _describe_video("h265", c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ)
-        details["timestamp_shift_ticks"] = c.VLC_TIMESTAMP_SHIFT
-    elif name in _IMU_UNITS:
-        details = {"codec": "imu samples", "unit": _IMU_UNITS[name], "loses": []}
-    else:
-        details = {"codec": "struct", "unit": "m, world frame of the app start", "loses": []}
     return {
         "module": spec.module,
         "mode": int(spec.pose_bytes > 0),
         "configuration": configuration(name, profile).hex(),
-    } | details
+    } | _details(name, profile)
+
+
+__all__ = [
+    "DEFAULT_SET",
+    "STREAMS",
+    "Profile",
+    "StreamSpec",
+    "bits_per_second",
+    "configuration",
+    "depth_ahat_configuration",
+    "describe",
+    "forbidden_together",
+    "nominal_hz",
+    "pv_configuration",
+    "stream_spec",
+    "vlc_configuration",
+]

@@ -65,6 +65,9 @@ class EncoderOption(IntEnum):
     GOP_SIZE = 10
     VLC_TIMESTAMP_FACTOR = 2**64 - 1
     VLC_TIMESTAMP_CONSTANT = 2**64 - 2
+    ACQUISITION = 2**64 - 3
+    STRIDE_MASK = 2**64 - 4
+    MEDIA_INDEX = 2**64 - 5
 
 
 class Command(IntEnum):
@@ -72,8 +75,49 @@ class Command(IntEnum):
 
     VERSION = 0x00
     UTC_OFFSET = 0x01
+    PV_MARKER = 0x02
     PV_IS_ON = 0x03
+    PV_FOCUS = 0x04
+    PV_DENOISING = 0x05
+    PV_WHITE_BALANCE_PRESET = 0x06
+    PV_WHITE_BALANCE_VALUE = 0x07
+    PV_EXPOSURE = 0x08
+    PV_EXPOSURE_PRIORITY = 0x09
+    PV_ISO = 0x0A
+    PV_BACKLIGHT = 0x0B
+    PV_SCENE_MODE = 0x0C
+    FLAT_MODE = 0x0D
+    RM_EYE_SELECTION = 0x0E
+    PV_OPTIMISATION = 0x0F
+    PV_PRIMARY_USE = 0x10
+    PV_STABILISATION = 0x11
+    PV_HDR = 0x12
+    PV_REGION = 0x13
+    THREAD_PRIORITY = 0x14
+    QUIET_MODE = 0x15
+    MAP_POINTS = 0x16
+    RIG_POSES = 0x17
     CURRENT_TIME = 0x18
+    SI_SAMPLING_DELAY = 0x19
+    ENCODER_BUFFERING = 0x20
+    READER_BUFFERING = 0x21
+    LOOP_CONTROL = 0x22
+
+
+class MapDirection(IntEnum):
+    """Argument of MAP_POINTS."""
+
+    PIXEL_TO_UNIT_PLANE = 0
+    UNIT_PLANE_TO_PIXEL = 1
+
+
+class MixerMode(IntEnum):
+    """What extended audio records; the last asks for the list of devices instead."""
+
+    MICROPHONE = 0
+    APPLICATION = 1
+    BOTH = 2
+    DEVICE_LIST = 3
 
 
 class TimeSource(IntEnum):
@@ -85,12 +129,20 @@ class TimeSource(IntEnum):
 
 LEVEL_DEFAULT = 255
 AAC_LEVEL_L2 = 0x29
+ARRAY_LEVEL = 0x2B
+"With the raw profile: the five microphones instead of two channels."
+PNG_FILTER_PAETH = 5
+STRIDE_MASK_DEFAULT = 63
 VLC_TIMESTAMP_SHIFT = -125_000
 "Ticks added to VLC stamps, which run 12.5 ms late; the same that the official client asks for."
 
 AHAT_WIDTH = AHAT_HEIGHT = 512
 AHAT_HZ = 45
 VLC_WIDTH, VLC_HEIGHT, VLC_HZ = 640, 480, 30
+LONGTHROW_WIDTH, LONGTHROW_HEIGHT = 320, 288
+EYE_TRACKING_HZ = (30, 60, 90)
+FORBIDDEN_TOGETHER = (("depth_ahat", "depth_longthrow"),)
+"Near and far depth are one physical sensor."
 
 PV_FORMATS = frozenset(
     [

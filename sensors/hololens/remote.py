@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from sensors.errors import (
     PvNotStarted,
@@ -15,8 +18,8 @@ from sensors.errors import (
     StreamUnreachable,
     UnsupportedServer,
 )
+from sensors.hololens import commands, wire
 from sensors.hololens import constants as c
-from sensors.hololens import wire
 from sensors.host_clock import host_ns
 
 Version = tuple[int, int, int, int]
@@ -97,19 +100,28 @@ class RemoteControl:
 
     def clock_exchange(self, with_utc: bool = False) -> ClockExchange:
         """Ask for device_ticks between two readings of the host clock; `with_utc` asks for UTC afterwards."""
-        question = current_time_command(c.TimeSource.DEVICE_TICKS)
+        question = commands.current_time(c.TimeSource.DEVICE_TICKS)
         send_ns = host_ns()
         answer = self._ask(question, 8)
         receive_ns = host_ns()
         filetime = None
         if with_utc:
-            filetime = struct.unpack("<Q", self._ask(current_time_command(c.TimeSource.UTC_FILETIME), 8))[0]
+            filetime = struct.unpack("<Q", self._ask(commands.current_time(c.TimeSource.UTC_FILETIME), 8))[0]
         return ClockExchange(send_ns, receive_ns, struct.unpack("<Q", answer)[0], filetime)
 
+    def give_orders(self, orders: bytes) -> None:
+        """Send commands that have no answer (see `commands`) and wait until all are executed."""
+        self._ask(orders + bytes([c.Command.VERSION]), 8)
 
-def current_time_command(source: c.TimeSource) -> bytes:
-    """Build the bytes of command 0x18."""
-    return struct.pack("<BI", c.Command.CURRENT_TIME, source)
+    def map_points(self, port: int, direction: c.MapDirection, points: np.ndarray) -> np.ndarray:
+        """Map points (n, 2) between pixels and the unit plane, float32 (n, 2); failures are 0, 0 or -1, -1."""
+        answer = self._ask(commands.map_points(port, direction, points), 8 * len(points))
+        return np.frombuffer(answer, "<f4").reshape(-1, 2)
+
+    def rig_poses(self, device_ticks: Sequence[int]) -> np.ndarray:
+        """Ask where the rig was, (n, 4, 4) row-vector matrices in metres; zeros where it is not known."""
+        answer = self._ask(commands.rig_poses(device_ticks), 64 * len(device_ticks))
+        return np.frombuffer(answer, "<f4").reshape(-1, 4, 4)
 
 
 def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:

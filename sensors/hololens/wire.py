@@ -75,6 +75,9 @@ def audio_encoding(profile: int, level: int) -> bytes:
     return struct.pack("<BB", profile, level)
 
 
-def mrc_video() -> bytes:
-    """MRC_VIDEO, 27 bytes: the client defaults, a plain camera without holograms."""
-    return struct.pack("<7B3f2I", 0, 1, 0, 0, 0, 0, 0, 0.9, 0.0, 0.0, 0, 1)
+def mrc_video(global_opacity: float = 0.9) -> bytes:
+    """MRC_VIDEO, 27 bytes: the client defaults, a plain camera without holograms.
+
+    Extended video takes its source index in the place of the opacity.
+    """
+    return struct.pack("<7B3f2I", 0, 1, 0, 0, 0, 0, 0, global_opacity, 0.0, 0.0, 0, 1)

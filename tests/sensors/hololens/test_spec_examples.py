@@ -11,6 +11,7 @@ from sensors.errors import BadPacket, UnknownSensorStream, UnsupportedFormat
 from sensors.hololens import (
     accelerometer,
     catalogue,
+    commands,
     depth_ahat,
     gyroscope,
     magnetometer,
@@ -133,8 +134,8 @@ def test_catalogue_is_whole() -> None:
         assert STREAMS[module.NAME].port == module.PORT
     for name, spec in STREAMS.items():
         assert spec.sends_first == (name == "spatial_input")
-        assert spec.pose_bytes == (0 if name in ("spatial_input", "microphone") else 64)
-        assert 0 < spec.max_payload_bytes <= 8 * 2**20
+        assert spec.pose_bytes == (0 if name in ("spatial_input", "microphone", "extended_audio") else 64)
+        assert 0 < spec.max_payload_bytes <= 16 * 2**20
         assert describe(name, Profile())["configuration"] == configuration(name, Profile()).hex()
     with pytest.raises(UnknownSensorStream, match="gyroscope"):
         configuration("gyro", Profile())
@@ -160,8 +161,8 @@ def test_pv_start_and_stop() -> None:
 
 
 def test_remote_time_command() -> None:
-    assert remote.current_time_command(TimeSource.UTC_FILETIME) == hexed("18 01 00 00 00")
-    assert remote.current_time_command(TimeSource.DEVICE_TICKS) == hexed("18 00 00 00 00")
+    assert commands.current_time(TimeSource.UTC_FILETIME) == hexed("18 01 00 00 00")
+    assert commands.current_time(TimeSource.DEVICE_TICKS) == hexed("18 00 00 00 00")
 
 
 PV_METADATA = (

@@ -1,0 +1,145 @@
+"""Remote-configuration commands (port 3809) as bytes: one function a command, values checked.
+
+Commands without an answer are orders: they are executed in sequence, and a question behind them is the barrier.
+Camera orders act only while the front camera is on, and are forgotten when it stops.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from sensors.errors import UnsupportedFormat
+from sensors.hololens.constants import Command, MapDirection, TimeSource
+from sensors.hololens.profile import Profile
+
+WHITE_BALANCE_STEP_K = 25
+FOCUS_MANUAL, FOCUS_RANGE_NORMAL, NO_DRIVER_FALLBACK = 3, 2, 1
+EXPOSURE_MANUAL = 0
+_SWITCHES = (
+    Command.PV_MARKER,
+    Command.PV_DENOISING,
+    Command.PV_EXPOSURE_PRIORITY,
+    Command.PV_BACKLIGHT,
+    Command.FLAT_MODE,
+    Command.QUIET_MODE,
+    Command.PV_STABILISATION,
+    Command.ENCODER_BUFFERING,
+    Command.READER_BUFFERING,
+)
+_NUMBERS = {
+    Command.PV_WHITE_BALANCE_PRESET: range(8),
+    Command.PV_WHITE_BALANCE_VALUE: range(92, 301),
+    Command.PV_SCENE_MODE: (0, *range(2, 13)),
+    Command.RM_EYE_SELECTION: range(2**32),
+    Command.PV_OPTIMISATION: range(7),
+    Command.PV_PRIMARY_USE: range(3),
+    Command.PV_HDR: range(3),
+}
+
+
+def _checked(what: str, value: int, offered: Sequence[int]) -> int:
+    if value not in offered:
+        raise UnsupportedFormat(f"{what} {value}", f"{min(offered)} to {max(offered)}")
+    return value
+
+
+def switch(command: Command, on: bool) -> bytes:
+    """Turn one of the things that are either on or off (denoising, exposure priority, buffering and so on)."""
+    if command not in _SWITCHES:
+        raise ValueError(f"{command!r} is no switch")
+    return struct.pack("<BI", command, on)
+
+
+def number(command: Command, value: int) -> bytes:
+    """Set one of the things that are one number (presets, modes). Raises `UnsupportedFormat`."""
+    return struct.pack("<BI", command, _checked(command.name.lower(), value, _NUMBERS[command]))
+
+
+def focus(
+    mode: int,
+    focus_range: int = FOCUS_RANGE_NORMAL,
+    distance: int = 0,
+    value_mm: int = 1000,
+    fallback: int = 1,
+) -> bytes:
+    """Set the focus: mode 0 auto, 1 single, 2 continuous, 3 manual at `value_mm` (170 to 10000)."""
+    _checked("focus mode", mode, range(4))
+    _checked("focus value", value_mm, range(170, 10_001))
+    return struct.pack("<B5I", Command.PV_FOCUS, mode, focus_range, distance, value_mm, fallback)
+
+
+def exposure(mode: int, value_us: int) -> bytes:
+    """Set the exposure: mode 0 manual with `value_us` (100 to 66000), else automatic."""
+    return struct.pack(
+        "<BII", Command.PV_EXPOSURE, mode, _checked("exposure value", value_us, range(100, 66_001))
+    )
+
+
+def iso(automatic: bool, value: int = 100) -> bytes:
+    """Set the sensitivity, 100 to 3200, unless automatic."""
+    return struct.pack("<BII", Command.PV_ISO, automatic, _checked("iso", value, range(100, 3201)))
+
+
+def region_of_interest(flags: int, x: float, y: float, width: float, height: float) -> bytes:
+    """Set the region that focus or exposure look at.
+
+    Flags: bit 12 clear, 11 set, 10 auto exposure, 9 auto focus, 8 normalised bounds, 7 face, 6-0 weight 0-100.
+    """
+    return struct.pack("<BI4f", Command.PV_REGION, flags, x, y, width, height)
+
+
+def thread_priority(port: int, priority: int) -> bytes:
+    """Set the priority, -2 to 2, that the thread of a port has from its next client on."""
+    return struct.pack(
+        "<BIi", Command.THREAD_PRIORITY, port, _checked("thread priority", priority, range(-2, 3))
+    )
+
+
+def loop_control(port: int, on: bool) -> bytes:
+    """Let a grey camera use the capture path that neither repeats nor mis-stamps frames; before opening it."""
+    return struct.pack("<BII", Command.LOOP_CONTROL, port, on)
+
+
+def sampling_delay(ticks: int) -> bytes:
+    """Ask spatial input for poses of this many 100 ns ago."""
+    return struct.pack("<Bq", Command.SI_SAMPLING_DELAY, ticks)
+
+
+def current_time(source: TimeSource) -> bytes:
+    """Ask for device ticks or UTC; the answer is a u64."""
+    return struct.pack("<BI", Command.CURRENT_TIME, source)
+
+
+def map_points(port: int, direction: MapDirection, points: np.ndarray) -> bytes:
+    """Ask to map points (n, 2) between pixels and the unit plane of a Research Mode camera (3800-3805)."""
+    _checked("camera port", port, range(3800, 3806))
+    values = np.ascontiguousarray(points, "<f4").reshape(-1, 2)
+    return struct.pack("<B3I", Command.MAP_POINTS, port, direction, len(values)) + values.tobytes()
+
+
+def rig_poses(device_ticks: Sequence[int]) -> bytes:
+    """Ask for the rig node's poses at these times of the recent past."""
+    return struct.pack(f"<BI{len(device_ticks)}Q", Command.RIG_POSES, len(device_ticks), *device_ticks)
+
+
+def camera_orders(profile: Profile) -> bytes:
+    """The orders that bring the front camera to a profile's manual settings; empty when there are none."""
+    orders = b""
+    if profile.pv_focus_mm:
+        orders += focus(FOCUS_MANUAL, value_mm=profile.pv_focus_mm, fallback=NO_DRIVER_FALLBACK)
+    if profile.pv_exposure_us:
+        orders += switch(Command.PV_EXPOSURE_PRIORITY, False)
+        orders += exposure(EXPOSURE_MANUAL, profile.pv_exposure_us)
+    if profile.pv_white_balance_k:
+        value = round(profile.pv_white_balance_k / WHITE_BALANCE_STEP_K)
+        orders += number(Command.PV_WHITE_BALANCE_VALUE, value)
+    return orders
+
+
+def before_streams(vlc_ports: Sequence[int]) -> bytes:
+    """The orders for a good recording: no buffering in the headset, the careful path for grey cameras."""
+    buffering = switch(Command.ENCODER_BUFFERING, False) + switch(Command.READER_BUFFERING, False)
+    return buffering + b"".join(loop_control(port, True) for port in vlc_ports)

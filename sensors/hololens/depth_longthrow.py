@@ -1,0 +1,72 @@
+"""Far depth (Long Throw), port 3805: 320x288 depth and active brightness (AB), 1 to 5 a second, as PNG.
+
+Depth is radial, in millimetres, 0 = invalid. The pose of a packet is the rig node.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from sensors.errors import BadPacket
+from sensors.hololens.constants import LONGTHROW_HEIGHT, LONGTHROW_WIDTH
+
+NAME = "depth_longthrow"
+PORT = 3805
+SENSOR_HZ = 62_976_000
+"Rate of `sensor_ticks`."
+
+SENSOR_TICKS = struct.Struct("<Q")
+PICTURE = np.dtype(("<u2", (LONGTHROW_HEIGHT, LONGTHROW_WIDTH)))
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class LongThrowPacket(NamedTuple):
+    """One depth packet."""
+
+    png: memoryview
+    sensor_ticks: int
+    "62.976 MHz clocks."
+
+
+def decode(payload: memoryview | bytes) -> LongThrowPacket:
+    """Cut a payload into PNG and stamp, without copying; `BadPacket` when it holds no PNG."""
+    view = memoryview(payload)
+    if len(view) < len(_PNG) + SENSOR_TICKS.size or view[: len(_PNG)] != _PNG:
+        raise BadPacket(NAME, f"{len(view)} bytes hold no PNG")
+    (ticks,) = SENSOR_TICKS.unpack_from(view, len(view) - SENSOR_TICKS.size)
+    return LongThrowPacket(view[: -SENSOR_TICKS.size], ticks)
+
+
+def encode(png: bytes | memoryview, sensor_ticks: int) -> bytes:
+    """Put the parts together: the inverse of `decode`."""
+    return bytes(png) + SENSOR_TICKS.pack(sensor_ticks)
+
+
+def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
+    """Decode a PNG into depth mm and AB, both uint16 (288, 320); `BadPacket` when it does not decode.
+
+    The 320x288 BGRA bytes are the depth rows and then the AB rows, two to a row of the image. OpenCV gives
+    BGRA without change of order.
+    """
+    import cv2
+
+    try:
+        bgra = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise BadPacket(NAME, f"the PNG does not decode ({error.code})") from error
+    if bgra is None or bgra.shape != (LONGTHROW_HEIGHT, LONGTHROW_WIDTH, 4) or bgra.dtype != np.uint8:
+        raise BadPacket(NAME, "the PNG does not decode to 320x288 pixels of 8-bit RGBA")
+    both = np.ascontiguousarray(bgra).view("<u2").reshape(2, LONGTHROW_HEIGHT, LONGTHROW_WIDTH)
+    return both[0], both[1]
+
+
+def pack(depth_mm: np.ndarray, ab: np.ndarray) -> bytes:
+    """Encode depth and AB, (288, 320) uint16, as the headset's PNG: the inverse of `images`."""
+    import cv2
+
+    both = np.stack([depth_mm, ab]).astype("<u2")
+    bgra = both.view(np.uint8).reshape(LONGTHROW_HEIGHT, LONGTHROW_WIDTH, 4)
+    return bytes(cv2.imencode(".png", bgra)[1])

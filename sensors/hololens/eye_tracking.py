@@ -1,0 +1,43 @@
+"""Extended eye tracker, port 3817: combined, left and right gaze rays, 30, 60 or 90 a second, with a pose.
+
+Rays are in the frame of the tracker's node; the packet's pose brings them to the world. Fields without their
+bit in `valid` are zero. Its stamps go through the headset's UTC: an NTP step there shifts them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sensors.errors import BadPacket
+
+NAME = "eye_tracking"
+PORT = 3817
+
+CALIBRATION, COMBINED, LEFT, RIGHT, LEFT_OPENNESS, RIGHT_OPENNESS, VERGENCE = (1 << bit for bit in range(7))
+"Bits of `valid`."
+
+RAY = np.dtype([("origin", "<f4", (3,)), ("direction", "<f4", (3,))])
+DTYPE = np.dtype(
+    [
+        ("reserved", "<u4"),
+        ("combined", RAY),  # m, unit vector
+        ("left", RAY),
+        ("right", RAY),
+        ("left_openness", "<f4"),
+        ("right_openness", "<f4"),
+        ("vergence_distance", "<f4"),  # m
+        ("valid", "<u4"),
+    ]
+)
+
+
+def decode(payload: memoryview | bytes) -> np.void:
+    """View a payload as one record of `DTYPE`; `BadPacket` if it is not 92 bytes."""
+    if len(payload) != DTYPE.itemsize:
+        raise BadPacket(NAME, f"{len(payload)} bytes instead of {DTYPE.itemsize}")
+    return np.frombuffer(payload, DTYPE)[0]
+
+
+def encode(record: np.ndarray | np.void) -> bytes:
+    """Lay a record out as a payload: the inverse of `decode`."""
+    return np.asarray(record, DTYPE).tobytes()

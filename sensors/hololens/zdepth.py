@@ -1,0 +1,71 @@
+"""Zdepth blobs: checked by their header and kept as sent; decoding is a hook for the library that makes them.
+
+`catid/Zdepth` (BSD) has no Python build that we could depend on. Who has one calls `use_decoder(function)`, a
+function from a blob to a (height, width) uint16 array in millimetres; reading depth then uses it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sensors.errors import BadPacket
+
+MAGIC = 0xCA
+HEADER = struct.Struct("<BBHHH8I")
+KEY_FRAME = 1
+PARTS = ("zeroes", "blocks", "edges", "surfaces")
+
+Decoder = Callable[[bytes], np.ndarray]
+
+
+class ZdepthHeader(NamedTuple):
+    """The first 40 bytes of a blob."""
+
+    is_key_frame: bool
+    frame_number: int
+    width: int
+    height: int
+    uncompressed: tuple[int, ...]
+    "Bytes of the four `PARTS` once decompressed."
+    compressed: tuple[int, ...]
+    "Bytes of the four `PARTS` (Zstd) in the blob, in this order after the header."
+
+
+def header(blob: memoryview | bytes) -> ZdepthHeader:
+    """Read and check a blob's header; `BadPacket` when it is none or its sizes do not fill the blob."""
+    if len(blob) < HEADER.size:
+        raise BadPacket("zdepth", f"{len(blob)} bytes, the header alone has {HEADER.size}")
+    magic, flags, number, width, height, *sizes = HEADER.unpack_from(blob)
+    if magic != MAGIC:
+        raise BadPacket("zdepth", f"begins with {magic:#x} instead of {MAGIC:#x}")
+    compressed = tuple(sizes[1::2])
+    if HEADER.size + sum(compressed) != len(blob):
+        raise BadPacket("zdepth", f"parts of {sum(compressed)} bytes in a blob of {len(blob)}")
+    if not width or not height:
+        raise BadPacket("zdepth", f"{width}x{height} pixels")
+    return ZdepthHeader(bool(flags & KEY_FRAME), number, width, height, tuple(sizes[::2]), compressed)
+
+
+_decoders: list[Decoder] = []
+
+
+def use_decoder(decoder: Decoder | None) -> None:
+    """Decode blobs with this function from now on; None takes it away."""
+    _decoders.clear()
+    if decoder is not None:
+        _decoders.append(decoder)
+
+
+def depth(blob: memoryview | bytes) -> np.ndarray:
+    """Decode a blob to (height, width) uint16 mm, 0 = invalid; `BadPacket` without a decoder or for a bad blob."""
+    head = header(blob)
+    if not _decoders:
+        raise BadPacket("zdepth", "no decoder is set (sensors.hololens.zdepth.use_decoder)")
+    picture = _decoders[0](bytes(blob))
+    if picture.shape != (head.height, head.width):
+        raise BadPacket("zdepth", f"the decoder gave {picture.shape} for {head.width}x{head.height}")
+    return picture.astype(np.uint16, copy=False)
