@@ -28,6 +28,7 @@ from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
 from sensors.hololens import wire
 from sensors.hololens.catalogue import Profile, configuration, stream_spec
+from sensors.host_clock import utc_anchor
 from storage.chunk import Chunk, chunk_paths
 from storage.names import LOGS
 
@@ -127,15 +128,14 @@ def whole(host: str, counts: dict[str, int], folder: Path) -> Figure:
     plan = replace(plan, queue_url=server.url)
     plan.save(work / "plan.json")
     supervisor = Supervisor(plan, server, [])
-    begin_s, own_cpu = time.perf_counter(), time.process_time()
+    own_cpu = time.process_time()
     supervisor.run(None, 60, lambda _: None)
-    wall_s = time.perf_counter() - begin_s
     supervisor.close()
     server.stop()
     cpu_s = _cpu_of_children() - begin_cpu + time.process_time() - own_cpu
     for process in processes:
         process.wait()
-    megabytes = _check(recording, counts)
+    megabytes, wall_s = _check(recording, counts)
     return Figure(sum(counts.values()), megabytes, wall_s, cpu_s)
 
 
@@ -145,17 +145,22 @@ def _cpu_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _check(recording: Path, counts: dict[str, int]) -> float:
-    size = 0
+def _check(recording: Path, counts: dict[str, int]) -> tuple[float, float]:
+    """Check that all was stored; return megabytes, and seconds from the first arrival to the last sealed file."""
+    size, arrivals, sealed = 0, [], []
     for stream, count in counts.items():
         stored = 0
         for path in chunk_paths(recording / "hololens" / stream):
+            sealed.append(path.stat().st_mtime_ns)
             with Chunk(path) as chunk:
                 assert chunk.damage() == []
+                arrivals.append(int(chunk.index["host_ns"][0]))
                 stored += len(chunk.index)
                 size += int(chunk.index["size"].sum())
         assert stored == count, f"{stream}: {stored} of {count} packets"
-    return size / 1e6
+    anchor = utc_anchor()
+    begin_utc_ns = min(arrivals) - anchor.host_ns + anchor.utc_ns
+    return size / 1e6, (max(sealed) - begin_utc_ns) / 1e9
 
 
 def main() -> None:

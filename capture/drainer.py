@@ -173,7 +173,9 @@ class Drainer:
             try:
                 self._reader.acknowledge(chunk.stream, chunk.packets, sealed)
             except (*queue.OUTCOME_UNKNOWN, redis.exceptions.ResponseError) as error:
-                self._problem = f"queue: {error}"
+                full = str(error).startswith("MISCONF")  # its append-only file finds no room
+                self._problem = "no_space" if full else f"queue: {error}"
+                self._tell()
                 time.sleep(0.1)
             else:
                 self._problem = ""

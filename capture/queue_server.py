@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,6 +54,15 @@ class QueueServer:
             raise QueueUnavailable(str(self.socket), f"does not start ({error})") from error
         with queue.connect(self.url) as client:
             queue.wait_until_ready(client, str(self.socket))
+
+    def give_up_persistence(self) -> None:
+        """Keep the queue in memory only and give its files back: on a full disk that is room for the packets.
+
+        The files hold at least what is not sealed yet, so sealing it needs no more room than this frees.
+        """
+        with queue.connect(self.url) as client:
+            client.config_set("appendonly", "no")
+        shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
     def is_up(self) -> bool:
         """Tell whether the process runs."""

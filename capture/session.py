@@ -21,7 +21,7 @@ from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, StreamsMissing
 from capture.plan import HeadsetPlan, Plan, runtime_folder
 from capture.queue_server import QueueServer
-from capture.supervisor import Outcome, Supervisor
+from capture.supervisor import Outcome, Supervisor, set_aside
 from capture.zone import local_zone
 from sensors.hololens.catalogue import Profile, describe, stream_spec
 from sensors.hololens.remote import RemoteControl, require_version
@@ -32,6 +32,11 @@ from storage.names import LOGS, MANIFEST, WORK, check_recording_id, stream_folde
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
+
+
+BOOKS = "books"
+BOOKS_BYTES = 4 << 20
+"""Room kept aside for the manifest, so that a recording can be closed on a full disk."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,14 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
             (path / "events").mkdir()
             (path / LOGS).mkdir()
             plan.save(Path(plan.work) / "plan.json")
+            set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
             outcome = _run(order, plan, server, cameras, show)
-            _close_books(plan, outcome)
+            _close_books(order, plan, outcome)
         except StreamsMissing:
             shutil.rmtree(path)  # refused at its start: nothing half-made is left
             raise
+        except OSError as error:
+            raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
     return Result(path, outcome, warnings)
 
 
@@ -261,8 +269,8 @@ def _signals(supervisor: Supervisor) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _close_books(plan: Plan, outcome: Outcome) -> None:
-    """Put hashes, losses and the end into the manifest, and clear the queue of a shared server."""
+def _close_books(order: Order, plan: Plan, outcome: Outcome) -> None:
+    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours."""
     files: dict[str, Any] = {}
     losses: list[dict[str, Any]] = []
     with queue.connect(plan.queue_url) as client:
@@ -271,8 +279,10 @@ def _close_books(plan: Plan, outcome: Outcome) -> None:
                 relative = stream_folder(Path(plan.path), stream).relative_to(plan.path) / name
                 files[str(relative)] = facts
             losses += _left_behind(client, plan, stream, outcome)
-            client.delete(stream_key(plan.uuid, stream), queue.files_key(plan.uuid, stream))
+            if order.redis_url is not None:
+                client.delete(stream_key(plan.uuid, stream), queue.files_key(plan.uuid, stream))
     anchor = utc_anchor()
+    (Path(plan.work) / BOOKS).unlink(missing_ok=True)
     with edit_manifest(Path(plan.path)) as manifest:
         manifest["state"] = "complete"
         manifest["stopped"] = {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns, "reason": outcome.reason}

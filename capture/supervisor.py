@@ -36,6 +36,12 @@ RESERVE_BYTES = 48 << 20
 """Room kept aside, so that on a full disk the packets in hand and the ledger can still be sealed."""
 
 
+def set_aside(path: Path, size: int) -> None:
+    """Take room on the disk now, to have it back by removing the file when there is none."""
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+
+
 @dataclass
 class Worker:
     """One child process that is kept alive until its time has come."""
@@ -139,8 +145,7 @@ class Supervisor:
 
         Raises StreamsMissing when an armed stream gives nothing in time.
         """
-        with self._reserve.open("wb") as reserve:
-            os.posix_fallocate(reserve.fileno(), 0, RESERVE_BYTES)
+        set_aside(self._reserve, RESERVE_BYTES)
         for worker in [*self.drainers, *self.producers]:
             worker.start()
         try:
@@ -208,6 +213,12 @@ class Supervisor:
     def _restarted(self, name: str, code: int | None) -> None:
         self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
 
+    def _make_room(self) -> None:
+        """Give back what was kept aside, so that what is in the queue can still be sealed."""
+        self._reserve.unlink(missing_ok=True)
+        if self.server is not None:
+            self.server.give_up_persistence()
+
     def _drainers_lack_space(self) -> bool:
         return any(state.get("problem") == "no_space" for state in self.board.states.values())
 
@@ -216,7 +227,6 @@ class Supervisor:
         for camera in self.cameras:
             camera.end()
         self._end_producers(show)
-        self._reserve.unlink(missing_ok=True)
         self._end_drainers(show)
         while any(camera.is_alive() for camera in self.cameras) and not self._forced:
             self.board.update(LOOP_MS)
@@ -259,6 +269,8 @@ class Supervisor:
             self.board.update(LOOP_MS)
             show(self)
             now_s = time.monotonic()
+            if self._drainers_lack_space() and lacking_since_s is None:
+                self._make_room()
             lacking_since_s = (lacking_since_s or now_s) if self._drainers_lack_space() else None
             no_hope = lacking_since_s is not None and now_s - lacking_since_s > NO_SPACE_LIMIT_S
             if no_hope or now_s > end_s:
