@@ -54,8 +54,8 @@ def equal_to_truth(streams: dict, truth: dict) -> None:
         assert streams[f"gopro/{file['file']}"]["stored"] == file["bytes"]
 
 
-def test_a_take_that_the_devices_end_is_equal_to_the_truth(kitchen, runtime, tmp_path):
-    place = kitchen(seconds=6)
+def test_a_take_that_the_devices_end_is_equal_to_the_truth_and_aligned_with_it(kitchen, runtime, tmp_path):
+    place = kitchen(seconds=14)
     data = tmp_path / "data"
     done = kitchensync(
         "record", "take", "--data", data, "--hololens", place.host, "--gopro", place.camera, "--json"
@@ -75,6 +75,14 @@ def test_a_take_that_the_devices_end_is_equal_to_the_truth(kitchen, runtime, tmp
     for path in data.rglob("*.h5"):
         with h5py.File(path) as file:
             assert file.attrs["count"] == len(file["index"])
+    synced = kitchensync("sync", data / "take", "--json")
+    assert synced.returncode == 0, synced.stderr
+    (pair,) = json.loads(synced.stdout)["recordings"][0]["pairs"]
+    clock = truth["gopro"][0]["clock_map"]
+    for t, ticks in pair["samples"]:
+        true = clock["epoch_ticks"] + 1e7 * (t + clock["tau0_s"] + clock["drift_ppm"] * 1e-6 * t)
+        assert abs(ticks - true) < 20_000, f"{(ticks - true) / 1e4:.2f} ms off at {t:.2f} s"
+    assert (data / "take" / "sync" / "index.parquet").exists()
 
 
 def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tmp_path):
