@@ -13,6 +13,7 @@ from sensors.errors import SensorError
 from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
 from storage.names import check_recording_id
 
+GYROSCOPE_UNITS = ("auto", "deg_per_s", "rad_per_s")
 PROFILE_KEYS = ("pv_width", "pv_height", "pv_hz", "pv_codec")
 
 
@@ -42,6 +43,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         consent=options["consent"],
         participant=options["participant"],
         place=options["place"],
+        gyroscope_unit=rig.get("gyroscope_unit", "auto"),
     )
 
 
@@ -54,6 +56,8 @@ def read_rig(path: Path) -> dict[str, Any]:
     known = {"link", "streams", "hololens", "gopro", "gyroscope_unit", *PROFILE_KEYS}
     if strange := sorted(set(rig) - known):
         raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
+    if rig.get("gyroscope_unit", "auto") not in GYROSCOPE_UNITS:
+        raise BadRig(f"{path}: gyroscope_unit is one of {', '.join(GYROSCOPE_UNITS)}")
     for kind in ("hololens", "gopro"):
         devices = rig.get(kind, {})
         if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):

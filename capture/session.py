@@ -55,6 +55,8 @@ class Order:
     consent: str = "none"
     participant: str = ""
     place: str = ""
+    gyroscope_unit: str = "auto"
+    """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
 
 
 @dataclass
@@ -125,6 +127,7 @@ def _check_headsets(order: Order) -> tuple[dict[str, Any], list[str]]:
                 "address": headset.host,
                 "version": ".".join(map(str, server)),
                 "utc_offset_ticks": remote.utc_offset(),
+                "gyroscope_unit": order.gyroscope_unit,
             }
         warnings += [warning] if warning else []
     return devices, warnings

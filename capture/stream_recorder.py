@@ -95,7 +95,7 @@ class StreamRecorder:
         self._seq = self.state.received = self.writer.next_sequence()
         reason = "failed"
         try:
-            ended = False
+            ended = self._seq > 0 and self._device_is_gone()  # it may have ended while nobody listened
             while not ended and not self._ending.is_set():
                 ended = self._one_connection()
             reason = "ended_by_device" if ended else "stopped"
