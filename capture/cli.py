@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("recipe_app.cli:graph", "Check task graphs and draw orders from them."),
     "app": ("recipe_app.cli:app", "Serve the tablet's recipe app."),
     "gopro": ("sensors.gopro.cli:gopro", "Look into GoPro files."),
+    "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
 }
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""

@@ -17,6 +17,7 @@ from capture.clock_probe import ClockProbe
 from capture.health import HealthSender
 from capture.ledger import Ledger
 from capture.orphan import watch_supervisor
+from capture.pause import PauseWatch
 from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream, load_plan
 from capture.stream_recorder import StreamRecorder
 from sensors.errors import SensorError
@@ -73,12 +74,14 @@ class Producer:
         for recorder in self._recorders:
             recorder.start()
         asked = False
+        pauses = PauseWatch()
         while any(recorder.is_alive() for recorder in self._recorders):
             if self._ending.wait(HEALTH_PERIOD_S):
                 if not asked:
                     self._stop_all()
                 asked = True
                 time.sleep(0.02)
+            self._note_pause(pauses.look())
             self._begin_probes()
             self._tell(done=False)
         self._probe.stop()
@@ -92,6 +95,12 @@ class Producer:
         """Ask for the time once packets come: before, the headset is busy with starting its sensors."""
         if self._probe.ident is None and any(recorder.state.first_host_ns for recorder in self._recorders):
             self._probe.start()
+
+    def _note_pause(self, pause: tuple[int, int] | None) -> None:
+        """Tell the ledger of a time in which this computer, or this process, did not run."""
+        if pause is not None:
+            for recorder in self._recorders:
+                self._ledger.note("suspend", recorder.name, start_host_ns=pause[0], end_host_ns=pause[1])
 
     def _stop_all(self) -> None:
         self._probe.stop()

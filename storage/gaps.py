@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ USUAL_STEPS = 8
 """With fewer packets than this nobody can say what a usual step is."""
 
 
-def find_gaps(index: npt.NDArray[np.void], causes: list[str]) -> list[Gap]:
+def find_gaps(
+    index: npt.NDArray[np.void], causes: list[str], pauses: Sequence[tuple[int, int]] = ()
+) -> list[Gap]:
     """Name the holes of a stream.
 
     `index` is (n,) of `storage.chunk.INDEX`; `causes` are the causes of the closed connections in order, as the
     recorder noted them. A new run of the producer is `restart`, a new connection takes its noted cause, a hole
     in the sequence is `declared_loss`, and a long step of the device's stamps inside one connection is
-    `device_rate`.
+    `device_rate`, or `suspend` where it falls into one of `pauses` ((start, end) in host_ns).
     """
     if len(index) < 2:
         return []
@@ -34,14 +37,18 @@ def find_gaps(index: npt.NDArray[np.void], causes: list[str]) -> list[Gap]:
     lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
     late = (steps > LONG_STEP * usual_step(steps)) & ~new_run & ~new_connection & ~lost
     noted = iter(causes)
+    host = index["host_ns"]
     gaps = []
     for row in np.flatnonzero(new_run | new_connection | lost | late):
         if new_run[row]:
             cause = "restart"
         elif new_connection[row]:
             cause = next(noted, "reconnect")
+        elif lost[row]:
+            cause = "declared_loss"
         else:
-            cause = "declared_loss" if lost[row] else "device_rate"
+            held = any(start <= host[row + 1] and host[row] <= end for start, end in pauses)
+            cause = "suspend" if held else "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})
     return gaps
 

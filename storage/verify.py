@@ -152,7 +152,8 @@ def _check_stream(
     received = max([highest, *(int(note["received"]) for note in ends)])
     missing = missing_ranges(seqs, received)
     causes = [note["cause"] for note in notes if note["note"] == "closed"]
-    gaps = find_gaps(index, causes)
+    pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
+    gaps = find_gaps(index, causes, pauses)
     named = _named_losses(name, notes, manifest)
     duplicates = len(index) - len(seqs)
     if not len(index):
