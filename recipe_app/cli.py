@@ -8,6 +8,7 @@ import click
 
 from recipe_app.errors import RecipeError
 from recipe_app.graph_cli import refuse
+from recipe_app.graph_cli_errors import hints, script
 from recipe_app.graph_cli_graphs import check, orders
 from recipe_app.graph_cli_recordings import score
 
@@ -21,7 +22,7 @@ def graph() -> None:
     """
 
 
-for command in (check, orders, score):
+for command in (check, orders, script, hints, score):
     graph.add_command(command)
 
 

@@ -35,6 +35,20 @@ class TooManyOrders(RecipeError):
         super().__init__(f"{name}: {why}; add the edges that the recipe really needs, or split it into parts")
 
 
+class NoSuchScript(RecipeError):
+    """An error script that this graph cannot give."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class NotComparable(RecipeError):
+    """Two graphs that are not about the same steps."""
+
+    def __init__(self, first: str, second: str, where: str) -> None:
+        super().__init__(f"{first} and {second} differ in {where}; annotators must start from the same steps")
+
+
 class NotFound(RecipeError):
     """A recipe or recording that is not there."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from recipe_app.errors import CyclicGraph
@@ -77,16 +78,71 @@ def full_closure(graph: Graph) -> dict[int, set[int]]:
 
 def relation(graph: Graph) -> Relation:
     """Return the partial order over the performed steps, START and END left out. Raises CyclicGraph."""
-    ancestors = full_closure(graph)
-    items = tuple(step.node for step in graph.steps)
-    before = [0] * len(items)
-    after = [0] * len(items)
-    for j, node in enumerate(items):
-        for i, other in enumerate(items):
-            if other in ancestors[node]:
-                before[j] |= 1 << i
-                after[i] |= 1 << j
-    return Relation(items, tuple(before), tuple(after))
+    topological(graph)  # names the cycle, if there is one
+    whole = relation_of(tuple(sorted(step.node for step in graph.nodes)), set(graph.edges))
+    assert whole is not None
+    return restricted(whole, {step.node for step in graph.steps})
+
+
+def relation_of(items: tuple[int, ...], pairs: Iterable[Edge]) -> Relation | None:
+    """Return the partial order that some pairs make over `items`, or None when they run in a circle."""
+    place = {node: index for index, node in enumerate(items)}
+    following: list[list[int]] = [[] for _ in items]
+    waiting = [0] * len(items)
+    for before, after in pairs:
+        following[place[before]].append(place[after])
+        waiting[place[after]] += 1
+    ready = [index for index, count in enumerate(waiting) if not count]
+    ancestors, order = [0] * len(items), []
+    while ready:
+        index = ready.pop()
+        order.append(index)
+        for after in following[index]:
+            ancestors[after] |= ancestors[index] | 1 << index
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+    if len(order) < len(items):
+        return None
+    descendants = [0] * len(items)
+    for index in reversed(order):
+        for after in following[index]:
+            descendants[index] |= descendants[after] | 1 << after
+    return Relation(items, tuple(ancestors), tuple(descendants))
+
+
+def restricted(order: Relation, stay: Collection[int]) -> Relation:
+    """Return the order among the nodes that stay; what went through the others still holds."""
+    kept = [index for index, node in enumerate(order.items) if node in stay]
+
+    def squeezed(mask: int) -> int:
+        return sum(1 << new for new, old in enumerate(kept) if mask >> old & 1)
+
+    return Relation(
+        tuple(order.items[index] for index in kept),
+        tuple(squeezed(order.before[index]) for index in kept),
+        tuple(squeezed(order.after[index]) for index in kept),
+    )
+
+
+def covers(order: Relation) -> list[Edge]:
+    """Return the reduced edges of an order: the pairs with nothing between them, ascending by place."""
+    return [
+        (before, after)
+        for i, before in enumerate(order.items)
+        for j, after in enumerate(order.items)
+        if order.before[j] >> i & 1 and not order.after[i] & order.before[j]
+    ]
+
+
+def pairs_of(order: Relation) -> list[Edge]:
+    """Return all pairs of an order, direct or not."""
+    return [
+        (before, after)
+        for i, before in enumerate(order.items)
+        for j, after in enumerate(order.items)
+        if order.before[j] >> i & 1
+    ]
 
 
 def redundant_edges(graph: Graph) -> list[Edge]:

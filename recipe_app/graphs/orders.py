@@ -23,7 +23,6 @@ from recipe_app.graphs.perfect import draw_perfect
 
 STATE_BUDGET = 300_000
 """Down-sets in all tables of one graph together: about 1.5 s and 100 MB in the worst case."""
-
 LARGEST_PERFECT = 80
 """Steps up to which one perfect draw stays within seconds (its cost grows with the cube)."""
 
@@ -31,15 +30,13 @@ Order = tuple[int, ...]
 
 
 class Part(Protocol):
-    """One part of a split order: how many orders it has, and which one stands at a rank."""
+    """One part of a split order; `unrank` returns the order (indices of items) of a rank in [0, total)."""
 
     total: int
     size: int
     down_sets: int
 
-    def unrank(self, rank: int) -> list[int]:
-        """Return the order (indices of items) of a rank in [0, total)."""
-        ...
+    def unrank(self, rank: int) -> list[int]: ...
 
 
 class Single:
@@ -258,10 +255,23 @@ def draw_orders(graph: Graph, *, count: int, seed: int, budget: int = STATE_BUDG
     except TooManyStates as error:
         return _draw_uncounted(graph, order, count, rng, budget, str(error))
     wanted = min(count, orders.total)
-    note = (
-        "" if wanted == count else f"the graph has {orders.total} orders, {count} were asked: all are given"
-    )
+    short = f"the graph has {orders.total} orders, {count} were asked: all are given"
+    note = "" if wanted == count else short
     return Drawn(orders.total, "dp", tuple(map(orders.unrank, _ranks(rng, orders.total, wanted))), note)
+
+
+def draw_one(
+    order: Relation, rng: random.Random, *, name: str, budget: int = STATE_BUDGET
+) -> tuple[Order, str]:
+    """Draw one uniform order of a relation and say by which sampler. Raises TooManyOrders."""
+    try:
+        orders = Orders(order, budget=budget)
+    except TooManyStates as error:
+        if len(order.items) > LARGEST_PERFECT:
+            why = f"{error}, and {len(order.items)} steps are too many for the perfect sampler"
+            raise TooManyOrders(name, why) from error
+        return draw_perfect(order, rng), "huber"
+    return orders.unrank(rng.randrange(orders.total)), "dp"
 
 
 def _ranks(rng: random.Random, total: int, count: int) -> list[int]:
@@ -280,9 +290,7 @@ def _draw_uncounted(
     size = len(order.items)
     if size > LARGEST_PERFECT:
         raise TooManyOrders(graph.name, f"{why}, and {size} steps are too many for the perfect sampler")
-    at_least = budget // (
-        size + 1
-    )  # every down-set begins some order, and an order begins with size + 1 of them
+    at_least = budget // (size + 1)  # every down-set begins an order, which begins with size + 1 of them
     if count > max(at_least // 2, 1):
         raise TooManyOrders(graph.name, f"{why}, so at most {max(at_least // 2, 1)} orders are drawn at once")
     drawn: dict[Order, None] = {}

@@ -1,0 +1,31 @@
+"""Say to people what a script changes: what to leave out, what to do before what."""
+
+from __future__ import annotations
+
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.safety import must_stay
+from recipe_app.graphs.scripts import Script
+
+
+def say(graph: Graph, script: Script) -> list[str]:
+    """Return one sentence for each stated error of a script."""
+    text = {step.node: step.text for step in graph.steps}
+    said = [f"Leave out: “{text[node]}”{_suffering(graph, script, node)}." for node in script.missing]
+    return said + [f"Do “{text[v]}” before “{text[u]}”, not after it." for u, v in script.broken]
+
+
+def _suffering(graph: Graph, script: Script, node: int) -> str:
+    users = [graph.by_node[after].text for before, after in script.unmet if before == node]
+    return f" (still done without it: {'; '.join(f'“{user}”' for user in users)})" if users else ""
+
+
+def cautions(graph: Graph, script: Script) -> list[str]:
+    """Return what to watch in a script: steps that keep people safe and are left out or moved."""
+    moved = {node for edge in script.broken for node in edge}
+    found = []
+    for node in sorted({*script.missing, *moved}):
+        text = graph.by_node[node].text
+        if must_stay(text):
+            what = "left out" if node in script.missing else "moved"
+            found.append(f"“{text}” is {what}: somebody must watch the heat or the raw food")
+    return found

@@ -1,0 +1,169 @@
+"""The optional model server, played by a small HTTP server on loopback: what it says passes the gate or goes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from recipe_app.cli import graph as command
+from recipe_app.graphs.formats.files import read_graph
+from recipe_app.hint_server import KEY_ENV, MAX_ANSWER_BYTES, MODEL, URL, model_hints, server_of
+
+QUESADILLA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "pan_quesadilla.json"
+
+Say = Callable[[dict[str, Any]], tuple[int, bytes]]
+
+
+class ModelServer:
+    """Answers like an OpenAI-compatible server; `say` makes the answer, `asked` keeps the requests."""
+
+    def __init__(self, say: Say) -> None:
+        self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.asked.append((self.path, dict(self.headers), body))
+                status, content = say(body)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                """Stay silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {URL: f"http://127.0.0.1:{self.server.server_port}/v1/", MODEL: "kitchen-1"}
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def play() -> Iterator[Callable[[Say], ModelServer]]:
+    opened: list[ModelServer] = []
+
+    def make(say: Say) -> ModelServer:
+        opened.append(ModelServer(say))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+def answer(hints: list[dict[str, str]]) -> bytes:
+    content = json.dumps({"hints": hints})
+    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+
+
+def hint(text: str, category: str = "Technique") -> dict[str, str]:
+    return {"category": category, "subtype": "motion", "expected": "flat", "actual": "crumpled", "text": text}
+
+
+def test_good_hints_are_taken_and_bad_ones_dropped(play: Callable[[Say], ModelServer]) -> None:
+    graph = read_graph(QUESADILLA)
+    step = graph.steps[0]
+    good = hint(f"{step.text}, all crumpled")
+    bad = [
+        hint(step.text),
+        hint(f"{step.text} with bare hands on the hot stove"),
+        hint(f"{step.text}, all crumpled", "Timing"),
+        hint(f"{step.text}, all crumpled!"),
+    ]
+    served = play(lambda body: (200, answer([good, *bad])))
+    found, note = model_hints(graph, step, served.environment)
+    assert ([one.text for one in found], note) == ([good["text"]], "")
+    assert found[0].origin.startswith("kitchen-1 ")
+    path, _, body = served.asked[0]
+    assert path == "/v1/chat/completions"
+    assert body["model"] == "kitchen-1"
+    assert step.text in body["messages"][0]["content"]
+
+
+def test_the_key_comes_from_the_variable_that_is_named(play: Callable[[Say], ModelServer]) -> None:
+    graph = read_graph(QUESADILLA)
+    served = play(lambda body: (200, answer([])))
+    model_hints(graph, graph.steps[0], served.environment | {KEY_ENV: "MY_KEY", "MY_KEY": "not-a-secret"})
+    model_hints(graph, graph.steps[0], served.environment)
+    headers = [asked[1].get("Authorization") for asked in served.asked]
+    assert headers == ["Bearer not-a-secret", None]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (500, b"oops"),
+        (401, b"{}"),
+        (302, b""),
+        (200, b"not json"),
+        (200, b"{}"),
+        (200, b"[]"),
+        (200, b'{"choices": []}'),
+        (200, json.dumps({"choices": [{"message": {"content": "Sure! Here are hints"}}]}).encode()),
+        (200, json.dumps({"choices": [{"message": {"content": '{"hints": [{"text": "x"}]}'}}]}).encode()),
+        (200, json.dumps({"choices": [{"message": {"content": '{"hints": 7}'}}]}).encode()),
+        (200, json.dumps({"choices": [{"message": {"content": '["hints"]'}}]}).encode()),
+        (200, b" " * (MAX_ANSWER_BYTES + 1)),
+        (200, b"\xff\xfe"),
+    ],
+)
+def test_whatever_goes_wrong_the_rules_answer_alone(
+    play: Callable[[Say], ModelServer], said: tuple[int, bytes]
+) -> None:
+    graph = read_graph(QUESADILLA)
+    served = play(lambda body: said)
+    found, note = model_hints(graph, graph.steps[0], served.environment)
+    assert found == []
+    assert "the rules answered alone" in note
+
+
+def test_a_server_that_is_not_there_is_a_note() -> None:
+    graph = read_graph(QUESADILLA)
+    for url in ("http://127.0.0.1:9", "nonsense", "http://[bad"):
+        found, note = model_hints(graph, graph.steps[0], {URL: url, MODEL: "m"})
+        assert found == []
+        assert "did not answer" in note
+
+
+def test_nothing_is_asked_unless_it_is_named() -> None:
+    assert server_of({}) is None
+    assert server_of({URL: "http://127.0.0.1:9"}) is None
+    graph = read_graph(QUESADILLA)
+    assert model_hints(graph, graph.steps[0], {})[1].startswith("no model asked: set KITCHENSYNC_HINTS_URL")
+
+
+def test_the_command_joins_both_sources_and_notes_a_failure(
+    play: Callable[[Say], ModelServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = read_graph(QUESADILLA)
+    served = play(lambda body: (200, answer([hint(f"{graph.steps[0].text}, all crumpled")])))
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    arguments = ["hints", str(QUESADILLA), "--step", str(graph.steps[0].node), "--json"]
+    with_model = json.loads(CliRunner().invoke(command, [*arguments, "--model"]).stdout)
+    alone = json.loads(CliRunner().invoke(command, arguments).stdout)
+    origins = [one["origin"] for one in with_model["steps"][0]["hints"]]
+    assert [origin for origin in origins if origin != "rules"] == [origins[-1]]
+    assert with_model["steps"][0]["hints"][:-1] == alone["steps"][0]["hints"]
+    monkeypatch.setenv(URL, "http://127.0.0.1:9")
+    failed = CliRunner().invoke(command, [*arguments, "--model"])
+    assert failed.exit_code == 0
+    assert json.loads(failed.stdout)["steps"] == alone["steps"]
+    assert "the rules answered alone" in failed.stderr
