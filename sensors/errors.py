@@ -210,6 +210,30 @@ class DownloadFailed(CameraError):
         super().__init__(f"{name}: download failed: {why}; run it again, it continues where it stopped")
 
 
+class CannotJoin(SensorError):
+    """Files that do not make one recording, or a place where they cannot be written."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: cannot be joined: {why}")
+
+
+class NoCredentials(CameraError):
+    """A camera on the home network whose name and password are not known here, or not kept safely."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"cohn:{name}: {why}")
+
+
+class SdkMissing(CameraError):
+    """The camera maker's library is not installed."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"{url}: cameras by usb:, cohn: or ble: need the extra `gopro`: run `make install`, "
+            "or give the address as http://HOST:PORT"
+        )
+
+
 class UnreadableMedia(SensorError):
     """A media file that cannot be opened as what it should be."""
 

@@ -49,6 +49,41 @@ def inspect_file(file: Path, as_json: bool) -> None:
     _show(file, described)
 
 
+@gopro.command("join")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "-o", "target", required=True, type=click.Path(path_type=Path), help="The new MP4.")
+@click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def join_files(files: tuple[Path, ...], target: Path, strip_location: bool, as_json: bool) -> None:
+    """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
+
+    One FILE stands for all its chapters in the same folder; several are joined in the order given.
+
+    \b
+    Example:
+      kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.join import join
+    from sensors.gopro.take import open_take
+
+    try:
+        take = open_take(*files)
+        joined = join([chapter.path for chapter in take.chapters], target, strip_location=strip_location)
+    except SensorError as error:
+        if as_json:
+            click.echo(json.dumps({"error": str(error)}))
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps({**joined._asdict(), "path": str(joined.path)}))
+        return
+    click.echo(
+        f"{joined.path}: {len(joined.chapters)} chapters, {joined.frames} frames, {joined.bytes} bytes"
+    )
+    if joined.stripped:
+        click.echo(f"taken out: {', '.join(joined.stripped)}")
+
+
 def _show(file: Path, described: dict[str, Any]) -> None:
     from rich.console import Console
 
@@ -58,6 +93,8 @@ def _show(file: Path, described: dict[str, Any]) -> None:
         console.print(line, highlight=False, markup=False)
     if described["streams"]:
         console.print(_table(described["streams"]))
+    for damaged in described.get("damage", []):
+        console.print(f"damaged: {damaged}", style="red", highlight=False, markup=False)
 
 
 def _facts(described: dict[str, Any]) -> list[str]:

@@ -105,6 +105,8 @@ class StreamPart:
     def samples(self) -> np.ndarray:
         """Decode all data keys of this payload to (samples, fields) float64."""
         parts = [self.scaled(klv) for klv in self.data if klv.repeat]
+        if len({part.shape[1] for part in parts}) > 1:
+            raise BadGpmf(f"{self.key} changes its number of fields", self.data[-1].offset)
         return np.concatenate(parts) if parts else np.empty((0, 0))
 
 
@@ -264,14 +266,22 @@ def _stream_part(keys: list[Klv]) -> StreamPart | None:
     return part
 
 
-def split_payloads(data: memoryview | bytes) -> list[memoryview]:
-    """Cut a bare file into its DEVC blocks; zeros at the end are padding. `BadGpmf` if it holds anything else."""
+def split_payloads(data: memoryview | bytes, damage: list[str] | None = None) -> list[memoryview]:
+    """Cut a bare file into its DEVC blocks; zeros at the end are padding. `BadGpmf` if it holds anything else.
+
+    With `damage` what follows a broken key is left out and named there, as long as one whole block came before.
+    """
     view = memoryview(data)
-    blocks = []
-    for klv in read_klvs(view):
-        if klv.key != "DEVC" or klv.kind != "\0":
-            raise BadGpmf(f"{klv.key} where DEVC should stand", klv.offset)
-        blocks.append(view[klv.offset : klv.offset + _HEADER.size + len(klv.data)])
+    blocks: list[memoryview] = []
+    try:
+        for klv in read_klvs(view):
+            if klv.key != "DEVC" or klv.kind != "\0":
+                raise BadGpmf(f"{klv.key} where DEVC should stand", klv.offset)
+            blocks.append(view[klv.offset : klv.offset + _HEADER.size + len(klv.data)])
+    except BadGpmf as error:
+        if damage is None or not blocks:
+            raise
+        damage.append(f"after payload {len(blocks)} the file is {error}")
     if not blocks:
         raise BadGpmf("no DEVC", 0)
     return blocks

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,10 @@ from sensors.errors import BadGpmf, UnreadableMedia
 from sensors.gopro import gpmf
 from sensors.gopro.boxes import looks_like_mp4
 from sensors.gopro.gpmf import Klv, StreamPart
+from sensors.gopro.join import read_chapter
 from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.telemetry import Payload
+from sensors.gopro.timecode import wall_clock
 
 MAX_BARE_BYTES = 256 * 1024 * 1024
 "A bare GPMF file is read whole; an hour of telemetry is about 25 MB."
@@ -26,7 +31,7 @@ def inspect(path: Path) -> dict[str, Any]:
         if path.is_dir():
             raise UnreadableMedia(path, "it is a folder; give a file")
         if looks_like_mp4(path):
-            return _inspect_mp4(open_media(path))
+            return _inspect_mp4(path)
         return _inspect_bare(path)
     except OSError as error:
         raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
@@ -37,15 +42,69 @@ def inspect(path: Path) -> dict[str, Any]:
 def _inspect_bare(path: Path) -> dict[str, Any]:
     if path.stat().st_size > MAX_BARE_BYTES:
         raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
-    blocks = gpmf.split_payloads(path.read_bytes())
-    return describe_payloads([len(block) for block in blocks], [gpmf.read_streams(block) for block in blocks])
+    damage: list[str] = []
+    blocks = gpmf.split_payloads(path.read_bytes(), damage)
+    described = _describe_readable([bytes(block) for block in blocks], damage)
+    return described | ({"damage": damage} if damage else {})
 
 
-def _inspect_mp4(media: GoProMedia) -> dict[str, Any]:
-    described = describe_payloads([len(payload.data) for payload in media.payloads], media.stream_parts)
-    video, audio = media.video, media.audio
-    if video is not None:
-        described["video"] = {
+def _describe_readable(payloads: list[bytes], damage: list[str]) -> dict[str, Any]:
+    """Describe the payloads that can be read; the others are named in `damage`."""
+    parts: list[list[StreamPart]] = []
+    for number, payload in enumerate(payloads, 1):
+        try:
+            parts.append(gpmf.read_streams(payload))
+        except BadGpmf as error:
+            damage.append(f"payload {number} is {error}")
+            parts.append([])
+    return describe_payloads([len(payload) for payload in payloads], parts, damage)
+
+
+def _inspect_mp4(path: Path) -> dict[str, Any]:
+    """Describe what can be read; a box or payload that cannot is named under `damage`."""
+    damage: list[str] = []
+    try:
+        media = open_media(path)
+    except UnreadableMedia as error:
+        read_chapter(path)  # names the box, where libav only says that something is wrong
+        why = str(error).removeprefix(f"{path}: unreadable media file: ")
+        raise UnreadableMedia(path, f"box moov: {why}") from error
+    with _tolerated(damage, path):
+        read_chapter(path)
+    payloads: list[Payload] = []
+    with _tolerated(damage, path):
+        payloads = media.payloads
+    described = _describe_readable([payload.data for payload in payloads], damage)
+    with _tolerated(damage, path):
+        described |= _video(media)
+    with _tolerated(damage, path):
+        described |= _audio(media)
+    described["gpmd_payload_times_s"] = [
+        [round(payload.start_s, DECIMALS), round(payload.duration_s, DECIMALS)] for payload in payloads
+    ]
+    for facts in (_times, _identity):
+        with _tolerated(damage, path):
+            described |= {key: value for key, value in facts(media).items() if value is not None}
+    return described | ({"damage": damage} if damage else {})
+
+
+@contextmanager
+def _tolerated(damage: list[str], path: Path) -> Iterator[None]:
+    """Note what cannot be read and go on with the rest."""
+    try:
+        yield
+    except UnreadableMedia as error:
+        said = str(error).removeprefix(f"{path}: unreadable media file: ")
+        if said not in damage:
+            damage.append(said)
+
+
+def _video(media: GoProMedia) -> dict[str, Any]:
+    video = media.video
+    if video is None:
+        return {}
+    return {
+        "video": {
             "codec": video.codec,
             "width": video.width,
             "height": video.height,
@@ -53,31 +112,46 @@ def _inspect_mp4(media: GoProMedia) -> dict[str, Any]:
             "fps": f"{video.rate.numerator}/{video.rate.denominator}",
             "duration_s": round(video.duration_s, DECIMALS),
         }
-    if audio is not None:
-        described["audio"] = {
+    }
+
+
+def _audio(media: GoProMedia) -> dict[str, Any]:
+    audio = media.audio
+    if audio is None:
+        return {}
+    return {
+        "audio": {
             "codec": audio.codec,
             "rate": audio.rate_hz,
             "aac_frames": audio.frames,
             "duration_s": round(audio.duration_s, DECIMALS),
         }
-    described["gpmd_payload_times_s"] = [
-        [round(payload.start_s, DECIMALS), round(payload.duration_s, DECIMALS)] for payload in media.payloads
-    ]
+    }
+
+
+def _times(media: GoProMedia) -> dict[str, Any]:
     wall_s = media.tmcd_wall_seconds_since_midnight
-    optional = {
+    return {
         "tmcd_frames": media.tmcd_frames,
         "tmcd_wall_seconds_since_midnight": None if wall_s is None else round(wall_s, DECIMALS),
+        "tmcd_displayed": media.tmcd_displayed,
+        "tmcd_wall_hms": None if wall_s is None else wall_clock(wall_s),
+    }
+
+
+def _identity(media: GoProMedia) -> dict[str, Any]:
+    return {
         "creation_time_as_printed": media.creation_time,
         "firmware": media.firmware,
         "serial": media.serial,
+        "tracks_handlers": media.handlers,
     }
-    described |= {key: value for key, value in optional.items() if value is not None}
-    described["tracks_handlers"] = media.handlers
-    return described
 
 
-def describe_payloads(payload_bytes: list[int], payload_parts: list[list[StreamPart]]) -> dict[str, Any]:
-    """Describe the telemetry of all payloads; keys that the file does not hold are absent."""
+def describe_payloads(
+    payload_bytes: list[int], payload_parts: list[list[StreamPart]], damage: list[str]
+) -> dict[str, Any]:
+    """Describe the telemetry of all payloads; keys that the file does not hold are absent, broken streams named."""
     described: dict[str, Any] = {"payloads": len(payload_bytes), "payload_bytes": payload_bytes}
     all_parts = [part for parts in payload_parts for part in parts]
     if not all_parts:
@@ -96,7 +170,12 @@ def describe_payloads(payload_bytes: list[int], payload_parts: list[list[StreamP
     gyro_us, shut_us = first_us.get("GYRO"), first_us.get("SHUT")
     if gyro_us is not None and shut_us is not None:
         described["gyro_first_minus_shut_first_us"] = gyro_us - shut_us
-    described["streams"] = {name: _describe_stream(groups) for name, groups in grouped.items()}
+    described["streams"] = {}
+    for name, groups in grouped.items():
+        try:
+            described["streams"][name] = _describe_stream(groups)
+        except BadGpmf as error:
+            damage.append(f"stream {name} is {error}")
     return described
 
 

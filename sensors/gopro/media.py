@@ -12,26 +12,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensors.errors import BadGpmf, UnreadableMedia
-from sensors.gopro import boxes, gpmf, motion
+from sensors.gopro import boxes, gpmf, timecode
+from sensors.gopro.pictures import PictureReader
+from sensors.gopro.telemetry import Payload, Telemetry
 
 if TYPE_CHECKING:
     import av
     import av.container
     import av.stream
-
-
-class Payload(NamedTuple):
-    """One GPMF payload: about a second of telemetry."""
-
-    start_s: float
-    "Start of its interval on the media timeline."
-    duration_s: float
-    data: bytes
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,7 @@ def open_media(path: Path | str) -> GoProMedia:
         return media
 
 
-class GoProMedia:
+class GoProMedia(Telemetry):
     """One MP4 of a GoPro. Attributes are read when first asked for."""
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +74,7 @@ class GoProMedia:
         import av
 
         try:
-            container = av.open(str(self.path), "r")
+            container = av.open(str(self.path), "r", metadata_errors="replace")
         except (av.FFmpegError, OSError) as error:
             raise UnreadableMedia(self.path, (error.strerror or str(error)).lower()) from error
         try:
@@ -121,11 +114,16 @@ class GoProMedia:
             if not container.streams.video:
                 return None
             stream = container.streams.video[0]
+            self._need_codec(stream)
             rate = stream.average_rate or Fraction(0)
             duration_s = float((stream.duration or 0) * (stream.time_base or Fraction(0)))
             return VideoInfo(
                 stream.codec_context.name, stream.width, stream.height, stream.frames, rate, duration_s
             )
+
+    def _need_codec(self, stream: Any) -> None:
+        if stream.codec_context is None:
+            raise UnreadableMedia(self.path, f"box stsd of track {stream.id}: no codec that is known")
 
     @cached_property
     def audio(self) -> AudioInfo | None:
@@ -134,6 +132,7 @@ class GoProMedia:
             if not container.streams.audio:
                 return None
             stream = container.streams.audio[0]
+            self._need_codec(stream)
             duration_s = float((stream.duration or 0) * (stream.time_base or Fraction(0)))
             return AudioInfo(stream.codec_context.name, stream.rate, stream.frames, duration_s)
 
@@ -169,21 +168,28 @@ class GoProMedia:
             return np.empty(0)
         return (pts - pts[0]) * self.time_base.numerator / self.time_base.denominator
 
+    @cached_property
+    def frame_period(self) -> Fraction:
+        """Seconds from one picture to the next, the most common step."""
+        steps = np.diff(self.frame_pts)
+        if not len(steps):
+            return 1 / (self.video.rate or Fraction(30)) if self.video else Fraction(1, 30)
+        return int(np.median(steps)) * self.time_base
+
+    @cached_property
+    def duration_s(self) -> Fraction:
+        """Seconds from the first picture to the end of the last, exact."""
+        pts = self.frame_pts
+        return int(pts[-1] - pts[0]) * self.time_base + self.frame_period if len(pts) else Fraction(0)
+
+    def pictures(self) -> PictureReader:
+        """Open the pictures for access by time or number (a context manager)."""
+        return PictureReader(self)
+
     def thumbnail(self, time_s: float, width: int = 320) -> np.ndarray:
         """Decode the picture shown at a media time as RGB, uint8 (h, width, 3); decodes from one key frame on."""
-        pts = self.frame_pts
-        if not len(pts):
-            raise UnreadableMedia(self.path, "no pictures")
-        at = int(np.searchsorted(self.frame_times_s, time_s + 1e-9, side="right")) - 1
-        target = int(pts[min(max(at, 0), len(pts) - 1)])
-        with self.container() as container:
-            stream = container.streams.video[0]
-            container.seek(target, stream=stream, backward=True)
-            for frame in container.decode(stream):
-                if frame.pts is not None and frame.pts >= target:
-                    height = max(2, round(frame.height * width / frame.width))
-                    return frame.reformat(width=width, height=height, format="rgb24").to_ndarray()
-        raise UnreadableMedia(self.path, f"no picture at {time_s:g} s")
+        with self.pictures() as pictures:
+            return pictures.at(time_s, width).rgb
 
     # --- telemetry ------------------------------------------------------------------------------
 
@@ -197,29 +203,6 @@ class GoProMedia:
             Payload(float(pts * base), float(duration * base), data)
             for pts, duration, data in self._packets("gpmd")
         ]
-
-    @cached_property
-    def stream_parts(self) -> list[list[gpmf.StreamPart]]:
-        """What each payload holds; `UnreadableMedia` when one is no GPMF."""
-        try:
-            return [gpmf.read_streams(payload.data) for payload in self.payloads]
-        except BadGpmf as error:
-            raise UnreadableMedia(self.path, str(error)) from error
-
-    def gyroscope(self) -> motion.ImuTrack:
-        """Read the angular velocity: rad/s in the camera's X Y Z (left, out of the screen, up), on media time."""
-        return self._imu("GYRO")
-
-    def accelerometer(self) -> motion.ImuTrack:
-        """Read the specific force: m/s^2 in the camera's X Y Z (left, out of the screen, up), on media time."""
-        return self._imu("ACCL")
-
-    def _imu(self, key: str) -> motion.ImuTrack:
-        intervals = [(payload.start_s, payload.duration_s) for payload in self.payloads]
-        try:
-            return motion.imu_track(self.stream_parts, intervals, key)
-        except BadGpmf as error:
-            raise UnreadableMedia(self.path, str(error)) from error
 
     # --- what the camera says of itself -----------------------------------------------------------
 
@@ -286,7 +269,14 @@ class GoProMedia:
         """Seconds from local midnight to the first picture: frames x frame duration, not the printed time code."""
         if self.tmcd_frames is None or self.timecode is None:
             return None
-        return self.tmcd_frames * self.timecode.frame_duration / self.timecode.timescale
+        return float(timecode.wall_seconds(self.tmcd_frames, self.timecode))
+
+    @property
+    def tmcd_displayed(self) -> str | None:
+        """The time code as players print it; without dropped frames it runs behind the wall clock."""
+        if self.tmcd_frames is None or self.timecode is None:
+            return None
+        return timecode.printed(self.tmcd_frames, self.timecode)
 
 
 def _discard_others(container: av.container.InputContainer, wanted: av.stream.Stream) -> None:

@@ -1,0 +1,379 @@
+"""Join the chapters of one recording into one MP4: every sample byte for byte, every track, time and note kept.
+
+Nothing is decoded and no sample is moved inside its chapter: the data of the chapters follow one another in one
+`mdat`, and `moov` is that of the first chapter with its tables made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro import strip
+from sensors.gopro.boxes import Box, boxes, find, read_moov, top_boxes
+from sensors.gopro.tables import SampleTables, box, concatenate, read_tables, write_tables
+
+COPY_BYTES = 8 << 20
+MDAT_HEADER_BYTES = 16
+Progress = Callable[[int, int], None]
+
+
+class TrackId(NamedTuple):
+    """What makes a track the same in every chapter."""
+
+    handler: str
+    format: str
+    nth: int
+
+
+@dataclass
+class ChapterTrack:
+    """One track of one chapter."""
+
+    number: int
+    "Place in moov, from 1."
+    timescale: int
+    description: bytes
+    tables: SampleTables
+
+
+@dataclass
+class ChapterFile:
+    """One chapter: its tracks, and where its data lie."""
+
+    path: Path
+    moov: memoryview
+    tracks: dict[TrackId, ChapterTrack]
+    data: list[tuple[int, int]] = field(default_factory=list)
+    "(first byte, end) of each mdat."
+
+
+class Joined(NamedTuple):
+    """What was written."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    chapters: list[str]
+    frames: int
+    stripped: list[str]
+    "What was taken out, by name; empty without strip_location."
+
+
+def join(
+    paths: list[Path], target: Path, *, strip_location: bool = False, progress: Progress | None = None
+) -> Joined:
+    """Join chapters, in the order given, to `target`, which must not exist.
+
+    With `strip_location` no GPS record, place or serial number is left in the file; the space they took is zeros.
+    Raises `CannotJoin` when the files are not chapters of one recording, `UnreadableMedia` when one is damaged.
+    """
+    if target.exists():
+        raise CannotJoin(target.name, "it exists and is never written over; choose another name")
+    chapters = [read_chapter(path) for path in paths]
+    _check_same(chapters)
+    part = target.with_name(target.name + ".part")
+    try:
+        with part.open("w+b") as out:
+            tracks = _write_data(chapters, out, progress)
+            taken = strip.strip_data(out, _for_strip(tracks, chapters)) if strip_location else []
+            if strip_location:
+                for key in [key for key in tracks if key.format == "fdsc"]:
+                    tracks.pop(key)  # a recorder's diary for repairs: it may hold anything
+            _write_moov(chapters[0].moov, tracks, out, strip_location=strip_location)
+            out.flush()
+            os.fsync(out.fileno())
+            if strip_location:
+                strip.check_gone(out, [chapter.moov for chapter in chapters], target)
+            digest = _hash(out)
+        os.replace(part, target)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise CannotJoin(target.name, (error.strerror or str(error)).lower()) from error
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    frames = sum(len(tables) for key, (_, tables) in tracks.items() if key.handler == "vide")
+    return Joined(target, target.stat().st_size, digest, [path.name for path in paths], frames, taken)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read_chapter(path: Path) -> ChapterFile:
+    """Read where everything of a file lies; `UnreadableMedia` names the box that is wrong."""
+    try:
+        moov, file_bytes = read_moov(path), path.stat().st_size
+        with path.open("rb") as file:
+            data = [(top.start, top.end) for top in top_boxes(file, file_bytes) if top.kind == "mdat"]
+    except OSError as error:
+        raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
+    chapter = ChapterFile(path, moov, {}, data)
+    for number, entry in enumerate((b for b in boxes(moov) if b.kind == "trak"), 1):
+        key, track = _read_track(path, number, entry.data, file_bytes)
+        same = sum(other.handler == key.handler and other.format == key.format for other in chapter.tracks)
+        chapter.tracks[key._replace(nth=same)] = track
+        _check_inside(chapter, number, track.tables)
+    if not chapter.tracks:
+        raise UnreadableMedia(path, "box moov: no tracks")
+    return chapter
+
+
+def _read_track(path: Path, number: int, trak: memoryview, file_bytes: int) -> tuple[TrackId, ChapterTrack]:
+    def need(*kinds: str) -> memoryview:
+        found = find(trak, *kinds)
+        if found is None:
+            raise UnreadableMedia(path, f"box {kinds[-1]} of track {number}: missing or cut short")
+        return found
+
+    handler, header, stbl = need("mdia", "hdlr"), need("mdia", "mdhd"), need("mdia", "minf", "stbl")
+    description = need("mdia", "minf", "stbl", "stsd")
+    at = 20 if len(header) and header[0] == 1 else 12
+    if len(header) < at + 8 or len(handler) < 12 or len(description) < 16:
+        raise UnreadableMedia(path, f"box mdhd, hdlr or stsd of track {number}: cut short")
+    timescale = struct.unpack_from(">I", header, at)[0]
+    if not timescale:
+        raise UnreadableMedia(path, f"box mdhd of track {number}: no time scale")
+    key = TrackId(bytes(handler[8:12]).decode("latin-1"), bytes(description[12:16]).decode("latin-1"), 0)
+    tables = read_tables(path, str(number), stbl, file_bytes)
+    return key, ChapterTrack(number, timescale, bytes(description), tables)
+
+
+def _check_inside(chapter: ChapterFile, number: int, tables: SampleTables) -> None:
+    """Every sample must lie in one of the data boxes."""
+    inside = np.zeros(len(tables), bool)
+    for start, end in chapter.data:
+        inside |= (tables.offsets >= start) & (tables.offsets + tables.sizes <= end)
+    if not inside.all():
+        raise UnreadableMedia(chapter.path, f"box stco of track {number}: samples lie outside of mdat")
+
+
+def _check_same(chapters: list[ChapterFile]) -> None:
+    first = chapters[0]
+    for other in chapters[1:]:
+        if other.tracks.keys() != first.tracks.keys():
+            raise CannotJoin(other.path.name, f"it has other tracks than {first.path.name}")
+        for key, track in other.tracks.items():
+            same = track.description == first.tracks[key].description
+            if key.handler in ("vide", "soun") and not same:
+                raise CannotJoin(
+                    other.path.name, f"its {key.format} is coded in another way than {first.path.name}'s"
+                )
+            if track.timescale != first.tracks[key].timescale:
+                raise CannotJoin(other.path.name, f"its {key.format} has another time scale")
+    serials = {strip.header_text(chapter.moov, "CASN") for chapter in chapters}
+    if len(serials) > 1:
+        raise CannotJoin(first.path.name, "the files come from different cameras")
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+Tracks = dict[TrackId, tuple[ChapterTrack, SampleTables]]
+
+
+def _write_data(chapters: list[ChapterFile], out: BinaryIO, progress: Progress | None) -> Tracks:
+    """Write ftyp and all data; return every track with its tables in the new file."""
+    out.write(_file_type(chapters[0].path))
+    header_at = out.tell()
+    out.write(struct.pack(">I4sQ", 1, b"mdat", 0))
+    total = sum(end - start for chapter in chapters for start, end in chapter.data)
+    for chapter in chapters:
+        moved = []
+        with chapter.path.open("rb") as source:
+            for start, end in chapter.data:
+                moved.append((start, end, out.tell()))
+                for _ in _copy(source, out, start, end):
+                    if progress is not None:
+                        progress(out.tell() - header_at - MDAT_HEADER_BYTES, total)
+        for track in chapter.tracks.values():
+            track.tables.offsets = _moved(track.tables.offsets, moved)
+    end_at = out.tell()
+    out.seek(header_at + 8)
+    out.write(struct.pack(">Q", end_at - header_at))
+    out.seek(end_at)
+    return _joined_tables(chapters)
+
+
+def _file_type(path: Path) -> bytes:
+    with path.open("rb") as file:
+        for top in top_boxes(file, path.stat().st_size):
+            if top.kind == "ftyp":
+                file.seek(top.start)
+                return box("ftyp", file.read(top.end - top.start))
+    return box("ftyp", b"mp41", struct.pack(">I", 0x20131018), b"mp41")
+
+
+def _copy(source: BinaryIO, out: BinaryIO, start: int, end: int) -> Iterator[int]:
+    source.seek(start)
+    left = end - start
+    while left:
+        block = source.read(min(COPY_BYTES, left))
+        if not block:
+            raise OSError("the file ends early")
+        out.write(block)
+        left -= len(block)
+        yield len(block)
+
+
+def _moved(offsets: np.ndarray, moved: list[tuple[int, int, int]]) -> np.ndarray:
+    new = offsets.copy()
+    for start, end, target in moved:
+        here = (offsets >= start) & (offsets < end)
+        new[here] = offsets[here] - start + target
+    return new
+
+
+def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
+    """Concatenate the tables; the time code keeps its first sample, telemetry follows the pictures' time."""
+    tracks: Tracks = {}
+    lengths = [_video_length(chapter) for chapter in chapters]
+    for key, first in chapters[0].tracks.items():
+        parts = [chapter.tracks[key].tables for chapter in chapters]
+        if key.format == "tmcd":
+            tables = parts[0]
+            whole = round(sum(lengths, Fraction(0)) * first.timescale)
+            if len(tables):
+                tables.durations[-1] = max(0, whole - int(tables.durations[:-1].sum()))
+            tracks[key] = (first, tables)
+            continue
+        if key.handler not in ("vide", "soun"):
+            _follow_video(parts, lengths, first.timescale)
+        tracks[key] = (first, concatenate(parts))
+    return tracks
+
+
+def _video_length(chapter: ChapterFile) -> Fraction:
+    """Seconds of the chapter's pictures, exact."""
+    for key, track in chapter.tracks.items():
+        if key.handler == "vide":
+            return Fraction(int(track.tables.durations.sum()), track.timescale)
+    return Fraction(0)
+
+
+def _follow_video(parts: list[SampleTables], lengths: list[Fraction], timescale: int) -> None:
+    """Let each chapter's samples begin where its pictures do: stretch or shorten the last ones before."""
+    begin = 0
+    so_far = Fraction(0)
+    for part, length in zip(parts[:-1], lengths[:-1], strict=True):
+        so_far += length
+        if not length or not part.durations.sum():
+            continue  # durations of 0 say nothing (recovery data)
+        durations = part.durations.copy()
+        change = round(so_far * timescale) - begin - int(durations.sum())
+        for at in range(len(durations) - 1, -1, -1):
+            new = max(1, int(durations[at]) + change)
+            change -= new - int(durations[at])
+            durations[at] = new
+            if not change:
+                break
+        part.durations = durations
+        begin += int(durations.sum())
+
+
+def _for_strip(tracks: Tracks, chapters: list[ChapterFile]) -> strip.Samples:
+    """Where telemetry lies, and where anything that stays does."""
+    telemetry = [tables for key, (_, tables) in tracks.items() if key.format == "gpmd"]
+    kept = [tables for key, (_, tables) in tracks.items() if key.format != "fdsc"]
+    return strip.Samples(telemetry, kept)
+
+
+def _write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_location: bool) -> None:
+    header = find(first, "mvhd")
+    if header is None or len(header) < 24:
+        raise UnreadableMedia(str(out.name), "box mvhd: missing or cut short")
+    movie_scale = struct.unpack_from(">I", header, 20 if header[0] == 1 else 12)[0] or 1
+    lengths = {key: _in_movie(track, tables, movie_scale) for key, (track, tables) in tracks.items()}
+    by_number = {track.number: key for key, (track, _) in tracks.items()}
+    made: list[bytes] = []
+    number = 0
+    for part in boxes(first):
+        if part.kind == "mvhd":
+            made.append(box("mvhd", _with_duration(part.data, max(lengths.values()), at=16, wide_at=24)))
+        elif part.kind == "trak":
+            number += 1
+            if number in by_number:
+                key = by_number[number]
+                made.append(_trak(part.data, tracks[key][1], lengths[key]))
+        elif part.kind == "udta" and strip_location:
+            made.append(strip.stripped_user_data(part.data))
+        elif part.kind in ("meta", "uuid") and strip_location:
+            continue
+        else:
+            made.append(box(part.kind, part.data))
+    out.write(box("moov", *made))
+
+
+def _in_movie(track: ChapterTrack, tables: SampleTables, movie_scale: int) -> int:
+    return int(tables.durations.sum()) * movie_scale // track.timescale
+
+
+def _trak(trak: memoryview, tables: SampleTables, movie_duration: int) -> bytes:
+    made = []
+    for part in boxes(trak):
+        if part.kind == "tkhd":
+            made.append(box("tkhd", _with_duration(part.data, movie_duration, at=20, wide_at=28)))
+        elif part.kind == "edts":
+            made.append(box("edts", *(_edits(edit, movie_duration) for edit in boxes(part.data))))
+        elif part.kind == "mdia":
+            made.append(_media(part.data, tables))
+        else:
+            made.append(box(part.kind, part.data))
+    return box("trak", *made)
+
+
+def _media(mdia: memoryview, tables: SampleTables) -> bytes:
+    made = []
+    for part in boxes(mdia):
+        if part.kind == "mdhd":
+            made.append(
+                box("mdhd", _with_duration(part.data, int(tables.durations.sum()), at=16, wide_at=24))
+            )
+        elif part.kind == "minf":
+            inner = boxes(part.data)
+            made.append(
+                box("minf", *(write_tables(b.data, tables) if b.kind == "stbl" else box(*b) for b in inner))
+            )
+        else:
+            made.append(box(part.kind, part.data))
+    return box("mdia", *made)
+
+
+def _edits(edit: Box, movie_duration: int) -> bytes:
+    """Let the last edit last as long as the joined track; pauses and starts before it stay."""
+    data = bytearray(edit.data)
+    count = struct.unpack_from(">I", data, 4)[0] if len(data) >= 8 else 0
+    wide = bool(data[:1] == b"\x01")
+    size = 20 if wide else 12
+    if edit.kind != "elst" or not count or len(data) < 8 + count * size:
+        return box(*edit)
+    kind = ">Q" if wide else ">I"
+    earlier = sum(struct.unpack_from(kind, data, 8 + i * size)[0] for i in range(count - 1))
+    struct.pack_into(kind, data, 8 + (count - 1) * size, max(0, movie_duration - earlier))
+    return box("elst", bytes(data))
+
+
+def _with_duration(header: memoryview, duration: int, *, at: int, wide_at: int) -> bytes:
+    """Replace the duration in mvhd, tkhd or mdhd; its place depends on the version."""
+    data = bytearray(header)
+    if data[0] == 1:
+        struct.pack_into(">Q", data, wide_at, duration)
+    else:
+        struct.pack_into(">I", data, at, min(duration, 0xFFFFFFFF))
+    return bytes(data)
+
+
+def _hash(file: BinaryIO) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -1,0 +1,109 @@
+"""Pictures of a file by time or number, each with its exact stamp; reading on is quick, going back seeks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sensors.errors import UnreadableMedia
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+READ_ON_FRAMES = 45
+"A picture no further ahead than this is reached by decoding on instead of a new seek."
+
+
+class Picture(NamedTuple):
+    """One decoded picture."""
+
+    number: int
+    "Place in the file (or in the recording), from 0."
+    pts: int
+    "Stamp in units of the file's `time_base`."
+    time_s: float
+    "Media seconds, 0 at the first picture; rounded once from exact integers."
+    rgb: np.ndarray
+    "uint8 (h, w, 3)."
+
+
+class HasPictures(Protocol):
+    """What the reader needs of a file."""
+
+    path: Path
+
+    @property
+    def frame_pts(self) -> np.ndarray: ...
+
+    @property
+    def frame_times_s(self) -> np.ndarray: ...
+
+    @property
+    def time_base(self) -> Fraction: ...
+
+    def container(self) -> AbstractContextManager[Any]: ...
+
+
+def index_at(frame_times_s: np.ndarray, time_s: float) -> int:
+    """Number of the picture shown at a media time; before the first it is the first, after the last the last."""
+    at = int(np.searchsorted(frame_times_s, time_s + 1e-9, side="right")) - 1
+    return min(max(at, 0), len(frame_times_s) - 1)
+
+
+class PictureReader:
+    """Random access to the pictures of one file."""
+
+    def __init__(self, media: HasPictures) -> None:
+        self._media = media
+        self._stack = ExitStack()
+        self._stream: Any = None
+        self._container: Any = None
+        self._frames: Iterator[Any] = iter(())
+        self._next = -1
+        "Number of the picture that decoding on would give next; -1 = unknown."
+
+    def __enter__(self) -> PictureReader:
+        """Open the file."""
+        if not len(self._media.frame_pts):
+            raise UnreadableMedia(self._media.path, "no pictures")
+        self._container = self._stack.enter_context(self._media.container())
+        self._stream = self._container.streams.video[0]
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close the file."""
+        self._stack.__exit__(None, None, None)
+
+    def at(self, time_s: float, width: int | None = None) -> Picture:
+        """Decode the picture shown at a media time."""
+        return self.number(index_at(self._media.frame_times_s, time_s), width)
+
+    def number(self, index: int, width: int | None = None) -> Picture:
+        """Decode a picture by number; raises `UnreadableMedia` when the file does not give it."""
+        pts = self._media.frame_pts
+        if not 0 <= index < len(pts):
+            raise UnreadableMedia(self._media.path, f"has {len(pts)} pictures, there is no picture {index}")
+        for frame in self._from(index):
+            self._next = int(np.searchsorted(pts, frame.pts)) + 1
+            if frame.pts >= pts[index]:
+                return self._picture(frame, index, width)
+        self._next = -1
+        raise UnreadableMedia(self._media.path, f"picture {index} cannot be decoded")
+
+    def _from(self, index: int) -> Iterator[Any]:
+        """Frames from some key frame at or before `index`, or from where we are when it is near ahead."""
+        if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
+            target = int(self._media.frame_pts[index])
+            self._container.seek(target, stream=self._stream, backward=True)
+            self._frames = (f for f in self._container.decode(self._stream) if f.pts is not None)
+        return self._frames
+
+    def _picture(self, frame: Any, index: int, width: int | None) -> Picture:
+        height = max(2, round(frame.height * width / frame.width)) if width else frame.height
+        rgb = frame.reformat(width=width or frame.width, height=height, format="rgb24").to_ndarray()
+        return Picture(index, int(self._media.frame_pts[index]), float(self._media.frame_times_s[index]), rgb)

@@ -1,0 +1,202 @@
+"""The sample tables of an MP4 track: where every sample lies and how long it lasts, read and written.
+
+ISO/IEC 14496-12, 8.6 and 8.7. Everything is checked against the file's length, so that damage is named, not obeyed.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sensors.errors import UnreadableMedia
+from sensors.gopro.boxes import Box, boxes, find
+
+U32_LIMIT = 1 << 32
+PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
+DROPPED = {"sbgp", "sgpd", "stps", "padb", "subs", "saiz", "saio"}
+"Tables of samples that players may do without."
+MAX_SAMPLES = 20_000_000
+
+
+@dataclass
+class SampleTables:
+    """One track's samples in one file."""
+
+    sizes: np.ndarray
+    "(n,) int64 bytes."
+    offsets: np.ndarray
+    "(n,) int64, places in the file."
+    durations: np.ndarray
+    "(n,) int64 in the track's time scale."
+    shifts: np.ndarray | None
+    "(n,) int64 composition offsets (ctts), None where pictures are shown in stored order."
+    sync: np.ndarray | None
+    "(k,) int64 sample numbers from 0 that decode alone; None: all do."
+    dependencies: bytes | None
+    "sdtp: one byte a sample."
+
+    def __len__(self) -> int:
+        """Count the samples."""
+        return len(self.sizes)
+
+
+class _Reader:
+    """Reads the tables of one stbl, naming the box that is wrong."""
+
+    def __init__(self, path: Path, track: str, stbl: memoryview) -> None:
+        self._path, self._track = path, track
+        self._boxes = {box.kind: box for box in boxes(stbl)}
+
+    def bad(self, kind: str, why: str) -> UnreadableMedia:
+        return UnreadableMedia(self._path, f"box {kind} of track {self._track}: {why}")
+
+    def has(self, kind: str) -> bool:
+        return kind in self._boxes
+
+    def rows(self, kind: str, columns: int, wide: bool = False) -> np.ndarray:
+        """Read `u32 count` and count rows of u32 (u64 when wide) after version and flags."""
+        box: Box | None = self._boxes.get(kind)
+        if box is None:
+            raise self.bad(kind, "missing")
+        if len(box.data) < 8:
+            raise self.bad(kind, "cut short")
+        count = struct.unpack_from(">I", box.data, 4)[0]
+        width = 8 if wide else 4
+        if count > MAX_SAMPLES or 8 + count * columns * width > len(box.data):
+            raise self.bad(kind, f"promises {count} entries, {len(box.data) - 8} bytes are there")
+        values = np.frombuffer(box.data, ">u8" if wide else ">u4", count * columns, 8)
+        return values.astype(np.int64).reshape(count, columns)
+
+    def repeated(self, kind: str, count: int, *, signed: bool = False) -> np.ndarray:
+        """Expand runs (count, value) to `count` values."""
+        runs = self.rows(kind, 2)
+        if runs[:, 0].sum() != count:
+            raise self.bad(kind, f"covers {runs[:, 0].sum()} samples of {count}")
+        values = runs[:, 1]
+        if signed:
+            values = values.astype(np.uint32).view(np.int32).astype(np.int64)
+        return np.repeat(values, runs[:, 0])
+
+    def sizes(self) -> np.ndarray:
+        box = self._boxes.get("stsz")
+        if box is None:
+            raise self.bad("stsz", "missing")
+        if len(box.data) < 12:
+            raise self.bad("stsz", "cut short")
+        same, count = struct.unpack_from(">II", box.data, 4)
+        if count > MAX_SAMPLES or (not same and 12 + 4 * count > len(box.data)):
+            raise self.bad("stsz", f"promises {count} sizes, {len(box.data) - 12} bytes are there")
+        if same:
+            return np.full(count, same, np.int64)
+        return np.frombuffer(box.data, ">u4", count, 12).astype(np.int64)
+
+    def offsets(self, sizes: np.ndarray) -> np.ndarray:
+        chunks = self.rows("co64", 1, wide=True) if self.has("co64") else self.rows("stco", 1)
+        runs = self.rows("stsc", 3)
+        if not len(sizes):
+            return np.empty(0, np.int64)
+        first = runs[:, 0] - 1
+        if not len(runs) or first[0] != 0 or np.any(np.diff(first) <= 0) or first[-1] >= len(chunks):
+            raise self.bad("stsc", "its chunks are not in order")
+        lasting = np.diff(np.append(first, len(chunks)))
+        per_chunk = np.repeat(runs[:, 1], lasting)
+        if per_chunk.sum() != len(sizes):
+            raise self.bad("stsc", f"covers {per_chunk.sum()} samples of {len(sizes)}")
+        before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        starts = np.concatenate([[0], np.cumsum(per_chunk)[:-1]])
+        within = before - np.repeat(before[np.minimum(starts, len(before) - 1)], per_chunk)
+        return np.repeat(chunks[:, 0], per_chunk) + within
+
+
+def read_tables(path: Path, track: str, stbl: memoryview, file_bytes: int) -> SampleTables:
+    """Read the tables of a track; `UnreadableMedia` names the box that is missing, cut or points out of the file."""
+    reader = _Reader(path, track, stbl)
+    if reader.has("stz2"):
+        raise reader.bad("stz2", "compact sizes are not supported")
+    sizes = reader.sizes()
+    offsets = reader.offsets(sizes)
+    if len(sizes) and (offsets.min() < 0 or int((offsets + sizes).max()) > file_bytes):
+        raise reader.bad("co64" if reader.has("co64") else "stco", "points past the end of the file")
+    shifts = reader.repeated("ctts", len(sizes), signed=True) if reader.has("ctts") else None
+    sync = reader.rows("stss", 1)[:, 0] - 1 if reader.has("stss") else None
+    if sync is not None and len(sync) and (sync.min() < 0 or sync.max() >= len(sizes)):
+        raise reader.bad("stss", "names samples that are not there")
+    sdtp = find(stbl, "sdtp")
+    flags = bytes(sdtp[4:]) if sdtp is not None and len(sdtp) == 4 + len(sizes) else None
+    return SampleTables(sizes, offsets, reader.repeated("stts", len(sizes)), shifts, sync, flags)
+
+
+def concatenate(parts: list[SampleTables]) -> SampleTables:
+    """Put the samples of one track in several files after one another; offsets stay what they are."""
+    begins = np.cumsum([0, *(len(part) for part in parts)])
+    shifts = None
+    if any(part.shifts is not None for part in parts):
+        none = [np.zeros(len(part), np.int64) if part.shifts is None else part.shifts for part in parts]
+        shifts = np.concatenate(none)
+    sync = None
+    if any(part.sync is not None for part in parts):
+        known = [np.arange(len(part)) if part.sync is None else part.sync for part in parts]
+        sync = np.concatenate([begin + numbers for begin, numbers in zip(begins[:-1], known, strict=True)])
+    flags = [part.dependencies for part in parts]
+    return SampleTables(
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.offsets for part in parts]),
+        np.concatenate([part.durations for part in parts]),
+        shifts,
+        sync,
+        b"".join(flag for flag in flags if flag is not None) if None not in flags else None,
+    )
+
+
+def box(kind: str, *parts: bytes | memoryview) -> bytes:
+    """Make a box."""
+    return struct.pack(">I4s", 8 + sum(map(len, parts)), kind.encode("latin-1")) + b"".join(parts)
+
+
+def write_tables(stbl: memoryview, tables: SampleTables) -> bytes:
+    """Make stbl anew: descriptions as they were, all tables of samples written again, one chunk a run of samples."""
+    kept = [box(part.kind, part.data) for part in boxes(stbl) if part.kind not in PER_SAMPLE | DROPPED]
+    chunk_starts, per_chunk = _chunks(tables)
+    wide = len(tables) > 0 and int(tables.offsets.max()) >= U32_LIMIT
+    places = tables.offsets[chunk_starts].astype(">u8" if wide else ">u4")
+    changes = np.flatnonzero(np.diff(per_chunk, prepend=-1))
+    layout = np.stack([changes + 1, per_chunk[changes], np.ones(len(changes), np.int64)], axis=1)
+    made = [
+        _rows("stts", _runs(tables.durations)),
+        _rows("stsc", layout),
+        box("stsz", struct.pack(">III", 0, 0, len(tables)), tables.sizes.astype(">u4").tobytes()),
+        box("co64" if wide else "stco", struct.pack(">II", 0, len(places)), places.tobytes()),
+    ]
+    if tables.shifts is not None:
+        signed = bool((tables.shifts < 0).any())
+        made.append(_rows("ctts", _runs(tables.shifts), version=int(signed)))
+    if tables.sync is not None:
+        made.append(_rows("stss", tables.sync[:, None] + 1))
+    if tables.dependencies is not None:
+        made.append(box("sdtp", bytes(4), tables.dependencies))
+    return box("stbl", *kept, *made)
+
+
+def _chunks(tables: SampleTables) -> tuple[np.ndarray, np.ndarray]:
+    """Find chunks: a new one begins where a sample does not follow its predecessor on the disk."""
+    if not len(tables):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    ends = tables.offsets[:-1] + tables.sizes[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(tables.offsets[1:] != ends) + 1])
+    return starts, np.diff(np.append(starts, len(tables)))
+
+
+def _runs(values: np.ndarray) -> np.ndarray:
+    """Return runs (count, value)."""
+    if not len(values):
+        return np.empty((0, 2), np.int64)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
+    return np.stack([np.diff(np.append(starts, len(values))), values[starts]], axis=1)
+
+
+def _rows(kind: str, rows: np.ndarray, version: int = 0) -> bytes:
+    data = (rows & 0xFFFFFFFF).astype(">u4").tobytes()
+    return box(kind, struct.pack(">BxxxI", version, len(rows)), data)

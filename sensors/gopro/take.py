@@ -1,0 +1,188 @@
+"""The chapters of one recording read as one video, without touching them: one timeline, exact frame times.
+
+Chapter k + 1 begins where the pictures of chapter k end: by their stamps, never by the container's or sound's length.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import ExitStack
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.names import siblings
+from sensors.gopro.pictures import Picture, PictureReader, index_at
+from sensors.gopro.telemetry import Payload, Telemetry
+
+STAMP_AGREES_S = 0.5
+
+
+class Place(NamedTuple):
+    """Where a picture of the recording is."""
+
+    chapter: int
+    "From 0."
+    frame: int
+    "Number in that file."
+
+
+class Take(Telemetry):
+    """One recording: its chapters as one video, its telemetry as one."""
+
+    def __init__(self, chapters: list[GoProMedia]) -> None:
+        """Take opened chapters in their order; raises `CannotJoin` when they are not of one recording."""
+        if not chapters:
+            raise CannotJoin("nothing", "no files were given")
+        self.chapters = chapters
+        self.path = chapters[0].path
+        self._check()
+
+    def _check(self) -> None:
+        first = self.chapters[0]
+        for other in self.chapters[1:]:
+            pairs = (
+                ("camera", first.serial, other.serial),
+                ("picture format", _format(first), _format(other)),
+            )
+            for what, ours, theirs in pairs:
+                if ours != theirs:
+                    raise CannotJoin(
+                        other.path.name, f"another {what} ({theirs}) than {first.path.name} ({ours})"
+                    )
+
+    @cached_property
+    def starts_s(self) -> list[Fraction]:
+        """Media time at which each chapter begins, exact seconds."""
+        starts = [Fraction(0)]
+        for chapter in self.chapters[:-1]:
+            starts.append(starts[-1] + chapter.duration_s)
+        return starts
+
+    @property
+    def duration_s(self) -> Fraction:
+        """Seconds from the first picture to the end of the last, exact."""
+        return self.starts_s[-1] + self.chapters[-1].duration_s
+
+    @cached_property
+    def first_frames(self) -> list[int]:
+        """Number of each chapter's first picture."""
+        counts = [len(chapter.frame_pts) for chapter in self.chapters]
+        return [0, *np.cumsum(counts)[:-1].tolist()]
+
+    @cached_property
+    def frame_times_s(self) -> np.ndarray:
+        """Times of all pictures, (n,) float64 seconds, the first is 0; each rounded once from exact integers."""
+        times = []
+        for start, chapter in zip(self.starts_s, self.chapters, strict=True):
+            pts, base = chapter.frame_pts, chapter.time_base
+            # start + (pts - pts0) * base over one common denominator: integers until the last division
+            common = Fraction(1, start.denominator * base.denominator)
+            units = int(start / common) + (pts - (pts[0] if len(pts) else 0)) * int(base / common)
+            times.append(units / common.denominator)
+        return np.concatenate(times)
+
+    def locate(self, frame: int) -> Place:
+        """Find the chapter that holds a picture."""
+        if not 0 <= frame < len(self.frame_times_s):
+            raise UnreadableMedia(
+                self.path, f"{len(self.frame_times_s)} pictures, there is no picture {frame}"
+            )
+        chapter = bisect_right(self.first_frames, frame) - 1
+        return Place(chapter, frame - self.first_frames[chapter])
+
+    def pictures(self) -> TakePictures:
+        """Open the pictures of all chapters for access by time or number (a context manager)."""
+        return TakePictures(self)
+
+    @cached_property
+    def payloads(self) -> list[Payload]:
+        """All GPMF payloads of all chapters, on the recording's media time."""
+        return [
+            Payload(float(start) + payload.start_s, payload.duration_s, payload.data)
+            for start, chapter in zip(self.starts_s, self.chapters, strict=True)
+            for payload in chapter.payloads
+        ]
+
+    @property
+    def continuity_s(self) -> list[float]:
+        """How far each later chapter's picture stamps (STMP of SHUT) lie from where its file puts them, seconds.
+
+        Empty when the camera writes no stamps. More than `STAMP_AGREES_S` means that a chapter is missing.
+        """
+        starts = [_shutter_us(chapter) for chapter in self.chapters]
+        if any(start is None for start in starts):
+            return []
+        zero = starts[0] or 0
+        return [((us or 0) - zero) / 1e6 - float(at) for us, at in zip(starts, self.starts_s, strict=True)][
+            1:
+        ]
+
+
+class TakePictures:
+    """Random access to the pictures of all chapters."""
+
+    def __init__(self, take: Take) -> None:
+        self._take = take
+        self._stack = ExitStack()
+        self._open: dict[int, PictureReader] = {}
+
+    def __enter__(self) -> TakePictures:
+        """Open nothing yet."""
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close all files."""
+        self._stack.__exit__(None, None, None)
+        self._open.clear()
+
+    def at(self, time_s: float, width: int | None = None) -> Picture:
+        """Decode the picture shown at a media time of the recording."""
+        return self.number(index_at(self._take.frame_times_s, time_s), width)
+
+    def number(self, frame: int, width: int | None = None) -> Picture:
+        """Decode a picture by its number in the recording; `pts` stays that of its chapter."""
+        place = self._take.locate(frame)
+        if place.chapter not in self._open:
+            reader = self._take.chapters[place.chapter].pictures()
+            self._open[place.chapter] = self._stack.enter_context(reader)
+        picture = self._open[place.chapter].number(place.frame, width)
+        return picture._replace(number=frame, time_s=float(self._take.frame_times_s[frame]))
+
+
+def open_take(*paths: Path | str) -> Take:
+    """Open one recording: the files given, in that order, or all chapters beside a single one.
+
+    Raises `CannotJoin` when a chapter is missing or of another recording, `UnreadableMedia` when one is damaged.
+    """
+    files = [Path(path) for path in paths]
+    if len(files) == 1 and (found := siblings(files[0])) is not None:
+        if found.missing:
+            raise CannotJoin(
+                files[0].name, f"chapter {found.missing[0]} of recording {found.number} is missing"
+            )
+        files = list(found.paths)
+    take = Take([open_media(path) for path in files])
+    for late_s, chapter in zip(take.continuity_s, take.chapters[1:], strict=False):
+        if abs(late_s) > STAMP_AGREES_S:
+            why = f"its stamps lie {late_s:+.3f} s from where the chapter before ends; is one missing?"
+            raise CannotJoin(chapter.path.name, why)
+    return take
+
+
+def _format(media: GoProMedia) -> str:
+    video = media.video
+    return f"{video.codec} {video.width}x{video.height} {video.rate}" if video is not None else "no pictures"
+
+
+def _shutter_us(media: GoProMedia) -> int | None:
+    for part in media.stream_parts[0] if media.stream_parts else ():
+        stamp = part.integer("STMP")
+        if part.key in ("SHUT", "CORI") and stamp is not None:
+            return stamp
+    return None

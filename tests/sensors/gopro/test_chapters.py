@@ -1,0 +1,192 @@
+"""Chapters read as one video and joined into one file: every frame and every sample is where it was made."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from films import film
+
+from sensors.errors import CannotJoin, UnreadableMedia
+from sensors.gopro.cli import gopro
+from sensors.gopro.inspect import inspect
+from sensors.gopro.join import join
+from sensors.gopro.media import open_media
+from sensors.gopro.names import card_name, group_takes, proxy_name
+from sensors.gopro.take import open_take
+from virtual_kitchen.gopro.sensors import Instruments
+from virtual_kitchen.gopro.synthesis import Synthesis
+
+FRAMES = 200
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    return film(tmp_path_factory.mktemp("card") / "100GOPRO", FRAMES)
+
+
+def video_samples(path: Path) -> list[bytes]:
+    with av.open(str(path)) as container:
+        return [bytes(packet) for packet in container.demux(video=0) if packet.size]
+
+
+def gyro_of(payloads: list[bytes]) -> np.ndarray:
+    """Stored gyroscope samples, found by a walker of the test's own."""
+    found = [data for payload in payloads for key, data in walk(payload) if key == b"GYRO"]
+    return np.frombuffer(b"".join(found), ">i2").reshape(-1, 3)
+
+
+def walk(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at + 8 <= len(data) and data[at : at + 4] != bytes(4):
+        key, kind, size, count = struct.unpack_from(">4sBBH", data, at)
+        inner = data[at + 8 : at + 8 + size * count]
+        if kind == 0:
+            yield from walk(inner)
+        else:
+            yield key, inner
+        at += 8 + (size * count + 3) // 4 * 4
+
+
+def test_chapters_are_one_video(made: Synthesis) -> None:
+    assert [chapter.frames for chapter in made.chapters] == [90, 90, 20]
+    take = open_take(made.chapters[0].path)
+    assert take.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(FRAMES)]
+    assert take.duration_s == Fraction(FRAMES * 1001, 30000)
+    assert take.continuity_s == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert tuple(take.locate(180)) == (2, 0)
+    assert [payload.data for payload in take.payloads] == made.payloads
+    gyro = take.gyroscope()
+    np.testing.assert_array_equal(gyro.xyz[:, 2], np.float32(gyro_of(made.payloads)[:, 0] / 939))
+    assert gyro.t_s[0] == pytest.approx(-0.002273, abs=2e-6)
+    np.testing.assert_allclose(np.diff(gyro.t_s), 1 / gyro.rate_hz, rtol=1e-9)
+
+
+def test_pictures_by_time_over_the_chapters(made: Synthesis) -> None:
+    take = open_take(made.chapters[0].path)
+    with av.open(str(made.chapters[1].path)) as container:
+        second = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    with take.pictures() as pictures:
+        for frame in (95, 90, 91, 179):
+            picture = pictures.at((frame + 0.5) * 1001 / 30000)
+            assert (picture.number, picture.pts) == (frame, (frame - 90) * 3003)
+            assert picture.time_s == frame * 1001 / 30000
+            np.testing.assert_array_equal(picture.rgb, second[frame - 90])
+        with pytest.raises(UnreadableMedia, match="no picture 200"):
+            pictures.number(200)
+
+
+def test_joined_file_holds_every_sample(made: Synthesis, tmp_path: Path) -> None:
+    paths = [chapter.path for chapter in made.chapters]
+    joined = join(paths, tmp_path / "one.MP4")
+    assert joined.frames == FRAMES
+    media = open_media(joined.path)
+    assert media.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(FRAMES)]
+    assert video_samples(joined.path) == [made.pictures[k % len(made.pictures)] for k in range(FRAMES)]
+    assert [payload.data for payload in media.payloads] == made.payloads
+    first = open_media(paths[0])
+    for name in ("tmcd_frames", "creation_time", "serial", "camera_model", "firmware", "handlers"):
+        assert getattr(media, name) == getattr(first, name), name
+    np.testing.assert_allclose(media.gyroscope().t_s, open_take(paths[0]).gyroscope().t_s, atol=1e-9)
+    starts = [payload.start_s for payload in media.payloads]
+    np.testing.assert_allclose(starts, np.arange(len(starts)) * 1.001, atol=0.0011)
+    with av.open(str(joined.path)) as container:
+        sound = [bytes(packet) for packet in container.demux(audio=0) if packet.size]
+    assert sound == [made.sound[k % len(made.sound)] for k in range(len(sound))]
+    with av.open(str(joined.path)) as container:
+        assert sum(1 for _ in container.decode(video=0)) == FRAMES
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_stripped_file_tells_neither_place_nor_serial(made: Synthesis, tmp_path: Path) -> None:
+    assert open_take(made.chapters[0].path).gps() is not None
+    arguments = [
+        "join",
+        str(made.chapters[0].path),
+        "--out",
+        str(tmp_path / "s.MP4"),
+        "--strip-location",
+        "--json",
+    ]
+    done = CliRunner().invoke(gopro, arguments)
+    assert done.exit_code == 0, done.output
+    assert "GPS5" in json.loads(done.stdout)["stripped"]
+    data = (tmp_path / "s.MP4").read_bytes()
+    for word in (b"GPS", made.serial.encode(), made.serial[-8:].encode(), b"\xa9xyz"):
+        assert word not in data
+    media = open_media(tmp_path / "s.MP4")
+    assert (media.serial, media.gps()) == (None, None)
+    np.testing.assert_array_equal(media.gyroscope().xyz, open_take(made.chapters[0].path).gyroscope().xyz)
+    assert video_samples(tmp_path / "s.MP4") == [made.pictures[k % 30] for k in range(FRAMES)]
+
+
+def test_what_is_no_recording_is_refused(made: Synthesis, tmp_path: Path) -> None:
+    other = film(tmp_path / "other", 60, None, seed=9)
+    with pytest.raises(CannotJoin, match="another camera"):
+        open_take(made.chapters[0].path, other.chapters[0].path)
+    with pytest.raises(CannotJoin, match="different cameras"):
+        join([made.chapters[0].path, other.chapters[0].path], tmp_path / "x.MP4")
+    holed = tmp_path / "holed"
+    holed.mkdir()
+    for chapter in (made.chapters[0], made.chapters[2]):
+        (holed / chapter.path.name).write_bytes(chapter.path.read_bytes())
+    with pytest.raises(CannotJoin, match="chapter 2 of recording 0001 is missing"):
+        open_take(holed / made.chapters[0].path.name)
+    with pytest.raises(CannotJoin, match=r"stamps lie \+3.003 s"):
+        open_take(*sorted(holed.iterdir()))
+    (tmp_path / "there.MP4").write_bytes(b"precious")
+    with pytest.raises(CannotJoin, match="never written over"):
+        join([made.chapters[0].path], tmp_path / "there.MP4")
+
+
+def test_damaged_tables_name_their_box(made: Synthesis, tmp_path: Path) -> None:
+    whole = made.chapters[0].path.read_bytes()
+    for kind, change in ((b"stsz", 8), (b"stco", 4), (b"stsc", 4), (b"stts", 4)):
+        damaged = bytearray(whole)
+        at = whole.index(kind) + 4 + change
+        damaged[at : at + 4] = b"\x7f\xff\xff\xff"
+        (tmp_path / "d.MP4").write_bytes(damaged)
+        with pytest.raises(UnreadableMedia, match=f"box {kind.decode()} of track 1"):
+            join([tmp_path / "d.MP4"], tmp_path / "never.MP4")
+    assert not (tmp_path / "never.MP4").exists()
+
+
+def test_a_file_above_four_gigabytes(tmp_path: Path) -> None:
+    """Sparse: the data lie behind a hole of 5 GB, so every place needs 64 bits."""
+    made = film(tmp_path / "card", 90, None, hole_bytes=5 << 30)
+    path = made.chapters[0].path
+    assert path.stat().st_size > 5 << 30
+    assert path.stat().st_blocks * 512 < 50 << 20
+    described = inspect(path)
+    assert described["payload_bytes"] == [len(payload) for payload in made.payloads]
+    assert described["video"]["frames"] == 90
+    assert [payload.data for payload in open_media(path).payloads] == made.payloads
+    joined = join([path], tmp_path / "joined.MP4")
+    assert video_samples(joined.path) == [made.pictures[k % 30] for k in range(90)]
+
+
+def test_a_slip_of_the_encoder_is_told(tmp_path: Path) -> None:
+    made = film(tmp_path, 90, None, instruments=Instruments(slips=(40,)))
+    media = open_media(made.chapters[0].path)
+    assert [tuple(slip) for slip in media.frame_slips] == [(40, -1)]
+    assert len(media.samples("SHUT").values) == 89
+
+
+def test_names_on_cards() -> None:
+    names = ["GX010002.MP4", "GX020001.MP4", "GX010001.MP4", "GOPR0003.MP4", "GP010003.MP4", "GXAB0004.MP4"]
+    takes = group_takes(Path("100GOPRO") / name for name in [*names, "holiday.MP4", "GX010001.THM"])
+    assert [(take.number, [path.name for path in take.paths], take.missing) for take in takes] == [
+        ("0001", ["GX010001.MP4", "GX020001.MP4"], ()),
+        ("0002", ["GX010002.MP4"], ()),
+        ("0003", ["GOPR0003.MP4", "GP010003.MP4"], ()),
+        ("0004", ["GXAB0004.MP4"], (1,)),
+    ]
+    assert proxy_name("GX020001.MP4") == "GL020001.LRV"
+    assert card_name("IMG_0001.JPG") is None

@@ -1,0 +1,22 @@
+"""Films of the virtual camera for tests: small or 4K, several chapters, every sample known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from virtual_kitchen.gopro.chapters import ChapterRule
+from virtual_kitchen.gopro.sensors import Instruments
+from virtual_kitchen.gopro.synthesis import Film, Synthesis, synthesize
+
+SMALL = {"width": 320, "height": 180}
+
+
+def film(
+    folder: Path, frames: int = 200, chapter_frames: int | None = 90, gps: bool = True, **more: object
+) -> Synthesis:
+    """Write a film into a folder; small unless the size is given."""
+    rule = ChapterRule(frames=chapter_frames, hole_bytes=int(more.pop("hole_bytes", 0)))  # type: ignore[call-overload]
+    instruments = more.pop("instruments", None) or Instruments(gps=gps, gps_days=9000.3)
+    options = {**SMALL, "codec": b"avc1", "model": "hero11", **more}
+    folder.mkdir(parents=True, exist_ok=True)
+    return synthesize(folder, Film(frames, rule=rule, instruments=instruments, **options))  # type: ignore[arg-type]
