@@ -153,7 +153,7 @@ def _check_stream(
     missing = missing_ranges(seqs, received)
     causes = [note["cause"] for note in notes if note["note"] == "closed"]
     pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
-    gaps = find_gaps(index, causes, pauses)
+    gaps = find_gaps(index, causes, pauses) + _early_end(index, manifest)
     named = _named_losses(name, notes, manifest)
     duplicates = len(index) - len(seqs)
     if not len(index):
@@ -183,6 +183,16 @@ def _check_stream(
         "sha256": contents.sha256,
         "ended": ends[-1]["reason"] if ends else "unknown",
     }
+
+
+def _early_end(index: Any, manifest: Manifest) -> list[dict[str, Any]]:
+    """Name the end that a full disk put to a stream, up to the moment at which the recording was closed."""
+    stopped = manifest.get("stopped") or {}
+    if stopped.get("reason") != "no_space" or not len(index):
+        return []
+    last_ticks = int(index["device_ticks"][-1])
+    later_ns = max(int(stopped["host_ns"]) - int(index["host_ns"][-1]), 0)
+    return [{"start_ticks": last_ticks, "end_ticks": last_ticks + later_ns // 100, "cause": "no_space"}]
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:

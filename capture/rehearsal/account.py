@@ -88,8 +88,7 @@ def _settle_stream(
 
 
 def _explains(gap: dict[str, Any], ticks: int, causes: tuple[str, ...]) -> bool:
-    after = gap["end_ticks"] is None or ticks < gap["end_ticks"]
-    return gap["cause"] in causes and gap["start_ticks"] < ticks and after
+    return gap["cause"] in causes and gap["start_ticks"] < ticks < gap["end_ticks"]
 
 
 def _opens(path: Path) -> bool:
