@@ -149,9 +149,12 @@ def _identity(media: GoProMedia) -> dict[str, Any]:
 
 
 def describe_payloads(
-    payload_bytes: list[int], payload_parts: list[list[StreamPart]], damage: list[str]
+    payload_bytes: list[int], payload_parts: list[list[StreamPart]], damage: list[str] | None = None
 ) -> dict[str, Any]:
-    """Describe the telemetry of all payloads; keys that the file does not hold are absent, broken streams named."""
+    """Describe the telemetry of all payloads; keys that the file does not hold are absent.
+
+    A stream that cannot be read is named in `damage`, or is a `BadGpmf` where no such list is given.
+    """
     described: dict[str, Any] = {"payloads": len(payload_bytes), "payload_bytes": payload_bytes}
     all_parts = [part for parts in payload_parts for part in parts]
     if not all_parts:
@@ -175,6 +178,8 @@ def describe_payloads(
         try:
             described["streams"][name] = _describe_stream(groups)
         except BadGpmf as error:
+            if damage is None:
+                raise
             damage.append(f"stream {name} is {error}")
     return described
 
