@@ -40,7 +40,15 @@ class _StartUtc(click.ParamType):
     "--seconds", type=click.FloatRange(min=0), default=0.0, help="End the streams then; 0 never does."
 )
 @click.option(
-    "--speed", type=click.FloatRange(min=0, min_open=True), default=1.0, help="World against host time."
+    "--speed",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    help="World against host time; 0: as fast as it goes.",
+)
+@click.option(
+    "--rings",
+    is_flag=True,
+    help="Send two seconds of headset packets round and round (cheap; so does --speed 0).",
 )
 @click.option(
     "--hololens-host", default="127.0.0.1", show_default=True, help="Address of the headset's ports."

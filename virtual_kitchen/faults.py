@@ -1,6 +1,7 @@
 """Things that go wrong on purpose, named on the command line and written into the truth."""
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,21 +11,52 @@ DEVICE = "hololens"
 REMOTE = "remote_configuration"
 STREAM_NAMES = (
     "pv",
+    "vlc_leftfront",
+    "vlc_leftleft",
+    "vlc_rightfront",
+    "vlc_rightright",
     "depth_ahat",
+    "depth_longthrow",
     "gyroscope",
     "accelerometer",
     "magnetometer",
     "spatial_input",
     "microphone",
+    "eye_tracking",
+    "extended_audio",
+    "extended_video",
+    "extended_depth",
 )
 KINDS = {
     "wrong_version": "wrong_version[:A.B.C]      the server says it is version A.B.C (default 1.0.30)",
+    "research_mode_off": "research_mode_off          nothing listens on 3800-3808, as with Research Mode off",
     "never_answer": "never_answer:STREAM        the port accepts, reads the configuration and stays silent",
     "refuse_port": "refuse_port:STREAM         nothing listens on that stream's port",
     "drop_connection": "drop_connection:STREAM@T   the connection is closed at world second T, once",
+    "kill_port": "kill_port:STREAM@T         the connection is closed at T and the port refuses from then on",
+    "half_packet": "half_packet:STREAM@T       half of the packet due at T is sent, then the connection closed",
+    "garbage_size": "garbage_size:STREAM@T      a header at T promises 4 GB; the port waits for the client to leave",
+    "garbage_payload": "garbage_payload:STREAM@T+D payloads due in [T, T+D) are random bytes of the same sizes",
+    "time_jump": "time_jump:STREAM@T+D       stamps of packets due from T on are D seconds late (@T-D: early)",
+    "duplicate_stamps": "duplicate_stamps:STREAM@T+D  packets due in [T, T+D) all carry the first one's stamp",
     "stall": "stall:STREAM@T+D           packets due in [T, T+D) leave late, at T+D; none is lost",
+    "burst": "burst:STREAM@T+D           packets due in [T, T+D) leave in bunches, every half second",
+    "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
+    "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
+    "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
 }
-_AT = re.compile(r"(?P<stream>[\w/]+)@(?P<at>\d+(\.\d+)?)(\+(?P<length>\d+(\.\d+)?))?")
+BUNCH_S = 0.5
+SLOW_HZ = 5.0
+_FORMS = {
+    "stream": ("never_answer", "refuse_port"),
+    "moment": ("drop_connection", "kill_port", "half_packet", "garbage_size"),
+    "bare": ("research_mode_off",),
+    "version": ("wrong_version",),
+}
+_FORM_OF = {name: form for form, names in _FORMS.items() for name in names}
+CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port")
+"Faults that end a connection."
+_AT = re.compile(r"(?P<stream>[\w/]*)@(?P<at>\d+(\.\d+)?)((?P<sign>[+-])(?P<length>\d+(\.\d+)?))?")
 
 
 class BadFault(KitchenError):
@@ -40,7 +72,12 @@ class Fault:
     start_s: float = 0.0
     end_s: float | None = None
     version: tuple[int, int, int] = (1, 0, 30)
+    jump_s: float = 0.0
     done: bool = False
+
+    def covers(self, world_s: float) -> bool:
+        """Tell whether its window holds a world time."""
+        return self.start_s <= world_s and (self.end_s is None or world_s < self.end_s)
 
 
 @dataclass
@@ -48,42 +85,50 @@ class FaultPlan:
     """All faults of a simulation, asked by the ports."""
 
     faults: list[Fault] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def version(self) -> tuple[int, int, int]:
         """Return what the server says of itself."""
         return next((f.version for f in self.faults if f.name == "wrong_version"), (1, 0, 37))
 
-    def has(self, name: str, stream: str) -> bool:
+    def has(self, name: str, stream: str = "") -> bool:
         """Return whether a stream has a fault that lasts from start to end."""
         return any(f.name == name and f.stream == stream for f in self.faults)
 
-    def drop_due(self, stream: str, world_s: float) -> Fault | None:
-        """Return the fault that closes this connection now, if one does; it is then spent."""
-        for fault in self.faults:
-            waiting = fault.name == "drop_connection" and fault.stream == stream and not fault.done
-            if waiting and world_s >= fault.start_s:
-                fault.done = True
-                return fault
+    def cut_due(self, stream: str, world_s: float) -> Fault | None:
+        """Return the fault that ends this connection now, if one does; it is then spent."""
+        with self._lock:
+            for fault in self.faults:
+                waiting = fault.name in CUTS and fault.stream == stream and not fault.done
+                if waiting and world_s >= fault.start_s:
+                    fault.done = True
+                    return fault
         return None
 
     def resumed(self, stream: str, world_s: float) -> None:
-        """Let the windows of dropped connections end where the next connection's packets begin."""
+        """Let the windows of ended connections end where the next connection's packets begin."""
         for fault in self.faults:
-            if (
-                fault.name == "drop_connection"
-                and fault.stream == stream
-                and fault.done
-                and fault.end_s is None
-            ):
+            cut = fault.name in CUTS and fault.stream == stream and fault.done
+            if cut and fault.end_s is None:
                 fault.end_s = world_s
 
-    def stalled_until(self, stream: str, world_s: float) -> float | None:
-        """Return when a packet due at `world_s` may leave, if a stall holds it."""
-        for fault in self.faults:
-            held = fault.name == "stall" and fault.stream == stream and fault.end_s is not None
-            if held and fault.end_s is not None and fault.start_s <= world_s < fault.end_s:
-                return fault.end_s
+    def active(self, name: str, stream: str, world_s: float) -> Fault | None:
+        """Return the fault of this kind whose window holds a packet due at `world_s`."""
+        found = (f for f in self.faults if f.name == name and f.stream == stream and f.covers(world_s))
+        return next(found, None)
+
+    def held_until(self, stream: str, world_s: float) -> tuple[float, str] | None:
+        """Return when a packet due at `world_s` may leave and which fault holds it, if one does."""
+        if (stall := self.active("stall", stream, world_s)) and stall.end_s is not None:
+            return stall.end_s, "stall"
+        if burst := self.active("burst", stream, world_s):
+            bunch = int((world_s - burst.start_s) / BUNCH_S) + 1
+            return burst.start_s + bunch * BUNCH_S, "burst"
         return None
+
+    def restarts(self) -> list[Fault]:
+        """Return the restarts of the headset's app in order of time."""
+        return sorted((f for f in self.faults if f.name == "app_restart"), key=lambda f: f.start_s)
 
 
 def parse_faults(texts: Sequence[str]) -> FaultPlan:
@@ -95,16 +140,31 @@ def _parse(text: str) -> Fault:
     name, _, arguments = text.partition(":")
     if name not in KINDS:
         raise BadFault(f"unknown fault {name!r}: choose from {', '.join(KINDS)}")
-    if name == "wrong_version":
+    form = _FORM_OF.get(name, "window")
+    if form == "version":
         return Fault(name, version=_version(arguments or "1.0.30"))
-    if name in ("never_answer", "refuse_port"):
+    if form == "bare" and not arguments:
+        return Fault(name)
+    if form == "stream":
         return Fault(name, _stream(arguments, (*STREAM_NAMES, REMOTE)))
     match = _AT.fullmatch(arguments)
-    if match is None or (match["length"] is None) == (name == "stall"):
+    if match is None or (match["length"] is None) != (form == "moment"):
         raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
-    start_s, length = float(match["at"]), match["length"]
-    end_s = start_s + float(length) if length else None
-    return Fault(name, _stream(match["stream"], STREAM_NAMES), start_s, end_s)
+    return _timed(name, match, text)
+
+
+def _timed(name: str, match: re.Match[str], text: str) -> Fault:
+    start_s, length_s = float(match["at"]), float(match["length"] or 0)
+    if name == "app_restart":
+        if match["stream"] or match["sign"] != "+":
+            raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
+        return Fault(name, "", start_s, start_s + length_s)
+    stream = _stream(match["stream"], STREAM_NAMES)
+    if name == "time_jump":
+        return Fault(name, stream, start_s, jump_s=length_s if match["sign"] == "+" else -length_s)
+    if match["sign"] == "-" or (name == "depth_rate_drop" and not stream.startswith("depth_")):
+        raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
+    return Fault(name, stream, start_s, start_s + length_s if match["length"] else None)
 
 
 def _version(text: str) -> tuple[int, int, int]:

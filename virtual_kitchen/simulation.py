@@ -35,6 +35,7 @@ class Options:
     out: Path
     seconds: float | None = None
     speed: float = 1.0
+    rings: bool = False
     hololens_host: str = "127.0.0.1"
     gopro_host: str = "127.0.0.1"
     gopro_port: int = 8080
@@ -49,7 +50,15 @@ def run(options: Options) -> None:
     """Serve until the time, a signal, or the camera's last byte; raise `KitchenError` for what cannot be served."""
     cv2.setNumThreads(1)
     kitchen, replay = _kitchen(options)
-    headset = Headset(kitchen, options.faults, options.gyroscope_unit, options.seconds)
+    unthrottled = options.speed == 0
+    headset = Headset(
+        kitchen,
+        options.faults,
+        options.gyroscope_unit,
+        options.seconds,
+        has_rings=options.rings or unthrottled,
+        is_unthrottled=unthrottled,
+    )
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
     camera_file = replay.camera_file if replay else None
@@ -79,7 +88,7 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
         raise KitchenError(f"cannot make {options.out}: {error.strerror}") from error
     replay = read_replay(options.replay, options.seed) if options.replay else None
     motion = replay.motion if replay else simulated_motion(options.seed)
-    kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed)
+    kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed or 1.0)
     if options.start_utc_ns is not None:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None
@@ -111,6 +120,8 @@ def _wait(
         return
     kitchen = headset.kitchen
     while kitchen.world0_host_ns is None or headset.now_s() < headset.end_world_s:
+        if headset.is_unthrottled and ports.all_sent:
+            break
         left_s = (kitchen.host_ns_of(headset.end_world_s) - time.monotonic_ns()) / NS_PER_S
         if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
             return

@@ -85,7 +85,7 @@ def test_unknown_command_closes(kitchen: Any, sent: bytes) -> None:
     ("stream", "sent"),
     [
         ("magnetometer", b"\x02"),
-        ("depth_ahat", b"\x02"),
+        ("depth_ahat", b"\x03"),
         ("depth_ahat", struct.pack("<BBBBBIB", 1, 0, 0, 3, 255, 1000, 0)),
         ("depth_ahat", struct.pack("<BBBBBIB", 1, 1, 0, 3, 255, 0, 0)),
         ("microphone", b"\x03\x00"),

@@ -46,7 +46,7 @@ def test_faults_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [["--fault", "fire"], ["--speed", "0"], ["--start-utc", "noon"], ["--seed", "-1"]]
+    "more", [["--fault", "fire"], ["--speed", "-1"], ["--start-utc", "noon"], ["--seed", "-1"]]
 )
 def test_wrong_usage_exits_two(tmp_path: Path, more: list[str]) -> None:
     result = CliRunner().invoke(simulate, ["--seed", "1", "--out", str(tmp_path), *more])

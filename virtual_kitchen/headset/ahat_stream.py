@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from virtual_kitchen.headset.cameras import AHAT, constants
 from virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
     ConfigurationReader,
@@ -23,6 +24,7 @@ from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet
 from virtual_kitchen.headset.pv_stream import video_schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
 
 SIDE = 512
@@ -30,7 +32,7 @@ HZ = 45
 SENSOR_HZ = 62.976e6
 LATENCY_S = 0.03
 RING = 90  # pictures until the hands repeat their movement
-SAME = 0
+SAME, ZDEPTH = 0, 1
 _NOISE_MM = 4.0
 _KEPT_GROUPS = 8
 _SIZES = struct.Struct("<II")
@@ -86,6 +88,12 @@ def packed(depth: U16, brightness: U16) -> U8:
     return np.concatenate((luma.reshape(-1), roots[:, 0], roots[:, 1])).reshape(SIDE * 3 // 2, SIDE)
 
 
+def only_brightness(_depth: U16, brightness: U16) -> U8:
+    """Return the square root of brightness as luma, without colour, (768, 512) uint8."""
+    luma = np.sqrt(brightness.astype(np.float32)).astype(np.uint8)
+    return np.concatenate((luma, np.full((SIDE // 2, SIDE), 128, np.uint8)))
+
+
 @dataclass(frozen=True, slots=True)
 class AhatConfiguration:
     """What one client asked for."""
@@ -94,6 +102,7 @@ class AhatConfiguration:
     divisor: int
     encoding: VideoEncoding
     gop: int
+    is_zdepth: bool = False
 
 
 class GroupShelf:
@@ -129,7 +138,8 @@ class GroupShelf:
             group, units = self._groups[key]
             while len(units) <= k - start_k:
                 index = (start_k + len(units)) * wanted.divisor % RING
-                units.append(group.encode(packed(*self.picture(index))))
+                pack = only_brightness if wanted.is_zdepth else packed
+                units.append(group.encode(pack(*self.picture(index))))
             return units[k - start_k]
 
 
@@ -145,6 +155,7 @@ class AhatFeed:
         self._sensor_epoch = int(rng.integers(10**8, 10**13))
         self._sensor_step = 1_385_454 * wanted.divisor
         self._start_k, self._next_k = 0, -1
+        self._blobs: dict[int, bytes] = {}
 
     def first_k(self, world_s: float) -> int:
         """Return the next key frame, or the next frame where key frames are rare."""
@@ -157,17 +168,27 @@ class AhatFeed:
     def packet(self, k: int) -> Packet:
         """Return frame k: sizes, image, sensor ticks."""
         at_s = self._schedule.captured_s(k)
-        image = self._image(k)
+        zdepth, image = self._zdepth(k), self._image(k)
         sensor_ticks = struct.pack("<Q", self._sensor_epoch + k * self._sensor_step)
         pose = self._headset.pose(at_s) if self._wanted.with_pose else b""
         return Packet(
-            self._headset.clock.ticks_at(at_s), _SIZES.pack(0, len(image)) + image + sensor_ticks, pose
+            self._headset.clock.ticks_at(at_s),
+            _SIZES.pack(len(zdepth), len(image)) + zdepth + image + sensor_ticks,
+            pose,
         )
+
+    def _zdepth(self, k: int) -> bytes:
+        if not self._wanted.is_zdepth:
+            return b""
+        index = k * self._wanted.divisor % RING
+        if index not in self._blobs:
+            self._blobs[index] = blob(self._shelf.picture(index)[0], index)
+        return self._blobs[index]
 
     def _image(self, k: int) -> bytes:
         if self._wanted.encoding.profile is VideoProfile.RAW:
             depth, brightness = self._shelf.picture(k * self._wanted.divisor % RING)
-            return depth.tobytes() + brightness.tobytes()
+            return brightness.tobytes() if self._wanted.is_zdepth else depth.tobytes() + brightness.tobytes()
         if k != self._next_k or k % self._wanted.gop == 0:
             self._start_k = k
         self._next_k = k + 1
@@ -175,7 +196,7 @@ class AhatFeed:
 
 
 class AhatStream:
-    """The port's side: depth travels with brightness; Zdepth and constants (mode 2) are not served."""
+    """The port's side: depth travels with brightness, or as a blob beside it."""
 
     name, port = "depth_ahat", 3804
 
@@ -183,14 +204,20 @@ class AhatStream:
         self._headset = headset
         self._shelf = GroupShelf(headset.kitchen.seed)
 
-    def configure(self, reader: ConfigurationReader) -> Feed:
-        """Read mode, divisor, depth and brightness encodings and options."""
+    def configure(self, reader: ConfigurationReader) -> Feed | None:
+        """Read mode, divisor, depth and brightness encodings and options; mode 2 downloads constants."""
         mode = reader.number("B") & 3
+        if mode == 2:
+            reader.answer(constants(AHAT))
         if mode > 1:
-            raise Rejected(f"mode {mode}")
+            return None
         divisor, depth_profile = reader.divisor(), reader.number("B")
         encoding, options = reader.video_encoding(), reader.encoder_options()
-        if depth_profile != SAME:
+        if depth_profile not in (SAME, ZDEPTH):
             raise Rejected(f"depth profile {depth_profile}")
         gop = 1 if encoding.profile is VideoProfile.RAW else options.get(GOP_OPTION, 0) or HZ
-        return AhatFeed(self._headset, AhatConfiguration(mode == 1, divisor, encoding, gop), self._shelf)
+        wanted = AhatConfiguration(mode == 1, divisor, encoding, gop, depth_profile == ZDEPTH)
+        return AhatFeed(self._headset, wanted, self._shelf)
+
+    def release(self) -> None:
+        """Nothing stays open."""

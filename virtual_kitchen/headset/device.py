@@ -10,9 +10,19 @@ from virtual_kitchen.faults import FaultPlan
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, DeviceClock
 from virtual_kitchen.world.motion import HeadMotion, rotations
+from virtual_kitchen.world.seeds import generator
 
 CAMERA_START_S = 0.3  # the PV subsystem needs this long to open, host time
 _LONGEST_SLEEP_S = 0.5
+
+
+@dataclass
+class CameraSettings:
+    """The front camera's controls as remote configuration sets them; gone when it stops."""
+
+    lens_position: int = 2145
+    exposure_us: int = 16_660
+    white_balance_k: int = 4600
 
 
 @dataclass
@@ -23,7 +33,11 @@ class Headset:
     faults: FaultPlan = field(default_factory=FaultPlan)
     gyroscope_unit: str = "deg_per_s"
     end_world_s: float | None = None
+    has_rings: bool = False
+    is_unthrottled: bool = False
     camera_on: bool = False
+    camera: CameraSettings = field(default_factory=CameraSettings)
+    restarts: int = 0
     stopping: threading.Event = field(default_factory=threading.Event)
     _utc_offset: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,7 +64,7 @@ class Headset:
         """Return UTC as FILETIME minus QPC, computed once, at the first question."""
         with self._lock:
             if self._utc_offset is None:
-                self._utc_offset = self.now_filetime() - self.now_ticks()
+                self._utc_offset = self.now_filetime() - self.now_ticks() - 4 * self.restarts
             return self._utc_offset
 
     def now_filetime(self) -> int:
@@ -58,7 +72,9 @@ class Headset:
         return self.kitchen.utc_ns_of_host(time.monotonic_ns()) // 100 + FILETIME_MINUS_UNIX_TICKS
 
     def wait_until(self, world_s: float) -> bool:
-        """Sleep until a world time; return False if the headset is stopped before."""
+        """Sleep until a world time (not at all when unthrottled); return False if the headset is stopped before."""
+        if self.is_unthrottled:
+            return not self.stopping.is_set()
         due_ns = self.kitchen.host_ns_of(world_s)
         while (left_s := (due_ns - time.monotonic_ns()) / 1e9) > 0:
             if self.stopping.wait(min(left_s, _LONGEST_SLEEP_S)):
@@ -74,12 +90,45 @@ class Headset:
 
     def open_camera(self) -> None:
         """Start the PV subsystem, which takes its time."""
-        self.camera_on = False
+        self.close_camera()
         self.camera_on = not self.stopping.wait(CAMERA_START_S)
+
+    def close_camera(self) -> None:
+        """Stop the PV subsystem, which forgets its settings."""
+        self.camera_on = False
+        self.camera = CameraSettings()
+
+    def restart(self) -> None:
+        """Begin as a new start of the app: camera off, another UTC offset, another world frame."""
+        self.close_camera()
+        with self._lock:
+            self.restarts += 1
+            self._utc_offset = None
+
+    def frame(self) -> rotations.Floats:
+        """Return the world frame of this start of the app: world to it, 4x4 for row vectors."""
+        if self.restarts == 0:
+            return np.eye(4)
+        rng = generator(self.kitchen.seed, "world frame", self.restarts)
+        matrix = np.eye(4)
+        matrix[:3, :3] = rotations.matrices(self.frame_turn())[0].T
+        matrix[3, :3] = rng.uniform(-1.5, 1.5, 3)
+        return matrix
+
+    def frame_turn(self) -> rotations.Floats:
+        """Return the rotation of that frame, a quaternion (1, 4): gravity stays, the heading is new."""
+        if self.restarts == 0:
+            return np.array([[1.0, 0.0, 0.0, 0.0]])
+        rng = generator(self.kitchen.seed, "heading", self.restarts)
+        return rotations.about_axis(1, rng.uniform(0.5, 2.5, 1))
+
+    def place(self, world_s: float) -> rotations.Floats:
+        """Return the rig's pose in the frame of this start of the app, 4x4 for row vectors."""
+        return pose_matrix(self.motion, world_s) @ self.frame()
 
     def pose(self, world_s: float) -> bytes:
         """Return the rig's pose: 4x4 float32, rows of p_world = p_local x M."""
-        return pose_matrix(self.motion, world_s).astype("<f4").tobytes()
+        return self.place(world_s).astype("<f4").tobytes()
 
 
 def pose_matrix(motion: HeadMotion, world_s: float) -> rotations.Floats:

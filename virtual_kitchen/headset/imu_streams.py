@@ -107,6 +107,13 @@ class ImuFeed:
         pose = self._headset.pose(self._headset.clock.world_s_at(soc_ticks)) if self._with_pose else b""
         return Packet(soc_ticks, batch.tobytes(), pose)
 
+    def moved(self, payload: bytes, batches: int, ticks: int) -> bytes:
+        """Return a batch as it would be `batches` later, its values unchanged (for rings)."""
+        batch = np.frombuffer(payload, SAMPLE).copy()
+        batch["sensor_ns"] += np.uint64(round(self._sensor_step_ns * self._kind.samples * batches))
+        batch["soc_ticks"] += np.uint64(ticks)
+        return batch.tobytes()
+
 
 class ImuStream:
     """The port's side of one sensor: mode 0 or 1, one byte."""
@@ -124,6 +131,9 @@ class ImuStream:
         if mode > 1:
             raise Rejected(f"mode {mode}")
         return ImuFeed(self._headset, self._kind, _MEASURES[self._kind.name](self._headset), mode == 1)
+
+    def release(self) -> None:
+        """Nothing stays open."""
 
 
 def _rows(from_head: Floats) -> bytes:

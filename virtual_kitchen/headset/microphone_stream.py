@@ -147,3 +147,6 @@ class MicrophoneStream:
         if profile >= len(AAC_BYTES_PER_S) or level not in AAC_LEVELS:
             raise Rejected(f"audio profile {profile}, level {level}")
         return AacFeed(self._headset, AAC_BYTES_PER_S[profile])
+
+    def release(self) -> None:
+        """Nothing stays open."""

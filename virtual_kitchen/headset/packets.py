@@ -1,7 +1,8 @@
 """What a stream gives to its port: packets on a schedule of world time."""
 
+import hashlib
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Protocol
 
@@ -15,6 +16,11 @@ class Packet:
     ticks: int
     payload: bytes
     pose: bytes = b""
+    sha256: str = ""  # of the payload, where it is known already
+
+    def with_digest(self) -> "Packet":
+        """Return it with its payload's hash, for a packet that is sent often."""
+        return replace(self, sha256=hashlib.sha256(self.payload).hexdigest())
 
     def frame(self) -> bytes:
         """Return header, payload and pose as they travel."""

@@ -14,7 +14,7 @@ from virtual_kitchen.headset.client_configuration import (
     VideoFormat,
     VideoProfile,
 )
-from virtual_kitchen.headset.device import Headset, pose_matrix
+from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet, Schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
 from virtual_kitchen.world.seeds import generator
@@ -34,7 +34,7 @@ FORMATS = frozenset(VideoFormat(w, h, hz) for w, h in _SIZES for hz in (30, 15))
 }
 _HORIZONTAL_VIEW_RAD = np.radians(64.7)
 _EYE_TO_CAMERA_M = np.array([0.0, 0.02, -0.06, 0.0])  # in the head frame
-_EXPOSURE_TICKS = 166_600
+_FOCUS_BREATHING = 0.02 / 10_000  # of the focal length, a step of the lens
 _METADATA = struct.Struct("<4f Q Q i 4x 4I 2f 3f 2H")
 assert _METADATA.size == 80
 
@@ -103,15 +103,16 @@ class PvFeed:
         return self._group.encode(picture)
 
     def _pose(self, at_s: float) -> bytes:
-        matrix = pose_matrix(self._headset.motion, at_s)
+        matrix = self._headset.place(at_s)
         matrix[3] += _EYE_TO_CAMERA_M @ matrix * [1, 1, 1, 0]
         return matrix.astype("<f4").tobytes()
 
     def _metadata(self) -> bytes:
-        size = self._wanted.format
+        size, camera = self._wanted.format, self._headset.camera
+        focal_px = self._focal_px * (1 + _FOCUS_BREATHING * (camera.lens_position - 2145))
         return _METADATA.pack(
-            self._focal_px, self._focal_px, (size.width - 1) / 2, (size.height - 1) / 2,
-            _EXPOSURE_TICKS, 1, 0, 2145, 3, 400, 4600, 1.5, 2.0, 1.0, 1.25, 2.0, size.width, size.height,
+            focal_px, focal_px, (size.width - 1) / 2, (size.height - 1) / 2, camera.exposure_us * 10, 1, 0,
+            camera.lens_position, 3, 400, camera.white_balance_k, 1.5, 2.0, 1.0, 1.25, 2.0, size.width, size.height,
         )  # fmt: skip
 
 
@@ -137,6 +138,16 @@ def constants(size: VideoFormat) -> bytes:
     return np.array(numbers, "<f4").tobytes()
 
 
+def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
+    """Read what follows the mode byte of a stream."""
+    size = reader.video_format()
+    if size not in FORMATS:
+        raise Rejected(f"format {size}")
+    divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
+    gop = options.get(GOP_OPTION, 0) or size.hz
+    return PvConfiguration(with_pose, size, divisor, encoding, gop)
+
+
 class PvStream:
     """The port's side: start, stream and stop the camera subsystem."""
 
@@ -144,29 +155,29 @@ class PvStream:
 
     def __init__(self, headset: Headset) -> None:
         self._headset = headset
+        self._closes = False
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Obey the mode byte."""
+        """Obey the mode byte: flags 4 and 8 open the camera before and close it after."""
         mode = reader.number("B")
         if mode & OPEN_FLAG:
             reader.take(MRC_BYTES)
             self._headset.open_camera()
-        feed = self._stream(reader, mode & 3)
-        if mode & CLOSE_FLAG:
-            self._headset.camera_on = False
-        return feed
-
-    def _stream(self, reader: ConfigurationReader, mode: int) -> Feed | None:
-        if mode == 3:
+        self._closes = bool(mode & CLOSE_FLAG)
+        if mode & 3 == 3:
             return None
         if not self._headset.camera_on:
             raise Rejected("the camera is off")
-        size = reader.video_format()
-        if size not in FORMATS:
-            raise Rejected(f"format {size}")
-        if mode == 2:
+        if mode & 3 == 2:
+            size = reader.video_format()
+            if size not in FORMATS:
+                raise Rejected(f"format {size}")
             reader.answer(constants(size))
             return None
-        divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
-        gop = options.get(GOP_OPTION, 0) or size.hz
-        return PvFeed(self._headset, PvConfiguration(mode == 1, size, divisor, encoding, gop))
+        return PvFeed(self._headset, read_pv(reader, mode & 3 == 1))
+
+    def release(self) -> None:
+        """Close the camera if the client asked for it."""
+        if self._closes:
+            self._headset.close_camera()
+            self._closes = False

@@ -2,9 +2,12 @@
 
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container
+
+import numpy as np
 
 from virtual_kitchen.faults import REMOTE
+from virtual_kitchen.headset.cameras import BY_PORT
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.stream_port import ListeningPort
@@ -12,11 +15,38 @@ from virtual_kitchen.headset.stream_port import ListeningPort
 PORT = 3809
 POSE_MEMORY_S = 10.0  # rig poses older than this are forgotten
 _MOST_POSES = 65536
-# Orders without an answer: bytes of arguments after the command byte.
-_ORDER_BYTES = {
-    0x02: 4, 0x04: 20, 0x05: 4, 0x06: 4, 0x07: 4, 0x08: 8, 0x09: 4, 0x0A: 8, 0x0B: 4, 0x0C: 4, 0x0D: 4, 0x0E: 4,
-    0x0F: 4, 0x10: 4, 0x11: 4, 0x12: 4, 0x13: 20, 0x14: 8, 0x15: 4, 0x19: 8, 0x20: 4, 0x21: 4, 0x22: 8,
-}  # fmt: skip
+_MOST_POINTS = 1 << 20
+_U32 = range(2**32)
+_SWITCH = (range(2),)
+# Orders without an answer: the values that each u32 argument may have.
+_ORDERS: dict[int, tuple[Container[int], ...]] = {
+    0x02: _SWITCH,
+    0x04: (range(4), range(3), range(2), range(170, 10_001), range(2)),
+    0x05: _SWITCH,
+    0x06: (range(8),),
+    0x07: (range(92, 301),),
+    0x08: (_U32, range(100, 66_001)),
+    0x09: _SWITCH,
+    0x0A: (_U32, range(100, 3201)),
+    0x0B: _SWITCH,
+    0x0C: ((0, *range(2, 13)),),
+    0x0D: _SWITCH,
+    0x0E: (_U32,),
+    0x0F: (range(7),),
+    0x10: (range(3),),
+    0x11: _SWITCH,
+    0x12: (range(3),),
+    0x13: (_U32,) * 5,
+    0x14: (range(3800, 3822), (0, 1, 2, 2**32 - 1, 2**32 - 2)),
+    0x15: _SWITCH,
+    0x19: (_U32,) * 2,
+    0x20: _SWITCH,
+    0x21: _SWITCH,
+    0x22: (range(3800, 3804), range(2)),
+}
+_RESEARCH_MODE = (0x0E, 0x16, 0x17)  # closed when Research Mode is off
+_FOCUS, _WHITE_BALANCE, _EXPOSURE = 0x04, 0x07, 0x08
+_MANUAL_FOCUS, _MANUAL_EXPOSURE, _KELVIN_STEP = 3, 0, 25
 
 
 class RemotePort(ListeningPort):
@@ -29,6 +59,7 @@ class RemotePort(ListeningPort):
             0x00: self._version,
             0x01: lambda _: struct.pack("<Q", headset.utc_offset_ticks()),
             0x03: lambda _: bytes([headset.camera_on]),
+            0x16: self._map_points,
             0x17: self._rig_poses,
             0x18: self._time,
         }
@@ -41,12 +72,36 @@ class RemotePort(ListeningPort):
             return
         while True:
             command = reader.number("B")
+            if command in _RESEARCH_MODE and self._headset.faults.has("research_mode_off"):
+                raise Rejected(f"command {command:#x} without Research Mode")
             if command in self._answers:
                 client.sendall(self._answers[command](reader))
-            elif command in _ORDER_BYTES:
-                reader.take(_ORDER_BYTES[command])
+            elif command in _ORDERS:
+                self._obey(command, [reader.number("I") for _ in _ORDERS[command]])
             else:
                 raise Rejected(f"command {command:#x}")
+
+    def _obey(self, command: int, values: list[int]) -> None:
+        """Let the camera's three orders act while it is on: they show in its packets. Others change nothing here."""
+        in_range = all(value in good for value, good in zip(values, _ORDERS[command], strict=True))
+        if not in_range or not self._headset.camera_on:
+            return
+        camera = self._headset.camera
+        if command == _FOCUS and values[0] == _MANUAL_FOCUS:
+            camera.lens_position = values[3]
+        elif command == _WHITE_BALANCE:
+            camera.white_balance_k = values[0] * _KELVIN_STEP
+        elif command == _EXPOSURE and values[0] == _MANUAL_EXPOSURE:
+            camera.exposure_us = values[1]
+
+    def _map_points(self, reader: ConfigurationReader) -> bytes:
+        port, direction, count = reader.number("I"), reader.number("I"), reader.number("I")
+        if port not in BY_PORT or direction > 1 or count > _MOST_POINTS:
+            raise Rejected(f"{count} points of port {port}")
+        points = np.frombuffer(reader.take(8 * count), "<f4").reshape(-1, 2).astype(np.float64)
+        camera = BY_PORT[port]
+        mapped = camera.to_pixels(points) if direction else camera.to_unit_plane(points)
+        return mapped.astype("<f4").tobytes()
 
     def _version(self, _: ConfigurationReader) -> bytes:
         return struct.pack("<4H", *self._headset.faults.version(), 0)

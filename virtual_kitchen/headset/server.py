@@ -1,16 +1,30 @@
 """The virtual HoloLens: all its ports, taken together or not at all."""
 
+import threading
+
 from virtual_kitchen.headset.ahat_stream import HZ, AhatConfiguration, AhatFeed, AhatStream, GroupShelf
+from virtual_kitchen.headset.cameras import VLC
 from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
 from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.extended_streams import (
+    ExtendedAudioStream,
+    ExtendedDepthStream,
+    ExtendedVideoStream,
+)
+from virtual_kitchen.headset.eye_stream import EyeStream
 from virtual_kitchen.headset.imu_streams import ACCELEROMETER, GYROSCOPE, MAGNETOMETER, ImuStream
+from virtual_kitchen.headset.longthrow_stream import LongThrowStream
+from virtual_kitchen.headset.message_ports import GuestPort, UnityPort, VoicePort
 from virtual_kitchen.headset.microphone_stream import AAC_BYTES_PER_S, AacFeed, MicrophoneStream
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, PvStream
 from virtual_kitchen.headset.remote import RemotePort
 from virtual_kitchen.headset.spatial_stream import SpatialStream
 from virtual_kitchen.headset.stream_port import ListeningPort, Stream, StreamPort
+from virtual_kitchen.headset.vlc_stream import VlcStream
 
-_LAST_PACKETS_S = 5.0  # a client that does not read for this long after the end is cut off
+_RESEARCH_PORTS = range(3800, 3809)
+_TICK_S = 0.1
+_LAST_PACKETS_S = 15.0  # a client that does not read for this long after the end is cut off
 
 
 class VirtualHeadset:
@@ -18,21 +32,38 @@ class VirtualHeadset:
 
     def __init__(self, headset: Headset, host: str) -> None:
         self._headset = headset
+        self._are_ending = threading.Event()
         streams: tuple[Stream, ...] = (
             PvStream(headset),
             AhatStream(headset),
             *(ImuStream(headset, kind) for kind in (GYROSCOPE, ACCELEROMETER, MAGNETOMETER)),
             SpatialStream(headset),
             MicrophoneStream(headset),
+            *(VlcStream(headset, camera) for camera in VLC),
+            LongThrowStream(headset),
+            EyeStream(headset),
+            ExtendedAudioStream(headset),
+            ExtendedVideoStream(headset),
+            ExtendedDepthStream(headset),
         )
         self._streams = [StreamPort(headset, stream, host) for stream in streams]
-        self._remote = RemotePort(headset, host)
+        self._commands: list[ListeningPort] = [
+            RemotePort(headset, host),
+            VoicePort(host),
+            UnityPort(host),
+            GuestPort(host),
+        ]
+        self._restarter = threading.Thread(target=self._restart_when_due, name="app restarts", daemon=True)
 
     @property
     def _ports(self) -> list[ListeningPort]:
         """Return the ports that a fault does not refuse."""
-        refused = self._headset.faults
-        return [p for p in (*self._streams, self._remote) if not refused.has("refuse_port", p.name)]
+        return [port for port in (*self._streams, *self._commands) if not self._is_refused(port)]
+
+    def _is_refused(self, port: ListeningPort) -> bool:
+        faults = self._headset.faults
+        without_research = faults.has("research_mode_off") and port.address[1] in _RESEARCH_PORTS
+        return without_research or faults.has("refuse_port", port.name)
 
     def warm_up(self) -> None:
         """Make one packet of what takes long at first, so that the first client is served in time."""
@@ -53,9 +84,44 @@ class VirtualHeadset:
         """Let clients in on every port."""
         for port in self._ports:
             port.listen()
+        if self._headset.faults.restarts():
+            self._restarter.start()
+
+    def _restart_when_due(self) -> None:
+        """Close and open all ports as the app is closed and started again."""
+        headset = self._headset
+        for fault in headset.faults.restarts():
+            while not headset.kitchen.wait_started(_TICK_S):
+                if headset.stopping.is_set():
+                    return
+            if not headset.wait_until(fault.start_s):
+                return
+            closed = [port for port in self._ports if not (isinstance(port, StreamPort) and port.has_ended)]
+            for port in closed:
+                port.refuse()
+            for port in closed:
+                port.finish(0.0)
+            headset.restart()
+            self._tell_frame()
+            if not headset.wait_until(fault.end_s or fault.start_s) or self._are_ending.is_set():
+                return
+            for port in closed:
+                port.resume()
+
+    def _tell_frame(self) -> None:
+        """Put the new world frame into the truth: matrix of row vectors, world to it."""
+        told = {"from_ticks": self._headset.now_ticks(), "matrix": self._headset.frame().tolist()}
+        self._headset.kitchen.truth.notes.setdefault("world_frames", []).append(told)
+
+    @property
+    def all_sent(self) -> bool:
+        """Tell whether every stream that was ever opened has ended (and one was opened)."""
+        served = [port for port in self._streams if port.was_served]
+        return bool(served) and all(port.has_ended for port in served)
 
     def end_streams(self) -> None:
         """Let every stream end after a whole packet, and refuse its port from now on; 3809 stays."""
+        self._are_ending.set()
         for port in self._streams:
             port.refuse()
         for port in self._streams:
@@ -65,5 +131,8 @@ class VirtualHeadset:
         """End everything."""
         self._headset.stopping.set()
         self.end_streams()
-        self._remote.refuse()
-        self._remote.finish(0.0)
+        for port in self._commands:
+            port.refuse()
+            port.finish(0.0)
+        if self._restarter.ident is not None:
+            self._restarter.join()

@@ -84,9 +84,9 @@ class SpatialFeed:
 
     def _worn_at(self, at_s: float) -> tuple[Floats, Floats, Floats]:
         """Return the head's position, rotation matrix and quaternion (1, 4)."""
-        at = np.array([at_s])
-        orientation = self._headset.motion.orientation(at)
-        return self._headset.motion.position(at)[0], rotations.matrices(orientation)[0], orientation
+        turned = self._headset.motion.orientation(np.array([at_s]))
+        orientation = rotations.multiply(self._headset.frame_turn(), turned)
+        return self._headset.place(at_s)[3, :3], rotations.matrices(orientation)[0], orientation
 
     def _in_sight(self, slot: int, hand: int) -> bool:
         return bool(generator(self._seed, "hand in sight", slot // 2, hand).random() < 0.7)
@@ -136,3 +136,6 @@ class SpatialStream:
     def configure(self, reader: ConfigurationReader) -> Feed:
         """Begin at accept."""
         return SpatialFeed(self._headset)
+
+    def release(self) -> None:
+        """Nothing stays open."""

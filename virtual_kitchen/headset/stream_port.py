@@ -11,10 +11,20 @@ from virtual_kitchen.errors import PortBusy
 from virtual_kitchen.faults import DEVICE
 from virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.packets import Feed
+from virtual_kitchen.headset.rings import RingFeed
+from virtual_kitchen.headset.sending import Sending
 
 _BACKLOG = 128
-SOURCE_QUEUE_S = 2.0  # what the device keeps for a slow client before frames are lost at the source
+DEFAULT_SET = (
+    "pv",
+    "depth_ahat",
+    "gyroscope",
+    "accelerometer",
+    "magnetometer",
+    "spatial_input",
+    "microphone",
+)
 
 
 class Stream(Protocol):
@@ -27,17 +37,19 @@ class Stream(Protocol):
         """Read a client's wishes; None when nothing is to be streamed; raise `Rejected` to close."""
         ...
 
+    def release(self) -> None:
+        """Do what is to be done when the client has gone."""
+        ...
+
 
 class ListeningPort:
     """A bound socket and the one thread that serves its clients, one after the other."""
 
     def __init__(self, host: str, port: int, name: str) -> None:
         self.address, self.name = (host, port), name
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket, self._thread = self._fresh()
         self._client: socket.socket | None = None
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name=f"{name} port", daemon=True)
 
     def bind(self) -> None:
         """Take the address without listening yet; raise `PortBusy`."""
@@ -53,6 +65,23 @@ class ListeningPort:
             step()
         except OSError as error:
             raise PortBusy(*self.address, self.name, reason=error.strerror or str(error)) from error
+
+    def suspend(self) -> None:
+        """Cut the client off and stop listening, as when the app is closed."""
+        self.refuse()
+        self.finish(0.0)
+
+    def resume(self) -> None:
+        """Listen again after `suspend`; raise `PortBusy`."""
+        self._socket, self._thread = self._fresh()
+        self._closed.clear()
+        self.bind()
+        self.listen()
+
+    def _fresh(self) -> tuple[socket.socket, threading.Thread]:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return sock, threading.Thread(target=self._serve, name=f"{self.name} port", daemon=True)
 
     def refuse(self) -> None:
         """Stop listening: from now on connects are refused."""
@@ -99,66 +128,48 @@ class StreamPort(ListeningPort):
     def __init__(self, headset: Headset, stream: Stream, host: str) -> None:
         super().__init__(host, stream.port, stream.name)
         self._headset, self._stream = headset, stream
-        self._truth = headset.kitchen.truth.stream(f"{DEVICE}/{stream.name}")
+        self._truth_name = f"{DEVICE}/{stream.name}"
+        if stream.name in DEFAULT_SET:  # the others are told of when somebody asks for them
+            headset.kitchen.truth.stream(self._truth_name)
         self._connections = 0
-        self._blocked_s = 0.0  # waited for the client since the stream was last in time
+        self._next_s = 0.0
+        self.has_ended = False
+
+    @property
+    def was_served(self) -> bool:
+        """Tell whether a client ever got the stream."""
+        return self._connections > 0
 
     def serve(self, client: socket.socket) -> None:
         """Read the configuration, start the world if this is the first data connection, and stream."""
-        feed = self._stream.configure(ConfigurationReader(client))
-        if feed is None:
-            return
-        self._headset.kitchen.start_world_if_needed(time.monotonic_ns())
-        self._blocked_s = 0.0
-        connection = self._connections
+        try:
+            feed = self._stream.configure(ConfigurationReader(client))
+            if feed is not None:
+                self._serve_feed(client, RingFeed(feed) if self._headset.has_rings else feed)
+        finally:
+            self._stream.release()
+
+    def _serve_feed(self, client: socket.socket, feed: Feed) -> None:
+        headset = self._headset
+        headset.kitchen.start_world_if_needed(time.monotonic_ns())
+        truth = headset.kitchen.truth.stream(self._truth_name)
+        sending = Sending(headset, self._stream.name, truth, client, self._connections)
         self._connections += 1
         try:
-            if self._headset.faults.has("never_answer", self._stream.name):
-                self._headset.wait_for_end()
+            if headset.faults.has("never_answer", self._stream.name):
+                headset.wait_for_end()
             else:
-                self._send_all(client, feed, connection)
+                sending.run(feed, self._next_s if headset.is_unthrottled else headset.now_s())
         finally:
-            if self._ended():
+            self._next_s = sending.next_s
+            if sending.killed or self._ended():
+                self.has_ended = True
                 self.refuse()
 
     def _ended(self) -> bool:
         end_s = self._headset.end_world_s
-        return self._headset.stopping.is_set() or (end_s is not None and self._headset.now_s() >= end_s)
-
-    def _send_all(self, client: socket.socket, feed: Feed, connection: int) -> None:
-        headset = self._headset
-        k = feed.first_k(headset.now_s())
-        headset.faults.resumed(self._stream.name, feed.due_s(k))
-        while headset.end_world_s is None or feed.due_s(k) <= headset.end_world_s:
-            packet = feed.packet(k)
-            held_s = headset.faults.stalled_until(self._stream.name, feed.due_s(k))
-            if not headset.wait_until(feed.due_s(k) if held_s is None else held_s):
-                return
-            if headset.faults.drop_due(self._stream.name, feed.due_s(k)):
-                return
-            self._truth.scheduled += 1
-            blocked_s = _send(client, packet)
-            self._truth.sent(
-                k, packet.ticks, packet.payload, connection, "stall" if held_s is not None else None
-            )
-            k = self._after(feed, k, blocked_s)
-        headset.wait_until(headset.end_world_s)
-
-    def _after(self, feed: Feed, k: int, blocked_s: float) -> int:
-        """Return the next packet, or a later one if it was the client that held the device up for too long.
-
-        A device that is late by itself (a busy computer) sends everything, late.
-        """
-        now_s, speed = self._headset.now_s(), self._headset.kitchen.speed
-        late_s = (now_s - feed.due_s(k + 1)) / speed
-        self._blocked_s = self._blocked_s + blocked_s if late_s > 0 else 0.0
-        if late_s < SOURCE_QUEUE_S or self._blocked_s < late_s / 2:
-            return k + 1
-        k_next = max(k + 1, feed.first_k(now_s))
-        self._truth.scheduled += k_next - (k + 1)
-        self._truth.dropped_by_backpressure += k_next - (k + 1)
-        self._blocked_s = 0.0
-        return k_next
+        now_s = self._next_s if self._headset.is_unthrottled else self._headset.now_s()
+        return self._headset.stopping.is_set() or (end_s is not None and now_s >= end_s)
 
 
 def _end_politely(client: socket.socket) -> None:
@@ -168,17 +179,3 @@ def _end_politely(client: socket.socket) -> None:
         client.setblocking(False)
         while client.recv(4096):
             pass
-
-
-def _send(client: socket.socket, packet: Packet) -> float:
-    """Send one whole packet; return the seconds the client kept it waiting (0.0 when its buffer took it all)."""
-    frame = memoryview(packet.frame())
-    try:
-        taken = client.send(frame, socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        taken = 0
-    if taken == len(frame):
-        return 0.0
-    before_ns = time.monotonic_ns()
-    client.sendall(frame[taken:])
-    return (time.monotonic_ns() - before_ns) / 1e9

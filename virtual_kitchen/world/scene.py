@@ -38,6 +38,15 @@ class Scene:
         planar = self.render_i420(orientation_wxyz, width, height, focal_px)
         return np.asarray(cv2.cvtColor(planar, cv2.COLOR_YUV2RGB_I420), np.uint8)
 
+    def render_grey(
+        self, orientation_wxyz: npt.NDArray[np.float64], width: int, height: int, focal_px: float
+    ) -> Image:
+        """Return the view without colour, (height, width) uint8."""
+        rotation = rotations.matrices(np.asarray(orientation_wxyz, np.float64)[None])[0]
+        maps = _panorama_maps(rotation, width, height, focal_px, 1)
+        grey = cv2.remap(self._luma, *maps, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(grey, np.uint8)
+
     def render_i420(
         self, orientation_wxyz: npt.NDArray[np.float64], width: int, height: int, focal_px: float
     ) -> Image:

@@ -1,0 +1,44 @@
+"""Two seconds of packets made once and sent round and round: cheap to serve, for benchmarks.
+
+Packet k of a ring carries the payload of packet k mod n with its own stamp, so that it still depends on k alone.
+"""
+
+from dataclasses import replace
+from math import ceil
+
+from virtual_kitchen.headset.packets import Feed, Packet
+
+RING_S = 2.0
+_FAR = 1000
+
+
+class RingFeed:
+    """A feed that repeats the first packets of another; `n` is a multiple of its group of pictures."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
+        group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
+        self._count = ceil(RING_S / period_s / group) * group
+        self._packets = [feed.packet(k).with_digest() for k in range(self._count)]
+        self._lap_ticks = feed.packet(self._count).ticks - self._packets[0].ticks
+
+    def first_k(self, world_s: float) -> int:
+        """Return the first packet a client gets who is ready at `world_s`."""
+        return self._feed.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when packet k leaves the device."""
+        return self._feed.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return packet k with the ring's payload."""
+        lap, place = divmod(k, self._count)
+        packet = self._packets[place]
+        if lap == 0:
+            return packet
+        moved = getattr(self._feed, "moved", None)  # stamps inside the payload
+        if moved is not None:
+            payload = moved(packet.payload, lap * self._count, lap * self._lap_ticks)
+            packet = replace(packet, payload=payload, sha256="")
+        return replace(packet, ticks=packet.ticks + lap * self._lap_ticks)

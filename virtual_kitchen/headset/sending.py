@@ -1,0 +1,140 @@
+"""One client's service: packets when they are due, faults on the way, and the truth about what was sent."""
+
+import contextlib
+import socket
+import struct
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from virtual_kitchen.faults import SLOW_HZ, Fault
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.truth import StreamTruth
+from virtual_kitchen.world.seeds import generator
+
+SOURCE_QUEUE_S = 2.0  # what the device keeps for a slow client before frames are lost at the source
+GARBAGE_SIZE = 0xFFFF_FFF0
+_LEAVE_S = 20.0  # how long a client may take to see that it was sent garbage
+_DRIP_PIECES, _DRIP_SHARE = 12, 0.6
+
+
+class Sending:
+    """Sends one feed to one client; `killed` is set when the port is to refuse from now on."""
+
+    def __init__(
+        self, headset: Headset, name: str, truth: StreamTruth, client: socket.socket, connection: int
+    ) -> None:
+        self._headset, self._name, self._truth = headset, name, truth
+        self._client, self._connection = client, connection
+        self._blocked_s = 0.0  # waited for the client since the stream was last in time
+        self._same_ticks: int | None = None
+        self.killed = False
+        self.next_s = 0.0
+
+    def run(self, feed: Feed, from_s: float) -> None:
+        """Send every packet from world time `from_s` on, until the end, a fault or a client that leaves."""
+        headset, faults, end_s = self._headset, self._headset.faults, self._headset.end_world_s
+        k = feed.first_k(from_s)
+        faults.resumed(self._name, feed.due_s(k))
+        while end_s is None or feed.due_s(k) <= end_s:
+            due_s = feed.due_s(k)
+            if self._skipped(feed, k):
+                k += 1
+                continue
+            packet, told = self._faulty(feed.packet(k), k, due_s)
+            held = faults.held_until(self._name, due_s)
+            if not headset.wait_until(held[0] if held else due_s):
+                return
+            if cut := faults.cut_due(self._name, due_s):
+                self._cut(cut, packet)
+                return
+            self._truth.scheduled += 1
+            drip = faults.active("slow_drip", self._name, due_s)
+            blocked_s = self._drip(packet, feed, k) if drip else send(self._client, packet)
+            told = told or (held[1] if held else "slow_drip" if drip else None)
+            self._truth.sent(k, packet.ticks, packet.payload, self._connection, told, packet.sha256)
+            k = self._after(feed, k, blocked_s)
+            self.next_s = feed.due_s(k)
+        self.next_s = feed.due_s(k)
+        headset.wait_for_end()
+
+    def _skipped(self, feed: Feed, k: int) -> bool:
+        """Tell whether the device takes no picture k since it has slowed down: nothing is lost."""
+        slow = self._headset.faults.active("depth_rate_drop", self._name, feed.due_s(k))
+        if slow is None:
+            return False
+        every = max(1, round(1 / SLOW_HZ / (feed.due_s(k + 1) - feed.due_s(k))))
+        return k % every != 0
+
+    def _faulty(self, packet: Packet, k: int, due_s: float) -> tuple[Packet, str | None]:
+        """Spoil stamps and payload where a fault says so; return the packet and the fault's name."""
+        faults, told = self._headset.faults, None
+        if jump := faults.active("time_jump", self._name, due_s):
+            packet = replace(packet, ticks=packet.ticks + round(jump.jump_s * 1e7))
+            told = jump.name
+        if faults.active("duplicate_stamps", self._name, due_s):
+            self._same_ticks = packet.ticks if self._same_ticks is None else self._same_ticks
+            packet, told = replace(packet, ticks=self._same_ticks), "duplicate_stamps"
+        else:
+            self._same_ticks = None
+        if faults.active("garbage_payload", self._name, due_s):
+            rng = generator(self._headset.kitchen.seed, "garbage " + self._name, k)
+            garbage = rng.integers(0, 256, len(packet.payload), np.uint8).tobytes()
+            packet, told = replace(packet, payload=garbage, sha256=""), "garbage_payload"
+        return packet, told
+
+    def _cut(self, cut: Fault, packet: Packet) -> None:
+        frame = packet.frame()
+        if cut.name == "half_packet":
+            self._client.sendall(frame[: max(1, len(frame) // 2)])
+        elif cut.name == "garbage_size":
+            self._client.sendall(struct.pack("<QI", packet.ticks, GARBAGE_SIZE) + frame[12:])
+            self._client.settimeout(_LEAVE_S)
+            with contextlib.suppress(OSError):  # the client left in its own way, or never
+                while self._client.recv(4096):
+                    pass
+        self.killed = cut.name == "kill_port"
+
+    def _drip(self, packet: Packet, feed: Feed, k: int) -> float:
+        """Send a packet in small pieces over most of its period."""
+        frame = packet.frame()
+        step = max(1, -(-len(frame) // _DRIP_PIECES))
+        pause_s = (feed.due_s(k + 1) - feed.due_s(k)) * _DRIP_SHARE / _DRIP_PIECES
+        for start in range(0, len(frame), step):
+            self._client.sendall(frame[start : start + step])
+            self._headset.stopping.wait(pause_s)
+        return 0.0
+
+    def _after(self, feed: Feed, k: int, blocked_s: float) -> int:
+        """Return the next packet, or a later one if it was the client that held the device up for too long.
+
+        A device that is late by itself (a busy computer) sends everything, late.
+        """
+        if self._headset.is_unthrottled:
+            return k + 1
+        now_s, speed = self._headset.now_s(), self._headset.kitchen.speed
+        late_s = (now_s - feed.due_s(k + 1)) / speed
+        self._blocked_s = self._blocked_s + blocked_s if late_s > 0 else 0.0
+        if late_s < SOURCE_QUEUE_S or self._blocked_s < late_s / 2:
+            return k + 1
+        k_next = max(k + 1, feed.first_k(now_s))
+        self._truth.scheduled += k_next - (k + 1)
+        self._truth.dropped_by_backpressure += k_next - (k + 1)
+        self._blocked_s = 0.0
+        return k_next
+
+
+def send(client: socket.socket, packet: Packet) -> float:
+    """Send one whole packet; return the seconds the client kept it waiting (0.0 when its buffer took it all)."""
+    frame = memoryview(packet.frame())
+    try:
+        taken = client.send(frame, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        taken = 0
+    if taken == len(frame):
+        return 0.0
+    before_ns = time.monotonic_ns()
+    client.sendall(frame[taken:])
+    return (time.monotonic_ns() - before_ns) / 1e9

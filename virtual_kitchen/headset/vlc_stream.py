@@ -1,0 +1,121 @@
+"""The four grey cameras: the scene as each of them sees it, in the picture as it is mounted."""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.headset.cameras import CameraModel, constants
+from virtual_kitchen.headset.client_configuration import (
+    GOP_OPTION,
+    ConfigurationReader,
+    Rejected,
+    VideoEncoding,
+    VideoProfile,
+)
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.pv_stream import video_schedule
+from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.world.rotations import multiply
+from virtual_kitchen.world.seeds import generator
+
+HZ = 30
+LATENCY_S = 0.03
+LATE_TICKS = 125_000  # host stamps of these cameras run late by so much
+SHIFT_FACTOR_OPTION, SHIFT_OPTION = 2**64 - 1, 2**64 - 2
+_EXPOSURE_NS, _GAIN = 5_990_000, 24
+_METADATA = struct.Struct("<QQII")
+
+
+@dataclass(frozen=True, slots=True)
+class VlcConfiguration:
+    """What one client asked for; `shift_ticks` is what it wants to be added to the stamps."""
+
+    with_pose: bool
+    divisor: int
+    encoding: VideoEncoding
+    gop: int
+    shift_ticks: int
+
+
+class VlcFeed:
+    """One camera's pictures for one client."""
+
+    def __init__(self, headset: Headset, camera: CameraModel, wanted: VlcConfiguration) -> None:
+        rng = generator(headset.kitchen.seed, camera.name)
+        self._headset, self._camera, self._wanted = headset, camera, wanted
+        hz = HZ * (1 + rng.uniform(-40e-6, 40e-6))
+        phase_s = float(rng.uniform(0, 1 / HZ))
+        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
+        self._sensor_epoch_ns = int(rng.integers(10**9, 10**14))
+        self._mount = camera.orientation()
+        self._is_raw = wanted.encoding.profile is VideoProfile.RAW
+        self._group: PictureGroup | None = None
+        self._next_k = -1
+
+    def first_k(self, world_s: float) -> int:
+        """Return the next key frame, or the next frame where key frames are rare."""
+        return self._schedule.first_k(world_s)
+
+    def due_s(self, k: int) -> float:
+        """Return when frame k leaves the device."""
+        return self._schedule.due_s(k)
+
+    def packet(self, k: int) -> Packet:
+        """Return frame k: picture and metadata."""
+        at_s = self._schedule.captured_s(k)
+        ticks = self._headset.clock.ticks_at(at_s) + LATE_TICKS + self._wanted.shift_ticks
+        grey = self._grey(at_s)
+        image = grey.tobytes() if self._is_raw else self._encode(k, grey)
+        sensor_ns = self._sensor_epoch_ns + round(at_s * 1e9)
+        metadata = _METADATA.pack(sensor_ns, _EXPOSURE_NS, _GAIN, 0)
+        pose = b""
+        if self._wanted.with_pose:
+            pose = self._headset.pose(self._headset.clock.world_s_at(ticks))
+        return Packet(ticks, image + metadata, pose)
+
+    def _grey(self, at_s: float) -> npt.NDArray[np.uint8]:
+        head = self._headset.motion.orientation(np.array([at_s]))
+        view = multiply(head, self._mount)[0]
+        camera = self._camera
+        return self._headset.kitchen.scene.render_grey(view, camera.width, camera.height, camera.focal_px)
+
+    def _encode(self, k: int, grey: npt.NDArray[np.uint8]) -> bytes:
+        camera, wanted = self._camera, self._wanted
+        if self._group is None or k % wanted.gop == 0 or k != self._next_k:
+            quality = quality_for(wanted.encoding, camera.width * camera.height * HZ)
+            self._group = PictureGroup(wanted.encoding.profile, camera.width, camera.height, HZ, quality)
+        self._next_k = k + 1
+        grey_chroma = np.full((camera.height // 2, camera.width), 128, np.uint8)
+        return self._group.encode(np.concatenate((grey, grey_chroma)))
+
+
+class VlcStream:
+    """The port's side of one grey camera."""
+
+    def __init__(self, headset: Headset, camera: CameraModel) -> None:
+        self._headset, self._camera = headset, camera
+        self.name, self.port = camera.name, camera.port
+
+    def configure(self, reader: ConfigurationReader) -> Feed | None:
+        """Read mode, divisor, encoding and options; mode 2 downloads the camera's constants."""
+        mode = reader.number("B") & 3
+        if mode == 2:
+            reader.answer(constants(self._camera))
+        if mode > 1:
+            return None
+        divisor, encoding, options = reader.divisor(), reader.video_encoding(), reader.encoder_options()
+        (constant,) = struct.unpack("<q", struct.pack("<Q", options.get(SHIFT_OPTION, 0)))
+        (factor,) = struct.unpack("<d", struct.pack("<Q", options.get(SHIFT_FACTOR_OPTION, 0)))
+        if not np.isfinite(factor):
+            raise Rejected(f"stamp shift factor {factor}")
+        shift_ticks = int(factor * _EXPOSURE_NS / 100) + constant
+        gop = 1 if encoding.profile is VideoProfile.RAW else options.get(GOP_OPTION, 0) or HZ
+        return VlcFeed(
+            self._headset, self._camera, VlcConfiguration(mode == 1, divisor, encoding, gop, shift_ticks)
+        )
+
+    def release(self) -> None:
+        """Nothing stays open."""
