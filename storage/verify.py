@@ -153,7 +153,7 @@ def _check_stream(
     missing = missing_ranges(seqs, received)
     causes = [note["cause"] for note in notes if note["note"] == "closed"]
     pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
-    gaps = find_gaps(index, causes, pauses) + _early_end(index, manifest)
+    gaps = find_gaps(index, causes, pauses) + _early_end(index, manifest, ends)
     named = _named_losses(name, notes, manifest)
     duplicates = len(index) - len(seqs)
     if not len(index):
@@ -185,13 +185,14 @@ def _check_stream(
     }
 
 
-def _early_end(index: Any, manifest: Manifest) -> list[dict[str, Any]]:
-    """Name the end that a full disk put to a stream, up to the moment at which the recording was closed."""
+def _early_end(index: Any, manifest: Manifest, ends: list[Note]) -> list[dict[str, Any]]:
+    """Name the end that a full disk put to a stream, up to the moment at which its connection was closed."""
     stopped = manifest.get("stopped") or {}
     if stopped.get("reason") != "no_space" or not len(index):
         return []
     last_ticks = int(index["device_ticks"][-1])
-    later_ns = max(int(stopped["host_ns"]) - int(index["host_ns"][-1]), 0)
+    closed_ns = int(ends[-1]["host_ns"] if ends else stopped["host_ns"])
+    later_ns = max(closed_ns - int(index["host_ns"][-1]), 0)
     return [{"start_ticks": last_ticks, "end_ticks": last_ticks + later_ns // 100, "cause": "no_space"}]
 
 
