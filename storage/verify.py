@@ -14,7 +14,7 @@ import numpy as np
 from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk, BadEventLog, NotARecording
 from storage.events import read_lines
-from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
 from storage.manifest import Manifest, read_manifest
 from storage.names import MANIFEST, MEDIA, stream_folder
 from storage.notes import Note, read_notes
@@ -193,7 +193,10 @@ def _early_end(index: Any, manifest: Manifest, ends: list[Note]) -> list[dict[st
     last_ticks = int(index["device_ticks"][-1])
     closed_ns = int(ends[-1]["host_ns"] if ends else stopped["host_ns"])
     later_ns = max(closed_ns - int(index["host_ns"][-1]), 0)
-    return [{"start_ticks": last_ticks, "end_ticks": last_ticks + later_ns // 100, "cause": "no_space"}]
+    # The device notices a closed connection only when it sends: one or two packets later.
+    step = usual_step(np.diff(index["device_ticks"].astype(np.int64)))
+    end_ticks = last_ticks + later_ns // 100 + (2 * int(step) if np.isfinite(step) else 0)
+    return [{"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": "no_space"}]
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
