@@ -59,6 +59,12 @@ class _StartUtc(click.ParamType):
 )
 @click.option("--gopro-model", default="hero12", show_default=True, help="Which camera it says it is.")
 @click.option(
+    "--gopro-chapter-seconds",
+    type=click.FloatRange(min=1),
+    default=None,
+    help="Begin a new file after so long, as a camera does at 12 GB.",
+)
+@click.option(
     "--gyroscope-unit",
     type=click.Choice(["deg_per_s", "rad_per_s"]),
     default="deg_per_s",

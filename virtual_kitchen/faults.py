@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from virtual_kitchen.errors import KitchenError
+from virtual_kitchen.gopro.faults import KINDS as CAMERA_KINDS
+from virtual_kitchen.gopro.faults import PREFIX, BadCameraFault, CameraFaults, parse_camera_fault
 
 DEVICE = "hololens"
 REMOTE = "remote_configuration"
@@ -44,6 +46,7 @@ KINDS = {
     "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
     "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
     "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
+    **CAMERA_KINDS,
 }
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
@@ -85,6 +88,7 @@ class FaultPlan:
     """All faults of a simulation, asked by the ports."""
 
     faults: list[Fault] = field(default_factory=list)
+    camera: CameraFaults = field(default_factory=CameraFaults)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def version(self) -> tuple[int, int, int]:
@@ -133,7 +137,11 @@ class FaultPlan:
 
 def parse_faults(texts: Sequence[str]) -> FaultPlan:
     """Return the plan of `--fault` values; raise `BadFault` for one that is not known or not complete."""
-    return FaultPlan([_parse(text) for text in texts])
+    try:
+        camera = [parse_camera_fault(text) for text in texts if text.startswith(PREFIX)]
+    except BadCameraFault as error:
+        raise BadFault(str(error)) from error
+    return FaultPlan([_parse(text) for text in texts if not text.startswith(PREFIX)], CameraFaults(camera))
 
 
 def _parse(text: str) -> Fault:

@@ -13,7 +13,8 @@ from typing import Any
 import cv2
 
 from virtual_kitchen.errors import KitchenError
-from virtual_kitchen.faults import DEVICE, FaultPlan
+from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
+from virtual_kitchen.gopro.faults import CameraFault
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.server import VirtualHeadset
@@ -40,6 +41,7 @@ class Options:
     gopro_host: str = "127.0.0.1"
     gopro_port: int = 8080
     gopro_model: str = "hero12"
+    gopro_chapter_seconds: float | None = None
     gyroscope_unit: str = "deg_per_s"
     start_utc_ns: int | None = None
     replay: str | None = None
@@ -62,7 +64,15 @@ def run(options: Options) -> None:
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
     camera_file = replay.camera_file if replay else None
-    gopro = VirtualGoPro(kitchen, options.gopro_host, options.gopro_port, options.gopro_model, camera_file)
+    gopro = VirtualGoPro(
+        kitchen,
+        options.gopro_host,
+        options.gopro_port,
+        options.gopro_model,
+        camera_file,
+        faults=options.faults.camera,
+        chapter_s=options.gopro_chapter_seconds,
+    )
     with _signals() as asked_to_stop:
         try:
             ports.bind()
@@ -141,10 +151,12 @@ def _tell_faults(headset: Headset) -> None:
     """Write each fault's window; one that lasts goes from world time 0 to the end of the streams."""
     kitchen, end_s = headset.kitchen, headset.end_world_s
     last_s = headset.now_s() if end_s is None else min(end_s, headset.now_s())
-    for fault in headset.faults.faults:
+    faults: list[Fault | CameraFault] = [*headset.faults.faults, *headset.faults.camera.faults]
+    for fault in faults:
         windows: dict[str, Any] = {}
         for edge, at_s in (("start", fault.start_s), ("end", last_s if fault.end_s is None else fault.end_s)):
             windows[f"{edge}_ticks"] = headset.clock.ticks_at(at_s)
             windows[f"{edge}_host_ns"] = kitchen.host_ns_of(at_s)
-        streams = [f"{DEVICE}/{fault.stream}"] if fault.stream else []
+        stream = fault.stream if isinstance(fault, Fault) else ""
+        streams = [f"{DEVICE}/{stream}"] if stream else []
         kitchen.truth.add_fault({"name": fault.name, "streams": streams, **windows})

@@ -6,22 +6,35 @@ import enum
 import logging
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Any, Protocol
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
+from virtual_kitchen.gopro.chapters import Chapter, ChapterRule
 from virtual_kitchen.gopro.clock import WallClock
+from virtual_kitchen.gopro.faults import CameraFault, CameraFaults
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import LiveTake, TakeFile
 from virtual_kitchen.gopro.replay import GYRO_RULE, ReplayFromShutter
-from virtual_kitchen.gopro.sensors import FIRST_IMU_US, Mount, Timeline
+from virtual_kitchen.gopro.sensors import (
+    FIRST_IMU_US,
+    FRAME_TICKS,
+    VIDEO_TIMESCALE,
+    Instruments,
+    Mount,
+    Timeline,
+    frame_media_s,
+)
 from virtual_kitchen.gopro.settings import Settings
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.clocks import CameraClock, media_map
 from virtual_kitchen.world.seeds import generator
 
 CARD_BYTES = 64 << 30
+GPS_SETTING = 83
+SECONDS_TO_2000 = 946_684_800
 BYTES_PER_S = 7_500_000  # what a camera reckons with at 60 Mbit/s
 NS_PER_S = 1_000_000_000
 log = logging.getLogger(__name__)
@@ -87,12 +100,22 @@ class ReplayTake:
 class Camera:
     """One camera: start, 50 to 500 ms later encoding, stop, at least 0.3 s busy, idle and the file listed."""
 
-    def __init__(self, kitchen: Kitchen, model: str, replay: Path | None) -> None:
-        """Make an idle camera with an empty card under the simulation's folder."""
+    def __init__(
+        self,
+        kitchen: Kitchen,
+        model: str,
+        replay: Path | None,
+        faults: CameraFaults | None = None,
+        chapter_s: float | None = None,
+        name: str = "",
+    ) -> None:
+        """Make an idle camera with an empty card under the simulation's folder; a second camera has a name."""
         if model not in MODELS:
             raise KitchenError(f"no GoPro model {model!r}; choose one of {', '.join(MODELS)}")
         self.kitchen, self.model, self.replay = kitchen, MODELS[model], replay
-        self.card = Card(kitchen.truth.folder / "gopro-card")
+        self.faults = faults or CameraFaults()
+        self._name, self._chapter_s = name, chapter_s
+        self.card = Card(kitchen.truth.folder / f"gopro-card{name}")
         self.clock = WallClock(kitchen)
         self.settings = Settings(self.model.name)
         self.is_usb_controlled = False
@@ -105,11 +128,21 @@ class Camera:
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._has_failed = False
+        self.is_dead = False
+        self._hilights_ms: list[int] = []
+        self._watchers: list[threading.Thread] = []
 
     @property
     def serial(self) -> str:
         """The camera's serial number."""
-        return self.model.serial(self.kitchen.seed)
+        return self.model.serial(
+            self.kitchen.seed + (zlib.crc32(self._name.encode()) % 1000 if self._name else 0)
+        )
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody answers at this address now."""
+        return self.is_dead or self.faults.active("gopro_vanish", self._world_now_s())
 
     @property
     def phase(self) -> Phase:
@@ -141,6 +174,37 @@ class Camera:
             self._thread = threading.Thread(target=run, name="gopro take", daemon=True)
             self._take = self._prepare_take()
             self._thread.start()
+        self._await_self_ending()
+
+    def mark_hilight(self) -> None:
+        """Mark this moment of the running recording; refuse when there is none."""
+        if self.phase is not Phase.ENCODING:
+            raise WrongState("nothing is being recorded")
+        self._hilights_ms.append(round((self._world_now_s() - self._start_world_s) * 1000))
+
+    def _await_self_ending(self) -> None:
+        """Let each fault that ends a recording wait for its moment."""
+        for fault in self.faults.self_ending():
+            if fault.times > 0:
+                watcher = threading.Thread(
+                    target=self._end_by_itself, args=(fault,), name=fault.name, daemon=True
+                )
+                self._watchers.append(watcher)
+                watcher.start()
+
+    def _end_by_itself(self, fault: CameraFault) -> None:
+        with self._lock:
+            take = self._take
+        while (left_s := (self.kitchen.host_ns_of(fault.start_s) - time.monotonic_ns()) / NS_PER_S) > 0:
+            if self._closing.wait(min(left_s, 0.2)) or self._take is not take:
+                return
+        fault.times = 0
+        if fault.name == "gopro_battery_dead":
+            self.is_dead = True
+            if take is not None:
+                take.abandon()
+        else:
+            self.stop_recording()
 
     def stop_recording(self) -> None:
         """Close the shutter; nothing happens when it is closed."""
@@ -156,22 +220,29 @@ class Camera:
             take, thread = self._take, self._thread
         if take is not None:
             take.abandon()
-        if thread is not None:
-            thread.join()
+        for other in [*([thread] if thread is not None else []), *self._watchers]:
+            other.join()
 
     def status(self) -> dict[str, int | str]:
         """Return the status values by id, as text keys."""
         phase = self.phase
+        now_s = self._world_now_s()
+        hot, full, slow = (
+            int(self.faults.active(f"gopro_{name}", now_s))
+            for name in ("overheat", "card_full", "write_error")
+        )
         is_encoding = phase is Phase.ENCODING
         encoded_s = int(self._world_now_s() - self._start_world_s) if is_encoding else 0
-        free = max(0, CARD_BYTES - sum(file.size for file in self.card.files()) - encoded_s * BYTES_PER_S)
+        used = sum(file.size for file in self.card.files()) + encoded_s * BYTES_PER_S
+        free = 0 if full else max(0, CARD_BYTES - used)
+        marks = len(self._hilights_ms) if is_encoding else 0
         values = {
-            1: 1, 2: 4, 6: 0, 8: int(phase in (Phase.STARTING, Phase.FINALISING)), 9: 0, 10: int(is_encoding),
-            13: encoded_s, 17: 0, 32: 0, 33: 0, 34: free // 6_000_000, 35: free // BYTES_PER_S, 38: 0,
-            39: len(self.card.files()), 45: 0, 54: free // 1024, 55: 1, 58: 0, 60: 500, 68: 0, 69: 0, 70: 92,
+            1: 1, 2: 4, 6: hot, 8: int(phase in (Phase.STARTING, Phase.FINALISING)), 9: 0, 10: int(is_encoding),
+            13: encoded_s, 17: 0, 32: 0, 33: full, 34: free // 6_000_000, 35: free // BYTES_PER_S, 38: 0,
+            39: len(self.card.files()), 45: 0, 54: free // 1024, 55: 1, 58: marks, 60: 500, 68: 0, 69: 0, 70: 92,
             75: 0, 77: 1, 79: 0, 82: 1, 83: 1, 85: 0, 86: 0, 89: 12, 93: 0, 94: 65536, 95: 131072,
             96: 1000, 97: 0, 99: 0, 101: 0, 104: 1, 105: 0, 106: 0, 107: 0, 108: 0, 110: 0,
-            111: int(self._has_failed), 112: 0,
+            111: int(self._has_failed or slow), 112: 0,
             113: int(self.is_turbo), 114: self.control_owner, 115: 1, 116: int(self.is_usb_controlled),
             117: CARD_BYTES // 1024, 118: 0,
         }  # fmt: skip
@@ -190,24 +261,65 @@ class Camera:
                 self._media0_world_s = self._start_world_s
             return ReplayTake(self.kitchen)
         self._path = self.card.next_path()
-        ids = FileIds(self.model, self.kitchen.seed, int(self._wall.local_s), self.clock.zone_minutes)
-        self._timeline = Timeline(self.kitchen.camera_clock, self._start_world_s)
-        return LiveTake(
-            self.kitchen, self._timeline, TakeFile(self._path, self.kitchen, self._timeline, ids, self._wall)
+        ids = FileIds(
+            self.model, self.kitchen.seed, int(self._wall.local_s), self.clock.zone_minutes, self.serial
         )
+        self._timeline = Timeline(self.kitchen.camera_clock, self._start_world_s)
+        self._hilights_ms = []
+        file = TakeFile(
+            self._path,
+            self.kitchen,
+            self._timeline,
+            ids,
+            self._wall,
+            instruments=self._instruments(),
+            rule=ChapterRule(frames=round(self._chapter_s * 30) if self._chapter_s else None),
+            on_chapter=self._list_chapter,
+        )
+        file.writer.hilights_ms = self._hilights_ms
+        self._file = file
+        return LiveTake(self.kitchen, self._timeline, file)
+
+    def _instruments(self) -> Instruments:
+        """GPS where the model has it and its setting is on."""
+        has_gps = self.model.has_gps and self.settings.values.get(GPS_SETTING) == 1
+        days = (self._wall.created_utc_s - SECONDS_TO_2000) / 86400
+        return Instruments(gps=has_gps, gps_days=days)
+
+    def _chapter_file(self, chapter: Chapter) -> CardFile:
+        created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
+        return CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
+
+    def _chapter_world_s(self, chapter: Chapter) -> float:
+        return float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
+
+    def _list_chapter(self, chapter: Chapter) -> None:
+        """Show a chapter that is full while the recording goes on."""
+        self._tell_truth(
+            self._chapter_file(chapter),
+            self.kitchen.camera_clock,
+            self._chapter_world_s(chapter),
+            self._more(),
+        )
+
+    def _more(self) -> dict[str, Any]:
+        return {
+            "gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz,
+            "gyro_first_s": FIRST_IMU_US * 1e-6,
+        }
 
     def _recorded(self) -> None:
         """Run a take that writes its own file."""
         assert self._take is not None
         try:
             if self._take.record():
-                created_s = int(self._wall.local_s)
-                file = CardFile(self._path.name, self._path, self._path.stat().st_size, created_s)
-                more = {
-                    "gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz,
-                    "gyro_first_s": FIRST_IMU_US * 1e-6,
-                }
-                self._list(file, self.kitchen.camera_clock, self._start_world_s, more)
+                last = self._file.writer.chapters[-1]
+                self._list(
+                    self._chapter_file(last),
+                    self.kitchen.camera_clock,
+                    self._chapter_world_s(last),
+                    self._more(),
+                )
         except Exception:
             # The camera goes on answering, and says so in status 111, as one does whose card failed.
             log.exception("the virtual GoPro could not record %s", self._path)
@@ -229,17 +341,22 @@ class Camera:
     ) -> None:
         """Stay busy for as long as a camera does, then write the truth and list the file."""
         busy_s = generator(self.kitchen.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
-        truth_map = media_map(self.kitchen.headset_clock, crystal, media0_world_s).as_dict()
-        digest = sha256_of(file.path)
         self._closing.wait(float(busy_s))
+        self._tell_truth(file, crystal, media0_world_s, more)
+
+    def _tell_truth(
+        self, file: CardFile, crystal: CameraClock, media0_world_s: float, more: dict[str, Any]
+    ) -> None:
+        truth_map = media_map(self.kitchen.headset_clock, crystal, media0_world_s).as_dict()
         self.kitchen.truth.add_gopro_file(
             file.name,
             file.size,
-            digest,
+            sha256_of(file.path),
             truth_map,
             gyro_times=GYRO_RULE,
             start_world_s=media0_world_s,
             **more,
+            **({"camera": self._name} if self._name else {}),
         )
         self.card.add(file)
 

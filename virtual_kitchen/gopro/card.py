@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ FOLDER = "100GOPRO"
 CAMERA_NAME = re.compile(r"G[XHLP][0-9]{6}\.MP4")
 THUMBNAIL_WIDTH, SCREENNAIL_WIDTH = 160, 640
 READ_BYTES = 1 << 20
+WHOLE_READ_BYTES = 1 << 30
+PROXY_WIDTH, PROXY_HEIGHT = 320, 180
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class CardFile:
     path: Path
     size: int
     created_local_s: int
+    hilights_ms: tuple[int, ...] = ()
 
     @cached_property
     def _picture(self) -> dict[str, int]:
@@ -36,6 +40,27 @@ class CardFile:
             stream = container.streams.video[0]
             seconds = int((stream.duration or 0) * (stream.time_base or 0))
             return {"w": stream.width, "h": stream.height, "dur": seconds}
+
+    @cached_property
+    def proxy(self) -> Path:
+        """The small copy (LRV), made when first asked for."""
+        path = self.path.with_name("GL" + self.path.stem[2:] + ".LRV")
+        write_proxy(self.path, path)
+        return path
+
+    @cached_property
+    def telemetry(self) -> bytes:
+        """Return all payloads of the gpmd track, one after another."""
+        with av.open(str(self.path)) as container:
+            wanted = [stream for stream in container.streams if stream.type == "data"]
+            packets = (bytes(packet) for packet in (container.demux(wanted) if wanted else ()))
+            return b"".join(data for data in packets if data[:4] == b"DEVC")
+
+    def header(self) -> bytes:
+        """Return the camera's own header (moov/udta/GPMF)."""
+        data = self.path.read_bytes() if self.size < WHOLE_READ_BYTES else b""
+        at = data.rfind(b"GPMFDEVC")
+        return data[at + 4 : at - 4 + int.from_bytes(data[at - 4 : at], "big")] if at > 0 else b""
 
     def listed(self) -> dict[str, str]:
         """Return the file's entry of the media list: every value is text."""
@@ -49,7 +74,8 @@ class CardFile:
         return {
             "ct": "0", "cre": str(self.created_local_s), "s": str(self.size), "us": "0", "mos": [],
             "eis": "0", "pta": "0", "ao": "stereo", "tr": "0", "mp": "0", "gumi": gumi, "ls": "-1", "cl": "0",
-            "avc_profile": "0", "profile": "0", "hc": "0", "hi": [], "subsample": "0", "progr": "1", "mahs": "0",
+            "avc_profile": "0", "profile": "0", "hc": str(len(self.hilights_ms)),
+            "hi": [str(ms) for ms in self.hilights_ms], "subsample": "0", "progr": "1", "mahs": "0",
             "rot": "0", "fps": "1001", "fps_denom": "30000", **shape,
         }  # fmt: skip
 
@@ -61,6 +87,29 @@ class CardFile:
             picture = frame.reformat(width=width, height=height, format="bgr24").to_ndarray()
         _, jpeg = cv2.imencode(".jpg", picture)
         return jpeg.tobytes()
+
+
+def write_proxy(video: Path, target: Path) -> None:
+    """Write the small copy of a video: the same pictures at the same times, and the same sound."""
+    with av.open(str(video)) as source, av.open(str(target), "w", format="mp4") as out:
+        pictures = source.streams.video[0]
+        small = out.add_stream(
+            "libx264", rate=pictures.average_rate, options={"preset": "ultrafast", "crf": "30"}
+        )
+        small.width, small.height, small.pix_fmt = PROXY_WIDTH, PROXY_HEIGHT, "yuv420p"
+        small.codec_context.time_base = small.time_base = pictures.time_base or Fraction(1, 90000)
+        sound = source.streams.audio[0] if source.streams.audio else None
+        copy = out.add_stream_from_template(sound) if sound is not None else None
+        for packet in source.demux([stream for stream in (pictures, sound) if stream is not None]):
+            if packet.stream is sound:
+                if packet.dts is not None and copy is not None:
+                    packet.stream = copy
+                    out.mux(packet)
+                continue
+            for frame in packet.decode():
+                if isinstance(frame, av.VideoFrame):
+                    out.mux(small.encode(frame.reformat(PROXY_WIDTH, PROXY_HEIGHT, "yuv420p")))
+        out.mux(small.encode(None))
 
 
 class Card:
@@ -102,6 +151,21 @@ class Card:
             self._files.pop(file.name, None)
         if file.path.parent == self.path:
             file.path.unlink(missing_ok=True)
+
+    def mark(self, file: CardFile, ms: int) -> None:
+        """Add a hilight to a finished file."""
+        self._replace(file, tuple(sorted({*file.hilights_ms, ms})))
+
+    def unmark(self, file: CardFile, ms: int) -> bool:
+        """Take a hilight away; False when there is none at that time."""
+        if ms not in file.hilights_ms:
+            return False
+        self._replace(file, tuple(mark for mark in file.hilights_ms if mark != ms))
+        return True
+
+    def _replace(self, file: CardFile, hilights_ms: tuple[int, ...]) -> None:
+        with self._lock:
+            self._files[file.name] = replace(file, hilights_ms=hilights_ms)
 
     def mark_fetched(self, file: CardFile) -> None:
         """Note that a reply reached the end of a file."""

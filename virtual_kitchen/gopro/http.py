@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import struct
+import time
 from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
 from virtual_kitchen.gopro.camera import Camera, Phase, WrongState
 from virtual_kitchen.gopro.card import FOLDER, SCREENNAIL_WIDTH, THUMBNAIL_WIDTH, CardFile
+from virtual_kitchen.gopro.faults import CameraFault
+from virtual_kitchen.gopro.tls import HomeNetwork
 
+STEP_BYTES = 16 << 20
+SLOW_STEP_BYTES = 64 << 10
 ONE_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 Query = dict[str, str]
 
@@ -57,7 +65,14 @@ class CameraApi:
             "/gopro/media/info": lambda query: self.file(query.get("path", "")).info(),
             "/gopro/media/turbo_transfer": self._turbo,
             "/gopro/media/delete/file": self._delete,
+            "/gopro/media/hilight/moment": self._hilight,
+            "/gopro/media/hilight/file": self._mark_file,
+            "/gopro/media/hilight/remove": self._unmark_file,
+            "/gopro/webcam/status": lambda _: {"status": 0, "error": 0},
+            "/gopro/webcam/exit": lambda _: {"status": 0, "error": 0},
+            "/gopro/camera/stream/stop": self._nothing,
             "/gp/gpControl/command/storage/delete/all": self._delete_all,
+            "/gp/gpControl/command/storage/delete/group": self._delete_group,
         }
 
     def file(self, path: str) -> CardFile:
@@ -66,6 +81,14 @@ class CameraApi:
         if found is None:
             raise Reply(HTTPStatus.NOT_FOUND, {})
         return found
+
+    def telemetry(self, query: Query) -> bytes:
+        """Return the telemetry track of a file."""
+        return self.file(query.get("path", "")).telemetry
+
+    def header(self, query: Query) -> bytes:
+        """Return the header of a file."""
+        return self.file(query.get("path", "")).header()
 
     def still(self, query: Query, width: int) -> bytes:
         """Return the JPEG of a file."""
@@ -117,8 +140,13 @@ class CameraApi:
     def _get_date_time(self, query: Query) -> dict[str, Any]:
         clock = self._camera.clock
         now = clock.local_now()
-        date, time = f"{now:%Y_%m_%d}", f"{now:%H_%M_%S}"
-        return {"date": date, "time": time, "tzone": clock.zone_minutes, "dst": int(clock.is_summer_time)}
+        date, clock_time = f"{now:%Y_%m_%d}", f"{now:%H_%M_%S}"
+        return {
+            "date": date,
+            "time": clock_time,
+            "tzone": clock.zone_minutes,
+            "dst": int(clock.is_summer_time),
+        }
 
     def _setting(self, query: Query) -> dict[str, Any]:
         settings, number = self._camera.settings, _integer(query, "setting")
@@ -164,6 +192,33 @@ class CameraApi:
         self._camera.card.delete(found)
         return {}
 
+    def _hilight(self, query: Query) -> dict[str, Any]:
+        try:
+            self._camera.mark_hilight()
+        except WrongState as refusal:
+            raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR, {}) from refusal
+        return {}
+
+    def _mark_file(self, query: Query) -> dict[str, Any]:
+        self._camera.card.mark(self.file(query.get("path", "")), _integer({"ms": "0", **query}, "ms"))
+        return {}
+
+    def _unmark_file(self, query: Query) -> dict[str, Any]:
+        if not self._camera.card.unmark(self.file(query.get("path", "")), _integer(query, "ms")):
+            raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR, {})
+        return {}
+
+    def _delete_group(self, query: Query) -> dict[str, Any]:
+        """Delete all chapters of the recording that a file belongs to."""
+        self._require_ready()
+        number = query.get("p", "").rpartition("/")[2][4:8]
+        chapters = [file for file in self._camera.card.files() if file.name[4:8] == number]
+        if not chapters:
+            raise Reply(HTTPStatus.BAD_REQUEST, {})
+        for file in chapters:
+            self._camera.card.delete(file)
+        return {}
+
     def _delete_all(self, query: Query) -> dict[str, Any]:
         self._require_ready()
         for file in self._camera.card.files():
@@ -202,17 +257,23 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
     sys_version = ""
     camera: Camera
     api: CameraApi
+    home: HomeNetwork | None = None
 
     def do_GET(self) -> None:
         """Answer a GET."""
         parts = urlsplit(re.sub(r"^/+", "/", self.path))
         path, query = re.sub(r"/{2,}", "/", parts.path), dict(parse_qsl(parts.query, keep_blank_values=True))
         try:
+            self._check_entry()
             if path.startswith("/videos/DCIM/"):
                 self._send_video(path.removeprefix("/videos/DCIM/"))
             elif path in ("/gopro/media/thumbnail", "/gopro/media/screennail"):
                 width = THUMBNAIL_WIDTH if path.endswith("thumbnail") else SCREENNAIL_WIDTH
                 self._send(HTTPStatus.OK, self.api.still(query, width), "image/jpeg")
+            elif path == "/gopro/media/telemetry":
+                self._send(HTTPStatus.OK, self.api.telemetry(query), "application/octet-stream")
+            elif path == "/gopro/media/gpmf":
+                self._send(HTTPStatus.OK, self.api.header(query), "application/octet-stream")
             elif path in self.api.commands:
                 self._send_json(HTTPStatus.OK, self.api.commands[path](query))
             else:
@@ -223,6 +284,16 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             self.close_connection = True  # the client went away; nobody is left to tell
 
     do_HEAD = do_GET
+
+    def _check_entry(self) -> None:
+        """Refuse strangers on the home network, everybody while the firmware is at fault, and all once it is gone."""
+        if self.camera.is_gone:
+            raise ConnectionResetError
+        if self.home is not None and not self.home.admits(self.headers.get("Authorization")):
+            raise Reply(HTTPStatus.UNAUTHORIZED, {})
+        kitchen = self.camera.kitchen
+        if self.camera.faults.active("gopro_500", kitchen.world_time_s(time.monotonic_ns())):
+            raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: a simulator's stdout belongs to its user."""
@@ -244,30 +315,85 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             still = self.api.file(name[:-4] + ".MP4").still(THUMBNAIL_WIDTH)
             self._send(HTTPStatus.OK, still, "image/jpeg")
             return
+        if name.upper().endswith(".LRV"):
+            self._send_path(self.api.file(_video_of(name)).proxy)
+            return
         file = self.api.file(name)
+        self._send_path(file.path, file)
+
+    def _send_path(self, path: Path, file: CardFile | None = None) -> None:
+        """Send a file of the card, or the range of it that was asked for."""
+        size = path.stat().st_size
         try:
-            wanted = requested_range(self.headers.get("Range"), file.size)
+            header = None if self.camera.faults.find("gopro_ignore_range") else self.headers.get("Range")
+            wanted = requested_range(header, size)
         except ValueError:
             self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-            self.send_header("Content-Range", f"bytes */{file.size}")
+            self.send_header("Content-Range", f"bytes */{size}")
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self._send_bytes(file, wanted)
+        self._send_bytes(path, size, wanted, file)
 
-    def _send_bytes(self, file: CardFile, wanted: tuple[int, int] | None) -> None:
+    def _send_bytes(
+        self, path: Path, size: int, wanted: tuple[int, int] | None, file: CardFile | None
+    ) -> None:
         """Stream a range of a file from the disk."""
-        begin, end = wanted or (0, file.size)
+        begin, end = wanted or (0, size)
         self.send_response(HTTPStatus.PARTIAL_CONTENT if wanted else HTTPStatus.OK)
         self.send_header("Content-Type", "video/mp4")
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(end - begin))
         if wanted:
-            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{file.size}")
+            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
         self.end_headers()
         if self.command == "HEAD":
             return
-        with file.path.open("rb") as source:
-            sent = self.connection.sendfile(source, begin, end - begin)
-        if sent == end - begin and end == file.size:
+        with path.open("rb") as source:
+            sent = self._pour(source, begin, end - begin)
+        if file is not None and sent == end - begin and end == size:
             self.camera.card.mark_fetched(file)
+
+    def _pour(self, source: BinaryIO, begin: int, count: int) -> int:
+        """Send bytes, at the card's speed and with what its faults do; return how many went."""
+        faults = self.camera.faults
+        hit = faults.spend("gopro_cut", "gopro_truncate", "gopro_stall")
+        slow = faults.find("gopro_slow")
+        if hit is not None:
+            first = min(hit.after_bytes, count)
+            self._paced(source, begin, first, slow)
+            if hit.name != "gopro_stall":
+                self._end_early(is_reset=hit.name == "gopro_cut")
+                return first
+            time.sleep(hit.seconds)
+            return first + self._paced(source, begin + first, count - first, slow)
+        return self._paced(source, begin, count, slow)
+
+    def _paced(self, source: BinaryIO, begin: int, count: int, slow: CameraFault | None) -> int:
+        sent = 0
+        while sent < count and not self.camera.is_gone:
+            step = min(count - sent, SLOW_STEP_BYTES if slow else STEP_BYTES)
+            if self.home is not None:
+                source.seek(begin + sent)
+                self.connection.sendall(source.read(step))  # TLS cannot send from the disk
+            else:
+                step = self.connection.sendfile(source, begin + sent, step)
+            sent += step
+            if slow:
+                time.sleep(step / slow.after_bytes)
+        if sent < count:
+            self._end_early(is_reset=True)
+        return sent
+
+    def _end_early(self, *, is_reset: bool) -> None:
+        self.wfile.flush()
+        if is_reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        self.close_connection = True
+
+
+def _video_of(proxy: str) -> str:
+    """Name of the video on this card that a small copy belongs to."""
+    folder, slash, name = proxy.rpartition("/")
+    return f"{folder}{slash}GX{name[2:-4]}.MP4"

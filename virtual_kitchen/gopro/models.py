@@ -49,6 +49,12 @@ class FileIds:
     seed: int
     local_epoch_s: int
     utc_offset_minutes: int
+    own_serial: str = ""
+
+    @property
+    def serial(self) -> str:
+        """The camera's serial number: its own, or that of the seed."""
+        return self.own_serial or self.model.serial(self.seed)
 
     def _digest(self, purpose: str) -> bytes:
         of = f"{self.model.name}/{self.seed}/{purpose}"
@@ -56,18 +62,14 @@ class FileIds:
 
     def leading_block(self) -> bytes:
         """Return the block at the start of mdat: firmware, lens serial, ids (476 bytes, mostly zero)."""
-        head = (
-            self.model.firmware.encode().ljust(15, b"\0")
-            + b"LAJ"
-            + self.model.serial(self.seed)[-12:].encode()
-        )
-        body = head.ljust(64, b"\0") + self._digest("camera") + self.model.serial(self.seed).encode()
+        head = self.model.firmware.encode().ljust(15, b"\0") + b"LAJ" + self.serial[-12:].encode()
+        body = head.ljust(64, b"\0") + self._digest("camera") + self.serial.encode()
         return b"GPRO" + struct.pack("<I", 476) + body.ljust(468, b"\0")
 
     def user_data(self, width: int, height: int, hilights_ms: Sequence[int] = ()) -> bytes:
         """Return the boxes of moov/udta; hilights are marks of the user, in media milliseconds."""
         marks = list(hilights_ms)[:100]
-        lens = b"LAJ" + self.model.serial(self.seed)[-12:].encode()
+        lens = b"LAJ" + self.serial[-12:].encode()
         take = self._digest(f"take {self.local_epoch_s}")
         muid = self._digest("camera") + struct.pack(">I", self.local_epoch_s & 0xFFFFFFFF) + take[:12]
         return b"".join(
@@ -88,8 +90,8 @@ class FileIds:
         """Return the GPMF header with model, serial number, clock and picture settings."""
         device = {
             "FMWR": self.model.firmware,
-            "LINF": "LAJ" + self.model.serial(self.seed)[-12:],
-            "CASN": self.model.serial(self.seed),
+            "LINF": "LAJ" + self.serial[-12:],
+            "CASN": self.serial,
             "MINF": self.model.name,
         }
         video = {"OREN": "U", "EISE": "N", "EISA": "N/A", "VFOV": "W", "VRES": f"{width}x{height}"}

@@ -5,13 +5,18 @@ from __future__ import annotations
 import errno
 import socket
 import socketserver
+import ssl
+import struct
+import sys
 import threading
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from virtual_kitchen.errors import KitchenError, PortBusy
 from virtual_kitchen.gopro.camera import Camera, Phase
+from virtual_kitchen.gopro.faults import CameraFaults
 from virtual_kitchen.gopro.http import CameraApi, GoProRequestHandler
+from virtual_kitchen.gopro.tls import HomeNetwork
 from virtual_kitchen.kitchen import Kitchen
 
 
@@ -21,10 +26,24 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = False
     request_queue_size = 32
 
-    def __init__(self, address: tuple[str, int], handler: type[GoProRequestHandler]) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: type[GoProRequestHandler],
+        camera: Camera,
+        context: ssl.SSLContext | None,
+    ) -> None:
+        self.camera = camera
         self._open: set[socket.socket] = set()
         self._open_lock = threading.Lock()
         super().__init__(address, handler)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that leave, or that do not like the certificate; all else is a fault of ours."""
+        if not isinstance(sys.exception(), (ConnectionError, ssl.SSLError, TimeoutError)):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def server_bind(self) -> None:
         """Bind without asking the resolver for this computer's name, which can take seconds."""
@@ -33,7 +52,11 @@ class _Server(ThreadingHTTPServer):
         self.server_name = str(host)
 
     def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
-        """Serve a connection in a thread, remembering its socket."""
+        """Serve a connection in a thread, remembering its socket; a camera that is gone resets it."""
+        if self.camera.is_gone:
+            request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.close()
+            return
         with self._open_lock:
             self._open.add(request)
         super().process_request(request, client_address)
@@ -59,11 +82,25 @@ class VirtualGoPro:
     """A GoPro on a loopback address, recording one kitchen.
 
     Without a replayed file it films the kitchen live; with one it hands out that very file, byte for byte.
+    With a home network it speaks HTTPS there, to whoever knows name and password.
     """
 
-    def __init__(self, kitchen: Kitchen, host: str, port: int, model: str, replay_file: Path | None) -> None:
+    def __init__(
+        self,
+        kitchen: Kitchen,
+        host: str,
+        port: int,
+        model: str,
+        replay_file: Path | None,
+        *,
+        faults: CameraFaults | None = None,
+        chapter_s: float | None = None,
+        home: HomeNetwork | None = None,
+        name: str = "",
+    ) -> None:
         """Prepare a camera; start() serves it. Raise KitchenError for an unknown model."""
-        self.camera = Camera(kitchen, model, replay_file)
+        self.camera = Camera(kitchen, model, replay_file, faults, chapter_s, name)
+        self.home = home
         self._host, self._port = host, port
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -73,9 +110,11 @@ class VirtualGoPro:
         if self.camera.replay is None:
             _ = self.camera.kitchen.scene  # painted now, so that the first shutter is not late
         api = CameraApi(self.camera)
-        handler = type("Handler", (GoProRequestHandler,), {"camera": self.camera, "api": api})
+        parts = {"camera": self.camera, "api": api, "home": self.home}
+        handler = type("Handler", (GoProRequestHandler,), parts)
         try:
-            self._server = _Server((self._host, self._port), handler)
+            context = self.home.context if self.home is not None else None
+            self._server = _Server((self._host, self._port), handler, self.camera, context)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortBusy(self._host, self._port, "GoPro") from error
@@ -100,4 +139,4 @@ class VirtualGoPro:
 
     def idle_and_fetched(self) -> bool:
         """Return whether nothing is being recorded and every file on the card was fetched to its end."""
-        return self.camera.phase is Phase.IDLE and self.camera.card.all_fetched()
+        return self.camera.is_dead or (self.camera.phase is Phase.IDLE and self.camera.card.all_fetched())
