@@ -1,43 +1,31 @@
 """A sealed chunk: some seconds of one stream in one HDF5 file that never changes again.
 
-The file is built in memory and written in one go, so that a full disk is an ordinary error of an ordinary
-write and never a half-made HDF5 file. A name without `.part` means: complete, synced, checked.
+The file is laid out in memory around the payloads and written in one go, so that a full disk is an ordinary
+error of an ordinary write and never a half-made HDF5 file. A name without `.part` means: complete, synced,
+checked.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from storage.errors import BadChunk
-from storage.names import CHUNK_SUFFIX, PART_SUFFIX, chunk_name, chunk_number
+from storage.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
+from storage.chunk_reader import Chunk
+from storage.compress import compressor, create_compressed, shuffled, write_frame
+from storage.disk import LOCAL, Buffer, Disk, make_durable_folders, write_whole
+from storage.image import ImageFile, gathered
+from storage.layout import Blob, Frames, Layout, Records, fitting, layout_of
+from storage.names import CHUNK_SUFFIX, PART_SUFFIX, chunk_name, chunk_number, chunk_range, stream_folder
 
-SCHEMA = "chunk/1"
-
-INDEX = np.dtype(
-    [
-        ("seq", "<u8"),  # the producer's number of the packet, from 0, without holes unless a loss is named
-        ("epoch_ms", "<u8"),  # which run of the producer numbered it (Unix milliseconds of its start)
-        ("device_ticks", "<i8"),  # the sensor's stamp, 100 ns ticks of the device's clock, as sent
-        ("host_ns", "<i8"),  # arrival, CLOCK_MONOTONIC of the capture computer
-        ("offset", "<u8"),  # first byte of the payload in `data`
-        ("size", "<u4"),  # bytes of the payload
-        ("crc32", "<u4"),  # of the payload
-        ("connection", "<u4"),  # which connection of this run delivered it, from 1
-    ]
-)
-"""One row a packet, in the order of arrival."""
-
-POSE = np.dtype(("<f4", (16,)))
+__all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal", "write_sealed"]
 
 
 class Packet(NamedTuple):
@@ -75,148 +63,148 @@ def _index_of(packets: Sequence[Packet]) -> npt.NDArray[np.void]:
     return index
 
 
-def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
-    """Build the HDF5 file of these packets in memory.
+def layout_image(
+    packets: Sequence[Packet], attributes: dict[str, Any], layout: Layout
+) -> tuple[int, Iterator[Buffer]]:
+    """Lay out the HDF5 file of these packets; return its size and its content, buffer after buffer.
 
-    Layout: `data` (bytes,) uint8 contiguous, all payloads one after another; `index` (n,) of INDEX; `pose`
-    (n, 16) float32 when the stream carries poses. Attributes: schema, counts, CRC-32 of index and pose.
+    The buffers are views of the payloads themselves where these are large: use them up before the packets go.
     """
     index = _index_of(packets)
-    data = np.frombuffer(b"".join(packet.payload for packet in packets), np.uint8)
-    with h5py.File("chunk", "w", driver="core", backing_store=False, block_size=1 << 20) as file:
-        file.create_dataset("data", data=data)
+    layout = fitting(layout, index["size"].tolist())
+    image = ImageFile()
+    try:
+        file = image.file
+        _put_payloads(image, [packet.payload for packet in packets], layout)
         file.create_dataset("index", data=index)
         file.attrs["index_crc32"] = zlib.crc32(index.tobytes())
         if packets and len(packets[0].pose):
-            pose = np.frombuffer(b"".join(packet.pose for packet in packets), np.float32).reshape(-1, 16)
-            file.create_dataset("pose", data=pose)
+            pose = np.frombuffer(b"".join(packet.pose for packet in packets), np.float32)
+            file.create_dataset("pose", data=pose.reshape(-1, POSE_FLOATS))
             file.attrs["pose_crc32"] = zlib.crc32(pose.tobytes())
-        file.attrs["schema"] = SCHEMA
-        file.attrs["count"] = len(packets)
-        file.attrs["first_seq"] = packets[0].seq if packets else 0
-        file.attrs["last_seq"] = packets[-1].seq if packets else 0
+        describe_file(file.attrs, CHUNK, layout, index)
         for name, value in attributes.items():
-            file.attrs[name] = value
-        file.flush()
-        return bytes(file.id.get_file_image())
+            set_attribute(file.attrs, name, value)
+    except BaseException:
+        image.abandon()
+        raise
+    return image.finish()
 
 
-def write_sealed(path: Path, content: bytes) -> None:
+def describe_file(attrs: Any, kind: str, layout: Layout, index: npt.NDArray[np.void]) -> None:
+    """Write the attributes that every chunk and every archive carries."""
+    for name, text in (
+        ("schema", SCHEMA),
+        ("kind", kind),
+        ("layout", layout.name),
+        ("host_clock", HOST_CLOCK),
+    ):
+        set_attribute(attrs, name, text)
+    attrs["count"] = len(index)
+    attrs["first_seq"] = int(index["seq"][0]) if len(index) else 0
+    attrs["last_seq"] = int(index["seq"][-1]) if len(index) else 0
+    attrs["payload_bytes"] = int(index["size"].sum(dtype=np.uint64))
+    attrs["device_tick_hz"] = DEVICE_TICK_HZ
+
+
+def set_attribute(attrs: Any, name: str, value: Any) -> None:
+    """Write an attribute; texts get a fixed length, since HDF5's heap for others may hang once it is damaged."""
+    attrs[name] = np.bytes_(value.encode() or b"\0") if isinstance(value, str) else value
+
+
+def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout) -> None:
+    size = sum(map(len, payloads))
+    if isinstance(layout, Blob):
+        image.place("data", np.dtype(np.uint8), size, size, gathered(payloads))
+    elif isinstance(layout, Records):
+        record = layout.record
+        image.place("records", record, size // record.itemsize, size, gathered(payloads))
+    else:
+        _put_frames(image, [memoryview(payload) for payload in payloads], layout)
+
+
+def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames) -> None:
+    start, stop = layout.head.itemsize, layout.head.itemsize + layout.frame.itemsize
+    count = len(payloads)
+    heads = b"".join(payload[:start] for payload in payloads)
+    tails = b"".join(payload[stop:] for payload in payloads)
+    image.place("head", layout.head, count, len(heads), [heads])
+    image.place("tail", layout.tail, count, len(tails), [tails])
+    compress = compressor()
+    if compress is None:
+        frames = [payload[start:stop] for payload in payloads]
+        image.place("frames", layout.frame, count, count * layout.frame.itemsize, frames)
+        return
+    dataset = create_compressed(image.file, "frames", count, layout.frame)
+    for number, payload in enumerate(payloads):
+        write_frame(dataset, number, compress(shuffled(payload[start:stop], layout.frame.base.itemsize)))
+
+
+def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
+    """Build the HDF5 file of these packets in memory."""
+    _, pieces = layout_image(packets, attributes, layout_of(str(attributes.get("stream", ""))))
+    return b"".join(pieces)
+
+
+def write_sealed(path: Path, content: bytes | Iterable[Buffer], disk: Disk = LOCAL) -> None:
     """Write a file so that its final name only ever stands for whole, synced content.
 
     Raises OSError (no space and the like) after removing its own partial file.
     """
-    part = path.with_name(path.name + PART_SUFFIX)
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    pieces = [content] if isinstance(content, bytes) else content
+    write_whole(path, pieces, PART_SUFFIX, disk)
 
 
-def seal(folder: Path, number: int, packets: Sequence[Packet], attributes: dict[str, Any]) -> Sealed:
-    """Seal these packets as the n-th chunk of a stream's folder; on return they are on the disk."""
-    content = image_of(packets, attributes)
+def prepare_folder(recording: Path, stream: str, disk: Disk = LOCAL) -> Path:
+    """Make the folder of a stream so that it survives a power cut; drop what a crash left half written.
+
+    Call it before the first seal of every run: it also settles a chunk that was renamed but whose folder was
+    not yet synced when an earlier run was killed, so that its packets may be acknowledged.
+    """
+    folder = stream_folder(recording, stream)
+    make_durable_folders(folder, recording, disk)
+    for part in folder.glob(f"*{PART_SUFFIX}"):
+        disk.remove(part)
+    return folder
+
+
+def seal(
+    folder: Path, number: int, packets: Sequence[Packet], attributes: dict[str, Any], disk: Disk = LOCAL
+) -> Sealed:
+    """Seal these packets as the n-th chunk of a stream's folder; on return they are on the disk.
+
+    `attributes` go into the file as they are; `stream`, the full name, chooses the layout.
+    """
+    size, pieces = layout_image(packets, attributes, layout_of(str(attributes.get("stream", ""))))
     path = folder / chunk_name(number)
-    write_sealed(path, content)
-    return Sealed(
-        path, packets[0].seq, packets[-1].seq, len(packets), len(content), hashlib.sha256(content).hexdigest()
-    )
+    digest = hashlib.sha256()
+    write_sealed(path, _hashed(pieces, digest), disk)
+    return Sealed(path, packets[0].seq, packets[-1].seq, len(packets), size, digest.hexdigest())
+
+
+def _hashed(pieces: Iterable[Buffer], digest: Any) -> Iterator[Buffer]:
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
 
 
 def chunk_paths(folder: Path) -> list[Path]:
-    """Return the sealed chunks of a stream's folder in order; parts and strangers are left out."""
+    """Return the sealed files of a stream in order; parts, strangers and chunks that were packed are left out."""
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
-    return sorted(found, key=lambda path: chunk_number(path) or 0)
+    packed = [chunk_range(path) for path in found if is_archive(path)]
+    return sorted(
+        (path for path in found if is_archive(path) or not _is_packed(path, packed)),
+        key=lambda path: chunk_number(path) or 0,
+    )
 
 
-class Chunk:
-    """A sealed chunk opened for reading; the index is loaded, payloads are read when asked for."""
+def is_archive(path: Path) -> bool:
+    """Tell an archive from a chunk by its name: two numbers instead of one."""
+    return "-" in path.stem
 
-    def __init__(self, path: Path) -> None:
-        """Open the file. Raises BadChunk when it is not a chunk or its parts do not fit together."""
-        self.path = path
-        try:
-            self._file = h5py.File(path, "r")
-        except OSError as error:
-            raise BadChunk(path, f"does not open as HDF5 ({error})") from error
-        try:
-            self.attributes: dict[str, Any] = dict(self._file.attrs)
-            self.index: npt.NDArray[np.void] = self._file["index"][:]
-            self._data = self._file["data"]
-            if self.attributes.get("schema") != SCHEMA:
-                raise BadChunk(path, f"schema is {self.attributes.get('schema')!r}, not {SCHEMA!r}")
-            if self.index.dtype != INDEX or len(self.index) != int(self.attributes["count"]):
-                raise BadChunk(path, "the index does not hold what the attributes promise")
-        except (KeyError, OSError, ValueError, RuntimeError) as error:
-            self._file.close()
-            raise BadChunk(path, str(error)) from error
-        except BadChunk:
-            self._file.close()
-            raise
 
-    def __enter__(self) -> Chunk:
-        """Return the open chunk."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    @property
-    def poses(self) -> npt.NDArray[np.float32] | None:
-        """Poses as sent, (n, 4, 4) row-vector matrices, or None when the stream carries none."""
-        if "pose" not in self._file:
-            return None
-        poses: npt.NDArray[np.float32] = self._file["pose"][:]
-        return poses.reshape(-1, 4, 4)
-
-    def payload(self, row: int) -> bytes:
-        """Read one payload."""
-        offset, size = int(self.index["offset"][row]), int(self.index["size"][row])
-        return bytes(self._data[offset : offset + size])
-
-    def payloads(
-        self, first: int = 0, last: int | None = None, *, step_bytes: int = 8 << 20
-    ) -> Iterator[bytes]:
-        """Yield payloads of the rows [first, last), reading about `step_bytes` at a time."""
-        last = len(self.index) if last is None else last
-        ends = self.index["offset"] + self.index["size"]
-        while first < last:
-            start = int(self.index["offset"][first])
-            stop_row = max(
-                int(np.searchsorted(ends[first:last], start + step_bytes, "right")) + first, first + 1
-            )
-            block = self._data[start : int(ends[stop_row - 1])].tobytes()
-            for row in range(first, stop_row):
-                offset = int(self.index["offset"][row]) - start
-                yield block[offset : offset + int(self.index["size"][row])]
-            first = stop_row
-
-    def damage(self) -> list[str]:
-        """Return what does not agree with its checksum: "index", "pose", "packet <seq>"."""
-        found: list[str] = []
-        if zlib.crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
-            return ["index"]
-        poses = self.poses
-        if poses is not None and zlib.crc32(poses.tobytes()) != int(self.attributes.get("pose_crc32", -1)):
-            found.append("pose")
-        for row, payload in enumerate(self.payloads()):
-            if zlib.crc32(payload) != int(self.index["crc32"][row]):
-                found.append(f"packet {int(self.index['seq'][row])}")
-        return found
+def _is_packed(path: Path, packed: list[tuple[int, int] | None]) -> bool:
+    number = chunk_number(path) or 0
+    return any(part is not None and part[0] <= number <= part[1] for part in packed)

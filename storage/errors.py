@@ -51,3 +51,10 @@ class BadEventLog(StorageError):
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         super().__init__(f"{path}, line {line}: damaged event log: {why}")
+
+
+class NotPackable(StorageError):
+    """A recording or stream that cannot be packed now."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: cannot be archived: {why}")

@@ -22,7 +22,7 @@ LEDGER_STREAMS = "ledger"
 """Folders of the streams that are no sensors: `clock/<device>`, `ledger/<device>`."""
 
 _RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_CHUNK = re.compile(r"(\d{6,})\.h5")
+_CHUNK = re.compile(r"(?:(\d{6,})-)?(\d{6,})\.h5")
 
 
 def check_recording_id(name: str) -> str:
@@ -37,15 +37,26 @@ def stream_folder(recording: Path, stream: str) -> Path:
     return recording.joinpath(*stream.split("/"))
 
 
-def chunk_number(path: Path) -> int | None:
-    """Number of a sealed chunk file, or None when the name is not one of ours."""
+def chunk_range(path: Path) -> tuple[int, int] | None:
+    """First and last chunk number that a sealed file stands for, or None when the name is not one of ours."""
     match = _CHUNK.fullmatch(path.name)
-    return int(match.group(1)) if match else None
+    return (int(match.group(1) or match.group(2)), int(match.group(2))) if match else None
+
+
+def chunk_number(path: Path) -> int | None:
+    """Last chunk number that a sealed file stands for, or None when the name is not one of ours."""
+    numbers = chunk_range(path)
+    return numbers[1] if numbers else None
 
 
 def chunk_name(number: int) -> str:
     """File name of the n-th sealed chunk of a stream, counted from 1."""
     return f"{number:06d}{CHUNK_SUFFIX}"
+
+
+def archive_name(first: int, last: int) -> str:
+    """File name of the archive of the chunks from `first` to `last`."""
+    return f"{first:06d}-{last:06d}{CHUNK_SUFFIX}"
 
 
 def stream_key(recording_uuid: str, stream: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.chunk import Chunk, chunk_paths
+from storage.errors import BadChunk
 from storage.names import LEDGER_STREAMS
 
 Note = dict[str, Any]
@@ -16,12 +17,14 @@ Note = dict[str, Any]
 def read_notes(recording: Path) -> dict[str, list[Note]]:
     """Return the notes of every stream in the order in which they were written.
 
-    Raises BadChunk when a ledger file does not open.
+    Raises BadChunk when a ledger file does not open or is damaged.
     """
     notes: dict[str, list[Note]] = defaultdict(list)
     for folder in sorted((recording / LEDGER_STREAMS).glob("*")):
         for path in chunk_paths(folder):
             with Chunk(path) as chunk:
+                if damage := chunk.damage():
+                    raise BadChunk(path, ", ".join(damage))
                 for payload in chunk.payloads():
                     note = json.loads(payload)
                     notes[note["stream"]].append(note)

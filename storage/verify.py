@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from storage.chunk import INDEX, Chunk, chunk_paths
+from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
+from storage.chunk_reader import UNREADABLE
 from storage.errors import BadChunk, BadEventLog, NotARecording
 from storage.events import read_lines
 from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
 from storage.manifest import Manifest, read_manifest
-from storage.names import MANIFEST, MEDIA, stream_folder
+from storage.names import MANIFEST, MEDIA, chunk_name, stream_folder
 from storage.notes import Note, read_notes
 
 PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
@@ -109,36 +110,69 @@ class _Contents:
 
 def _read_stream(recording: Path, name: str, manifest: Manifest, findings: Findings) -> _Contents:
     """Read every chunk of a stream once: checksums, hash over the payloads, index."""
-    digest, size, parts = hashlib.sha256(), 0, []
+    digest, sizes, parts = hashlib.sha256(), [0], []
+
+    def take(payload: bytes) -> None:
+        digest.update(payload)
+        sizes[0] += len(payload)
+
     folder = stream_folder(recording, name)
     found = {path.name: path for path in chunk_paths(folder)}
     prefix = folder.relative_to(recording).as_posix()
     promised = {file.rpartition("/")[2] for file in manifest["files"] if file.rpartition("/")[0] == prefix}
-    for missing in sorted(promised - set(found)):
+    packed = _packed_files(found.values(), f"{prefix}/", manifest)
+    for missing in sorted(promised - set(found) - packed):
         findings.add(FAIL, f"{prefix}/{missing} is missing: restore it from a copy")
     for file_name, path in found.items():
         relative = f"{prefix}/{file_name}"
-        located = False
+        part = _read_file(path, relative, name, manifest, findings, take)
+        if part is not None:
+            parts.append(part)
+    index = np.concatenate(parts) if parts else np.empty(0, INDEX)
+    return _Contents(index, digest.hexdigest(), sizes[0])
+
+
+def _read_file(
+    path: Path,
+    relative: str,
+    name: str,
+    manifest: Manifest,
+    findings: Findings,
+    take: Callable[[bytes], None],
+) -> Any:
+    """Check one sealed file against its checksums and its hash; return its index, None if that is no good."""
+    try:
+        with Chunk(path) as chunk:
+            damage = chunk.damage(take)
+            index = chunk.index
+    except (BadChunk, *UNREADABLE) as error:
+        findings.damage(relative, name, f"file: {error}")
+        return None
+    for block in damage:
+        findings.damage(relative, name, block)
+    facts = manifest["files"].get(relative)
+    if not damage and facts is not None and _hash(path) != facts["sha256"]:
+        findings.damage(relative, name, "file: its hash is not the one it was sealed with")
+    return None if "index" in damage else index  # nothing that it says of its packets can be trusted
+
+
+def _packed_files(found: Iterable[Path], prefix: str, manifest: Manifest) -> set[str]:
+    """Return the names of promised chunks that an archive holds, block by block as they were sealed."""
+    packed = set()
+    for path in found:
+        if not is_archive(path):
+            continue
         try:
             with Chunk(path) as chunk:
-                damage = chunk.damage()
-                for block in damage:
-                    located = True
-                    findings.damage(relative, name, block)
-                if "index" in damage:
-                    continue  # nothing that it says of its packets can be trusted
-                parts.append(chunk.index)
-                for payload in chunk.payloads():
-                    digest.update(payload)
-                    size += len(payload)
-        except (BadChunk, OSError, RuntimeError, KeyError, ValueError) as error:
-            located = True
-            findings.damage(relative, name, f"file: {error}")
-        facts = manifest["files"].get(relative)
-        if not located and facts is not None and _hash(path) != facts["sha256"]:
-            findings.damage(relative, name, "file: its hash is not the one it was sealed with")
-    index = np.concatenate(parts) if parts else np.empty(0, INDEX)
-    return _Contents(index, digest.hexdigest(), size)
+                blocks = chunk.blocks
+        except (BadChunk, *UNREADABLE):
+            continue  # named as damage where it is read
+        for block in blocks:
+            name = chunk_name(int(block["number"]))
+            facts = manifest["files"].get(prefix + name)
+            if facts is not None and facts["sha256"] == block["file_sha256"].decode():
+                packed.add(name)
+    return packed
 
 
 def _check_stream(

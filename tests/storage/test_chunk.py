@@ -49,7 +49,7 @@ def test_stock_h5py_reads_a_chunk_with_the_documented_layout(tmp_path):
         assert rows["seq"].tolist() == [5, 6, 7]
         assert file["pose"].shape == (3, 16)
         assert file["pose"][2, 0] == 2
-        assert file.attrs["stream"] == "hololens/pv"
+        assert file.attrs["stream"].decode() == "hololens/pv"
 
 
 def test_a_flipped_bit_is_located(tmp_path):

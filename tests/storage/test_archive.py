@@ -1,0 +1,210 @@
+"""Archives against the chunks that they were packed from, kept elsewhere; every interruption goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage import archive as archive_module
+from storage.archive import archive
+from storage.chunk import Chunk, Packet, chunk_paths, seal
+from storage.disk import LocalDisk
+from storage.errors import BadChunk, NotPackable
+from storage.manifest import edit_manifest, read_manifest, write_json
+from storage.recording import open_recording
+from storage.verify import verify
+
+GYROSCOPE, PV, AHAT, LEDGER = "hololens/gyroscope", "hololens/pv", "hololens/depth_ahat", "ledger/hololens"
+rng = np.random.default_rng(4)
+
+
+def payload_of(stream: str, number: int) -> bytes:
+    """A payload of the right kind: records, an odd number of bytes, a raw picture."""
+    if stream == GYROSCOPE:
+        return rng.bytes(32 * (1 + number % 3))
+    if stream == AHAT:
+        return struct.pack("<II", 0, 1 << 20) + (rng.integers(400, 420, 1 << 19, "<u2")).tobytes() + bytes(8)
+    return b"%d" % number * (1 + 50 * number)
+
+
+@pytest.fixture
+def take(tmp_path) -> tuple[Path, dict[str, list[bytes]]]:
+    """A finished recording of three streams in several chunks, and what was put into it."""
+    path = tmp_path / "take"
+    truth: dict[str, list[bytes]] = {}
+    files: dict[str, Any] = {}
+    for stream, chunks, each in ((GYROSCOPE, 4, 5), (PV, 3, 7), (AHAT, 2, 2)):
+        (path / stream).mkdir(parents=True)
+        truth[stream] = [payload_of(stream, n) for n in range(chunks * each)]
+        for number in range(chunks):
+            rows = range(number * each, (number + 1) * each)
+            packets = [Packet(n, 1, 10 * n, n, 1, truth[stream][n], bytes([n]) * 64) for n in rows]
+            sealed = seal(path / stream, number + 1, packets, {"stream": stream, "recording": "u"})
+            files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+    ends = [
+        {"stream": stream, "note": "end", "reason": "x", "received": len(truth[stream])} for stream in truth
+    ]
+    (path / LEDGER).mkdir(parents=True)
+    notes = [Packet(n, 1, 0, 0, 1, json.dumps(note).encode(), b"") for n, note in enumerate(ends)]
+    sealed = seal(path / LEDGER, 1, notes, {"stream": LEDGER})
+    files[f"{LEDGER}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+    manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "devices": {}}
+    write_json(path / "recording.json", manifest | {"streams": {name: {} for name in truth}, "files": files})
+    assert verify(path)["status"] == "PASS"
+    return path, truth
+
+
+def check_whole(path: Path, truth: dict[str, list[bytes]]) -> None:
+    """Everything that was put in comes out, and the balance sheet is closed."""
+    result = verify(path)
+    assert (result["status"], result["reasons"]) == ("PASS", [])
+    with open_recording(path) as recording:
+        for name, payloads in truth.items():
+            assert list(recording[name].payloads()) == payloads
+            assert recording[name].payload(len(payloads) - 2) == payloads[-2]
+            assert recording[name].poses()[:, 0, 0].tobytes() == b"".join(
+                bytes([n]) * 4 for n in range(len(payloads))
+            )
+            assert result["streams"][name]["sha256"] == hashlib.sha256(b"".join(payloads)).hexdigest()
+
+
+def test_an_archive_holds_the_same_packets_in_one_file(take):
+    path, truth = take
+    before = {name: verify(path)["streams"][name] for name in truth}
+    packed = {entry.stream: entry for entry in archive(path)}
+    assert set(packed) == set(truth)
+    assert sorted(file.name for file in (path / GYROSCOPE).iterdir()) == ["000001-000004.h5"]
+    check_whole(path, truth)
+    assert {name: verify(path)["streams"][name] for name in truth} == before
+    assert archive(path) == []
+
+
+def test_an_archive_says_which_files_it_was_packed_from(take):
+    path, _ = take
+    promised = read_manifest(path)["files"]
+    archive(path)
+    for stream in (GYROSCOPE, PV, AHAT):
+        with Chunk(*chunk_paths(path / stream)) as packed:
+            for block in packed.blocks:
+                facts = promised[f"{stream}/{block['number']:06d}.h5"]
+                assert (block["file_sha256"].decode(), block["file_bytes"]) == (
+                    facts["sha256"],
+                    facts["bytes"],
+                )
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+class DyingDisk(LocalDisk):
+    """Dies before the n-th call that changes names."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def _count(self) -> None:
+        self.calls -= 1
+        if self.calls < 0:
+            raise Killed
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._count()
+        super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        if path.suffix == ".h5":
+            self._count()
+        super().remove(path)
+
+    def sync_folder(self, path: Path) -> None:
+        self._count()
+        super().sync_folder(path)
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5, 7])
+def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(take, calls):
+    path, truth = take
+    with pytest.raises(Killed):
+        archive(path, disk=DyingDisk(calls))
+    check_whole(path, truth)
+    archive(path)
+    check_whole(path, truth)
+    for stream in truth:
+        assert len(list((path / stream).iterdir())) == 1
+
+
+def test_chunks_stay_when_the_archive_reads_back_otherwise(take, monkeypatch):
+    path, truth = take
+    real = archive_module._sync
+
+    def corrupting(part: Path) -> None:
+        content = bytearray(part.read_bytes())
+        content[content.index(truth[GYROSCOPE][3])] ^= 1
+        part.write_bytes(content)
+        real(part)
+
+    monkeypatch.setattr(archive_module, "_sync", corrupting)
+    monkeypatch.setattr(archive_module, "streams_with_files", lambda _: [GYROSCOPE])
+    with pytest.raises(BadChunk, match="packet 3"):
+        archive(path)
+    check_whole(path, truth)
+    assert len(list((path / GYROSCOPE).iterdir())) == 4
+
+
+def test_damaged_chunks_are_not_packed(take):
+    path, truth = take
+    chunk = path / GYROSCOPE / "000002.h5"
+    content = bytearray(chunk.read_bytes())
+    content[content.index(truth[GYROSCOPE][6])] ^= 1
+    chunk.write_bytes(content)
+    with pytest.raises(BadChunk, match="000002.h5"):
+        archive(path)
+    assert chunk.exists()
+
+
+def test_a_flipped_bit_in_an_archive_is_located(take):
+    path, truth = take
+    archive(path)
+    for stream, number in ((GYROSCOPE, 11), (PV, 20)):
+        file = path / stream / next(iter((path / stream).iterdir())).name
+        content = bytearray(file.read_bytes())
+        content[content.index(truth[stream][number])] ^= 8
+        file.write_bytes(content)
+        found = [entry for entry in verify(path)["corrupt"] if entry["stream"] == stream]
+        expected = {"file": f"{stream}/{file.name}", "stream": stream, "block": f"packet {number}"}
+        assert found == [expected]
+
+
+def test_a_bit_anywhere_in_an_archive_is_found(take):
+    path, _ = take
+    shutil.rmtree(path / PV)
+    shutil.rmtree(path / AHAT)
+    with edit_manifest(path) as manifest:
+        manifest["streams"] = {GYROSCOPE: {}}
+        manifest["files"] = {n: f for n, f in manifest["files"].items() if n.startswith((GYROSCOPE, LEDGER))}
+    archive(path)
+    file = next(iter((path / GYROSCOPE).iterdir()))
+    content = file.read_bytes()
+    for place in range(0, len(content), 61):
+        broken = bytearray(content)
+        broken[place] ^= 2
+        file.write_bytes(broken)
+        result = verify(path)
+        assert result["status"] == "FAIL", place
+        assert result["corrupt"][0]["stream"] == GYROSCOPE
+
+
+def test_a_running_recording_is_not_packed(take):
+    path, _ = take
+    with edit_manifest(path) as manifest:
+        manifest["state"] = "recording"
+    with pytest.raises(NotPackable, match="not finished"):
+        archive(path)
