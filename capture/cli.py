@@ -11,6 +11,7 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
     "stop": ("capture.commands:stop", "Stop a running recording."),
+    "recover": ("capture.commands:recover", "Take up recordings whose recorder was killed."),
     "verify": ("storage.cli:verify", "Recompute ledger and checksums from the files alone."),
     "sync": ("sync.cli:sync", "Align the clocks of a recording and index its frames."),
     "align": ("sync.cli:align", "Align two gyroscopes given as arrays."),

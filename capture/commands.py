@@ -80,3 +80,25 @@ def stop(recording: str | None) -> None:
     from capture.control import stop as ask_stop
 
     click.echo(f"{ask_stop(recording)} is being stopped")
+
+
+@click.command()
+@click.option(
+    "--data", required=True, type=click.Path(path_type=Path, exists=True), help="Folder of all recordings."
+)
+def recover(data: Path) -> None:
+    """Take up recordings whose recorder was killed: store what the queue holds, close the books.
+
+    The next `record` into the same folder does this by itself.
+
+    \b
+    Example:
+      kitchensync recover --data data
+    """
+    from capture.recover import recover_all
+
+    found = recover_all(data)
+    for name in found:
+        click.echo(f"{name} is recovered; check it with `kitchensync verify {data / name}`")
+    if not found:
+        click.echo("nothing to recover")

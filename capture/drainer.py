@@ -9,12 +9,14 @@ again under the same name and gets back whatever it had taken and not sealed.
 from __future__ import annotations
 
 import errno
+import fcntl
 import signal
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import redis
 
@@ -85,12 +87,20 @@ def open_chunk(recording: Path, stream: str) -> OpenChunk:
     return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
 
 
+def _only_one(lock: Path) -> IO[bytes]:
+    """Wait until no other process drains these streams: one of a killed recorder may still be ending."""
+    file = lock.open("wb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
 class Drainer:
     """Empties its share of the streams."""
 
     def __init__(self, plan: Plan, number: int) -> None:
         """Look at what is sealed already and join the queue."""
         self._plan = plan
+        self._alone = _only_one(Path(plan.work) / f"drainer-{number}.lock")
         self._ending = threading.Event()
         self._health = HealthSender(plan.health, f"drainer {number}")
         self._client = queue.connect(plan.queue_url)
@@ -112,6 +122,7 @@ class Drainer:
         finally:
             self._health.close()
             self._client.close()
+            self._alone.close()
 
     def _drain(self) -> None:
         self._take(self._reader.unfinished())

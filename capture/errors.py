@@ -70,4 +70,5 @@ class ProcessKeepsDying(CaptureError):
     """A process of ours that does not stay up."""
 
     def __init__(self, name: str, times: int, log: Path) -> None:
-        super().__init__(f"{name} died {times} times in a row; see {log}")
+        last = log.read_text(errors="replace").strip().rpartition("\n")[2] if log.exists() else ""
+        super().__init__(f"{name} died {times} times in a row ({last or 'it said nothing'}); see {log}")

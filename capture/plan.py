@@ -92,6 +92,15 @@ def runtime_folder(recording: Path) -> Path:
     return runtime_root() / hashlib.sha256(str(recording.resolve()).encode()).hexdigest()[:16]
 
 
+def is_running(runtime: Path) -> bool:
+    """Tell whether the recorder that made this folder of sockets is still there."""
+    try:
+        os.kill(int((runtime / "pid").read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def runtime_root() -> Path:
     """Return the private folder (0700, ours) for the sockets of running recordings.
 

@@ -158,6 +158,17 @@ class Supervisor:
         finally:
             self._kill_all()
 
+    def drain(self) -> None:
+        """Store what the queue of a killed recorder still holds."""
+        self.outcome.reason = "recovered"
+        self.outcome.problems.append("its recorder was killed; what the queue held was recovered")
+        try:
+            for worker in self.drainers:
+                worker.start()
+            self._guarded(lambda: self._end_drainers(lambda _: None))
+        finally:
+            self._kill_all()
+
     def _guarded(self, step: Callable[[], None]) -> None:
         """Do a step; a process that does not stay up ends the recording, in order, and is named."""
         try:

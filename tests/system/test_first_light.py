@@ -169,26 +169,34 @@ def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
     assert "nothing is being recorded" in kitchensync("stop").stderr
 
 
-def test_nothing_survives_a_killed_recorder(kitchen, runtime, tmp_path):
+def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitchen, runtime, tmp_path):
     place = kitchen(seconds=30)
     data = tmp_path / "data"
     command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host]
     with running(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
         wait_until_all_stream(recorder, runtime)
+        time.sleep(2)
         pids = list(children(recorder.pid))
         recorder.kill()
         recorder.wait()
-        end = time.monotonic() + 30
-        while time.monotonic() < end and any(Path(f"/proc/{pid}").exists() for pid in pids):
-            time.sleep(0.1)
+        done = kitchensync("verify", data / "take", "--json")
+        assert done.returncode == 1
+        assert "never closed" in json.loads(done.stdout)["reasons"][0]
+        recovered = kitchensync("recover", "--data", data)
+        assert recovered.returncode == 0, recovered.stderr
+        assert "take is recovered" in recovered.stdout
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
-    done = kitchensync("verify", data / "take", "--json")
-    assert done.returncode == 1
-    assert "never closed" in json.loads(done.stdout)["reasons"][0]
-    for path in sorted(Path(runtime).glob("kitchensync/*/*")):
-        path.unlink()
-    for path in Path(runtime).glob("kitchensync/*"):
-        path.rmdir()
+    assert not (data / ".kitchensync").exists()
+    checked = json.loads(kitchensync("verify", data / "take", "--json").stdout)
+    assert checked["status"] == "WARN", checked["reasons"]
+    place.process.send_signal(signal.SIGTERM)
+    place.truth()
+    for name, facts in checked["streams"].items():
+        lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()
+        sizes = [json.loads(line)["size"] for line in lines[: facts["stored"]]]
+        assert facts["stored"] == facts["received"] > 0, name
+        assert (sum(sizes), facts["missing"], facts["duplicates"]) == (facts["bytes"], [], 0), name
+    assert "nothing to recover" in kitchensync("recover", "--data", data).stdout
 
 
 def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):

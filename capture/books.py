@@ -1,0 +1,62 @@
+"""The closing of a recording: hashes, losses and the end go into the manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from capture import queue
+from capture.plan import Plan
+from capture.supervisor import Outcome
+from sensors.host_clock import utc_anchor
+from storage.calibration import calibration_files
+from storage.errors import StorageError
+from storage.manifest import edit_manifest, read_manifest
+from storage.names import files_key, stream_folder, stream_key
+
+BOOKS = "books"
+BOOKS_BYTES = 4 << 20
+"""Room kept aside for the manifest, so that a recording can be closed on a full disk."""
+
+
+def is_open(recording: Path) -> bool:
+    """Tell whether a recording was begun and not closed."""
+    try:
+        return bool(read_manifest(recording)["state"] == "recording")
+    except StorageError:
+        return False
+
+
+def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool) -> None:
+    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours."""
+    files: dict[str, Any] = {}
+    losses: list[dict[str, Any]] = []
+    with queue.connect(plan.queue_url) as client:
+        for stream in plan.stored_streams():
+            for name, facts in queue.sealed_files(client, plan.uuid, stream).items():
+                relative = stream_folder(Path(plan.path), stream).relative_to(plan.path) / name
+                files[str(relative)] = facts
+            losses += _left_behind(client, plan, stream, outcome)
+            if not own_queue:
+                client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
+    anchor = utc_anchor()
+    (Path(plan.work) / BOOKS).unlink(missing_ok=True)
+    with edit_manifest(Path(plan.path)) as manifest:
+        manifest["state"] = "complete"
+        manifest["stopped"] = {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns, "reason": outcome.reason}
+        manifest["files"] = files | calibration_files(Path(plan.path))
+        manifest["restarts"] = outcome.restarts
+        manifest["problems"] = outcome.problems
+        manifest["declared_losses"] = losses
+
+
+def _left_behind(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[dict[str, Any]]:
+    """Name the packets that are still in the queue because they could not be stored."""
+    entries: Any = client.xrange(stream_key(plan.uuid, stream))
+    if not entries:
+        return []
+    sequences = [int(entry_id.split(b"-")[1]) for entry_id, _ in entries]
+    cause = "no_space" if outcome.reason == "no_space" else "declared_loss"
+    return [{"stream": stream, "first_seq": sequences[0], "last_seq": sequences[-1], "cause": cause}]

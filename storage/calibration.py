@@ -1,0 +1,74 @@
+"""Constants of sensors, kept with a recording: one small HDF5 file a stream, named, with unit and frame."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from storage.errors import BadChunk
+
+SCHEMA = "calibration/1"
+CALIBRATION = "calibration"
+"""Folder below the device's: `<recording>/hololens/calibration/<stream>.h5`."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One constant."""
+
+    name: str
+    values: np.ndarray | str
+    unit: str
+    frame: str
+    meaning: str
+
+
+def write_calibration(path: Path, tables: list[Table], facts: dict[str, Any]) -> None:
+    """Write a stream's constants whole, synced and renamed; `facts` become attributes of the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with h5py.File(part, "w") as file:
+        file.attrs["schema"] = SCHEMA
+        for name, value in facts.items():
+            file.attrs[name] = value
+        for table in tables:
+            dataset = file.create_dataset(table.name, data=table.values)
+            dataset.attrs["unit"] = table.unit
+            dataset.attrs["frame"] = table.frame
+            dataset.attrs["meaning"] = table.meaning
+    with part.open("rb") as written:
+        os.fsync(written.fileno())
+    os.replace(part, path)
+
+
+def read_calibration(path: Path) -> dict[str, Table]:
+    """Read a stream's constants by name. Raises BadChunk when the file is none of ours."""
+    try:
+        with h5py.File(path, "r") as file:
+            if file.attrs.get("schema") != SCHEMA:
+                raise BadChunk(path, f"schema is {file.attrs.get('schema')!r}, not {SCHEMA!r}")
+            return {name: _table(name, dataset) for name, dataset in file.items()}
+    except OSError as error:
+        raise BadChunk(path, f"does not open as HDF5 ({error})") from error
+
+
+def _table(name: str, dataset: Any) -> Table:
+    values = dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
+    attributes = dataset.attrs
+    return Table(name, values, str(attributes["unit"]), str(attributes["frame"]), str(attributes["meaning"]))
+
+
+def calibration_files(recording: Path) -> dict[str, dict[str, Any]]:
+    """Hash the constants of all devices for the manifest: relative path -> {bytes, sha256}."""
+    found = {}
+    for path in sorted(recording.glob(f"*/{CALIBRATION}/*.h5")):
+        content = path.read_bytes()
+        facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        found[path.relative_to(recording).as_posix()] = facts
+    return found
