@@ -15,6 +15,7 @@ import httpx
 
 from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
+from sensors.gopro.entry import Entry, entry_of
 from sensors.host_clock import host_ns
 
 __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile", "ShutterEvent"]
@@ -28,16 +29,13 @@ IDLE_TIMEOUT_S = 30.0
 
 
 class GoProHttp:
-    """One camera at `http://host:port`; a context manager. Calls block; use one thread."""
+    """One camera at `http://host:port` (or an `Entry`); a context manager. Calls block; use one thread."""
 
-    def __init__(self, base_url: str, timeout_s: float = 5.0) -> None:
-        self.base_url = base_url.rstrip("/")
+    def __init__(self, address: Entry | str, timeout_s: float = 5.0) -> None:
+        self.entry = entry_of(address)
+        self.base_url = self.entry.base_url
         self._timeout_s = timeout_s
-        # trust_env=False: a proxy of the office must not swallow a request to the camera.
-        try:
-            self._http = httpx.Client(base_url=self.base_url, timeout=timeout_s, trust_env=False)
-        except httpx.InvalidURL as error:
-            raise CameraLost(self.base_url, f"no address: {error}") from error
+        self._http = self.entry.client(timeout_s)
 
     def __enter__(self) -> GoProHttp:
         return self
@@ -48,6 +46,9 @@ class GoProHttp:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+
+    def open(self) -> None:
+        """Begin a session, where the way to the camera needs one; plain HTTP does not."""
 
     # --- questions --------------------------------------------------------------------------------
 
@@ -138,7 +139,7 @@ class GoProHttp:
             self._make_ready(if_recording)
         before_ns = host_ns()
         try:
-            self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
+            self._press(on)
         except CameraRefused as error:
             state = self.state()
             if on and not state.encoding:
@@ -147,6 +148,23 @@ class GoProHttp:
                 raise
         after_ns = host_ns()
         return ShutterEvent(before_ns, after_ns, self._wait_for_encoding(on))
+
+    def _press(self, on: bool) -> None:
+        """Send the shutter command; a start is never sent twice."""
+        self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
+
+    def delete(self, file: MediaFile) -> None:
+        """Erase one file from the card; only `erase.free_card` may decide that."""
+        self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
+
+    def hilight(self) -> None:
+        """Mark this moment of the running recording."""
+        self._ask("/gopro/media/hilight/moment", tries=1)
+
+    def external_control(self) -> None:
+        """Tell the camera that it is controlled from outside, and to record rather than to transfer."""
+        self._ask("/gopro/media/turbo_transfer", {"p": "0"})
+        self._ask("/gopro/camera/control/set_ui_controller", {"p": "2"})
 
     def _make_ready(self, if_recording: str) -> None:
         state = self.state()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import BinaryIO, NamedTuple
 
 import httpx
 
-from sensors.errors import CameraRefused, DownloadFailed, UnsafeName
+from sensors.errors import CameraRefused, DownloadFailed
 from sensors.gopro.boxes import has_moov
-from sensors.gopro.camera import MediaFile
+from sensors.gopro.camera_types import MediaFile
+from sensors.gopro.entry import Entry, entry_of
+from sensors.gopro.names import check_safe
 from sensors.host_clock import host_ns
 
 Progress = Callable[[int, int], None]
@@ -26,9 +27,6 @@ OVERLAP_BYTES = 64 * 1024
 TRIES_WITHOUT_PROGRESS = 5
 BACK_OFF_S = 0.5
 READ_TIMEOUT_S = 10.0
-
-_FOLDER = re.compile(r"[A-Za-z0-9_]{1,32}")
-_NAME = re.compile(r"[A-Za-z0-9_]{1,32}\.[A-Za-z0-9]{1,5}")
 
 
 class Downloaded(NamedTuple):
@@ -45,7 +43,7 @@ class _Changed(Exception):
 
 
 def download(
-    base_url: str,
+    address: Entry | str,
     media_file: MediaFile,
     target: Path,
     progress: Progress | None = None,
@@ -65,7 +63,7 @@ def download(
         if path.exists():
             sha256 = _hash_existing(path, media_file)
         else:
-            fetch = _Fetch(base_url, media_file, path.with_name(path.name + ".part"), progress)
+            fetch = _Fetch(entry_of(address), media_file, path.with_name(path.name + ".part"), progress)
             sha256 = fetch.run(read_timeout_s, back_off_s)
             _seal(fetch.part, path, media_file)
     except OSError as error:
@@ -75,9 +73,7 @@ def download(
 
 def check_name(media_file: MediaFile) -> None:
     """Refuse names that could lead out of the folder; raise `UnsafeName`."""
-    for pattern, name in ((_FOLDER, media_file.folder), (_NAME, media_file.name)):
-        if not pattern.fullmatch(name):
-            raise UnsafeName(name)
+    check_safe(media_file.folder, media_file.name)
 
 
 def _hash_existing(path: Path, media_file: MediaFile) -> str:
@@ -115,9 +111,9 @@ def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
 class _Fetch:
     """One file on its way: `.part` on disk and the hash of exactly those bytes."""
 
-    def __init__(self, base_url: str, media_file: MediaFile, part: Path, progress: Progress | None) -> None:
-        self.url = f"{base_url.rstrip('/')}/videos/DCIM/{media_file.folder}/{media_file.name}"
-        self.base_url = base_url
+    def __init__(self, entry: Entry, media_file: MediaFile, part: Path, progress: Progress | None) -> None:
+        self.entry, self.base_url = entry, entry.base_url
+        self.url = f"/videos/DCIM/{media_file.folder}/{media_file.name}"
         self.name, self.size, self.part = media_file.name, media_file.bytes, part
         self.progress = progress
         self.have = 0
@@ -125,11 +121,8 @@ class _Fetch:
 
     def run(self, read_timeout_s: float, back_off_s: float) -> str:
         """Fetch until all is here and synced; return the SHA-256."""
-        timeout = httpx.Timeout(read_timeout_s)
-        with (
-            self.part.open("a+b") as file,
-            httpx.Client(timeout=timeout, trust_env=False, headers={"Accept-Encoding": "identity"}) as http,
-        ):
+        with self.part.open("a+b") as file, self.entry.client(read_timeout_s) as http:
+            http.headers["Accept-Encoding"] = "identity"
             self._take_up(file)
             failures = 0
             while self.have < self.size:

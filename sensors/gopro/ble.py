@@ -1,0 +1,127 @@
+"""Control over Bluetooth alone: shutter, clock and settings, no files. No test drives a real radio.
+
+A camera reached so keeps its files on the card: bring them home with `kitchensync gopro import`.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Any
+
+from sensors.errors import CameraLost, CameraRefused
+from sensors.gopro.camera import GoProHttp
+from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
+from sensors.gopro.entry import Entry
+from sensors.gopro.sdk import COMMAND_LIMIT_S, SETTINGS, Loop, need_library
+from sensors.host_clock import host_ns
+
+OPEN_LIMIT_S = 60.0
+NO_ADDRESS = "http://127.0.0.1:9"
+
+
+class BleCamera(GoProHttp):
+    """One camera on Bluetooth, by the last four digits of its name; the same interface, without files."""
+
+    def __init__(self, identity: str, timeout_s: float = 10.0) -> None:
+        need_library(f"ble:{identity}")
+        super().__init__(Entry(NO_ADDRESS), timeout_s)
+        self.base_url = f"ble:{identity}"
+        self._identity = identity
+        self._loop: Loop | None = None
+        self._sdk: Any = None
+
+    def open(self) -> None:
+        """Scan, connect and pair; the library sets the camera's clock by itself while it does."""
+        if self._sdk is not None:
+            return
+        from open_gopro import WirelessGoPro
+
+        self._loop = Loop(self.base_url)
+        sdk = WirelessGoPro(self._identity, interfaces={WirelessGoPro.Interface.BLE}, maintain_state=False)
+        self._call(sdk.open(), OPEN_LIMIT_S, "to open")
+        self._sdk = sdk
+
+    def close(self) -> None:
+        """Disconnect."""
+        if self._loop is not None:
+            if self._sdk is not None:
+                try:
+                    self._loop.call(self._sdk.close(), COMMAND_LIMIT_S)
+                except Exception:  # noqa: BLE001 (the library's own; the camera may be gone, and we are leaving)
+                    logging.getLogger(__name__).warning("%s: not closed in order", self.base_url)
+            self._loop.close()
+        self._loop = self._sdk = None
+        super().close()
+
+    def info(self) -> CameraInfo:
+        """Ask for model, firmware and serial number."""
+        facts = self._command("get_hardware_info")
+        return CameraInfo(facts.model_name, facts.firmware_version, facts.serial_number, {})
+
+    def state(self) -> CameraState:
+        """Ask for all statuses and settings."""
+        self.open()
+        statuses = self._command("get_camera_statuses")
+        settings = self._command("get_camera_settings")
+        return CameraState(_by_number(statuses), _by_number(settings), host_ns())
+
+    def media(self) -> list[MediaFile]:
+        """No files over Bluetooth: none are listed."""
+        return []
+
+    def get_clock(self) -> CameraClock:
+        """Ask for the camera's clock (whole seconds)."""
+        local: datetime = self._command("get_date_time")
+        return CameraClock(local.replace(tzinfo=None, microsecond=0), None, False, host_ns())
+
+    def set_clock(self, local: datetime, zone_minutes: int, summer_time: bool = False) -> None:
+        """Set the clock."""
+        self._command("set_date_time_tz_dst", date_time=local, tz_offset=zone_minutes, is_dst=summer_time)
+
+    def set_setting(self, setting: int, option: int) -> None:
+        """Set one setting."""
+        self.open()
+        from open_gopro.models.constants import settings as values
+
+        if setting not in SETTINGS:
+            raise CameraRefused(self.base_url, f"setting {setting}", 501, "not over Bluetooth")
+        attribute, kind = SETTINGS[setting]
+        work = getattr(self._sdk.ble_setting, attribute).set(getattr(values, kind)(option))
+        if not self._call(work, COMMAND_LIMIT_S, f"setting {setting}").ok:
+            raise CameraRefused(self.base_url, f"setting {setting}", 403)
+
+    def keep_alive(self) -> None:
+        """Keep the camera from falling asleep."""
+        self.open()
+        self._call(self._sdk.ble_setting.led.set(66), COMMAND_LIMIT_S, "keep_alive")
+
+    def external_control(self) -> None:
+        """Nothing to hand over on Bluetooth."""
+
+    def _press(self, on: bool) -> None:
+        self.open()
+        from open_gopro.models import constants
+
+        self._command("set_shutter", shutter=constants.Toggle.ENABLE if on else constants.Toggle.DISABLE)
+
+    def _command(self, name: str, **arguments: Any) -> Any:
+        self.open()
+        answer = self._call(getattr(self._sdk.ble_command, name)(**arguments), COMMAND_LIMIT_S, name)
+        if not answer.ok:
+            raise CameraRefused(self.base_url, name, 500)
+        return answer.data
+
+    def _call(self, work: Any, limit_s: float, what: str) -> Any:
+        assert self._loop is not None
+        try:
+            return self._loop.call(work, limit_s)
+        except Exception as error:
+            raise CameraLost(
+                self.base_url, f"{what}: {str(error) or type(error).__name__}".lower()
+            ) from error
+
+
+def _by_number(values: dict[Any, Any]) -> dict[str, Any]:
+    """Turn the library's names into numbers, as HTTP has them."""
+    return {str(int(key.value)): getattr(value, "value", value) for key, value in values.items()}
