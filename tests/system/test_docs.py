@@ -1,0 +1,52 @@
+"""Commands that the documents show exist, with the options that are shown; the README's are also run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from capture.cli import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path for folder in ("how-to", "explanation") for path in (REPOSITORY / "docs" / folder).glob("*.md")
+)
+SHOWN = [
+    (page.name, line.strip().removeprefix("$ "))
+    for page in PAGES
+    for line in re.findall(
+        r"^(?:    |\$ )?(kitchensync [a-z].*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+]
+
+
+@pytest.mark.parametrize(("page", "line"), SHOWN)
+def test_a_command_of_the_documents_is_one_that_we_have(page, line):
+    words = shlex.split(line.partition(" #")[0].partition(" && ")[0].rstrip("\\ "))[1:]
+    command: click.Command = main
+    context = click.Context(main, info_name="kitchensync")
+    while isinstance(command, click.Group):
+        name = words.pop(0)
+        found = command.get_command(context, name)
+        assert found is not None, f"{page}: there is no command {name!r}"
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    known = {
+        option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]
+    }
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+    assert unknown == [], f"{page}: {line}"
+
+
+def test_links_between_the_documents_lead_somewhere():
+    for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_decisions_are_numbered_once():
+    numbers = [path.name[:4] for path in (REPOSITORY / "docs" / "decisions").glob("*.md")]
+    assert len(numbers) == len(set(numbers))
