@@ -55,6 +55,33 @@ class Coarse:
     rate: float
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A track on the coarse grid, centred, filtered and compressed: `x` (n, 3), masked cells are zero."""
+
+    grid: Grid
+    x: Floats
+
+    @classmethod
+    def of(
+        cls, headset: GyroTrack, camera: GyroTrack, hz: float, *, rate: float = 1.0
+    ) -> tuple[Prepared, Prepared]:
+        """Both tracks, filtered alike. Raises TooShort when a track holds under 3 s."""
+        grids = box_resample(headset, hz), box_resample(camera, hz, rate=rate)
+        for what, grid in zip(("headset gyroscope", "camera gyroscope"), grids, strict=True):
+            if len(grid.good) < LEAST_S * hz:
+                raise TooShort(what, len(grid.good) / hz, LEAST_S)
+        seconds = _shorter(*grids)
+        grid_h, grid_g = grids
+        return cls(grid_h, prepared(grid_h, seconds)), cls(grid_g, prepared(grid_g, seconds))
+
+    def part(self, start: int, stop: int) -> Prepared:
+        """The cells [start, stop)."""
+        grid = self.grid
+        piece = Grid(grid.hz, grid.first + start, grid.values[start:stop], grid.good[start:stop])
+        return Prepared(piece, self.x[start:stop])
+
+
 def coarse_search(
     headset: GyroTrack, camera: GyroTrack, window: Window | None, *, rate: float = 1.0
 ) -> Coarse:
@@ -62,42 +89,38 @@ def coarse_search(
 
     Raises TooShort when a track holds under 3 s.
     """
-    grid_h = box_resample(headset, COARSE_HZ)
-    grid_g = box_resample(camera, COARSE_HZ, rate=rate)
-    for what, grid in (("headset gyroscope", grid_h), ("camera gyroscope", grid_g)):
-        if len(grid.good) < LEAST_S * COARSE_HZ:
-            raise TooShort(what, len(grid.good) / COARSE_HZ, LEAST_S)
-    score, magnitude, overlap_s = lag_scores(grid_h, grid_g)
-    first_lag = grid_h.first - grid_g.first - (len(grid_g.good) - 1)
-    lags_s = (first_lag + np.arange(len(score))) / COARSE_HZ
-    return _read_peaks(lags_s, score, magnitude, overlap_s, window, rate)
+    lags_s, score, magnitude, overlap_s = scores_of(*Prepared.of(headset, camera, COARSE_HZ, rate=rate))
+    return read_peaks(lags_s, score, magnitude, overlap_s, window, rate)
 
 
 def prepared(grid: Grid, seconds: float) -> Floats:
     """Band-passed, compressed rates (n, 3); masked cells are zero. `seconds` is the length of the shorter track."""
     low_hz = max(BAND_HZ[0], min(PERIODS_IN_CLIP / seconds, 1.0))
     x = grid.values - np.median(grid.values[grid.good] if grid.good.any() else grid.values, axis=0)
-    sos = signal.butter(2, (low_hz, BAND_HZ[1]), btype="bandpass", fs=grid.hz, output="sos")
-    x = signal.sosfiltfilt(sos, x, axis=0)
+    high_hz = min(BAND_HZ[1], 0.48 * grid.hz)
+    sos = signal.butter(2, (low_hz, high_hz), btype="bandpass", fs=grid.hz, output="sos")
+    pad = min(len(x) - 1, int(grid.hz / low_hz))  # mirrored, or an offset at an end rings for seconds
+    x = signal.sosfiltfilt(sos, x, axis=0, padtype="even", padlen=pad)
     x /= np.sqrt(1.0 + (x**2).sum(axis=1, keepdims=True) / COMPRESS_RAD_PER_S**2)
     x[~grid.good] = 0.0
     return x
 
 
-def lag_scores(grid_h: Grid, grid_g: Grid) -> tuple[Floats, Floats, Floats]:
-    """Rotation-aware score, correlation of lengths, overlap (s) per lag; row l is lag `l - (cells of G - 1)`.
+def scores_of(headset: Prepared, camera: Prepared) -> tuple[Floats, Floats, Floats, Floats]:
+    """Lags (s), rotation-aware score, correlation of lengths, overlap (s).
 
     `rho = (s1 + s2 + sgn(det C) s3) / sqrt(E_H E_G)`, s the singular values of C: best over all rotations.
     NaN where less than a fifth of the energy, or less than 3 s, overlaps.
     """
-    seconds = _shorter(grid_h, grid_g)
-    xh, xg = prepared(grid_h, seconds), prepared(grid_g, seconds)
-    cross, norm, magnitude, cells = _correlate(xh, xg, grid_h, grid_g)
+    grid_h, grid_g = headset.grid, camera.grid
+    cross, norm, magnitude, cells = _correlate(headset.x, camera.x, grid_h, grid_g)
     enough = cells > 0
     best = np.linalg.svd(cross, compute_uv=False)
     best[:, 2] *= np.sign(np.linalg.det(cross))
     score = np.where(enough, best.sum(axis=1) / norm, np.nan)
-    return score, np.where(enough, magnitude / norm, np.nan), cells / grid_h.hz
+    first_lag = grid_h.first - grid_g.first - (len(grid_g.good) - 1)
+    lags_s = (first_lag + np.arange(len(score))) / grid_h.hz
+    return lags_s, score, np.where(enough, magnitude / norm, np.nan), cells / grid_h.hz
 
 
 def _correlate(xh: Floats, xg: Floats, grid_h: Grid, grid_g: Grid) -> tuple[Floats, Floats, Floats, Floats]:
@@ -167,7 +190,7 @@ def _energy(x: Floats) -> float:
     return max(float((x**2).sum()), 1e-30)
 
 
-def _read_peaks(
+def read_peaks(
     lags_s: Floats, score: Floats, magnitude: Floats, overlap_s: Floats, window: Window | None, rate: float
 ) -> Coarse:
     """Best and second best lag by likelihood, with the scores rho at both.
@@ -195,7 +218,7 @@ def _read_peaks(
         lags_s=lags_s,
         score=score,
         overlap_s=overlap_s,
-        tau_s=float(lags_s[peak]) + _parabola(score, peak) / COARSE_HZ,
+        tau_s=float(lags_s[peak]) + _parabola(score, peak) * float(lags_s[1] - lags_s[0]),
         rho=float(score[peak]),
         rho2=float(score[second]) if clear.any() else 0.0,
         second_tau_s=float(lags_s[second]),

@@ -1,4 +1,4 @@
-"""Fine alignment at 100 Hz: the rotation, and the lag of every window."""
+"""Fine alignment at 100 Hz: the rotation, the curve through the window lags, its jumps and its bend."""
 
 from __future__ import annotations
 
@@ -6,71 +6,40 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
-from scipy.interpolate import CubicSpline
 
-from sync.line import Lags, Line, bend, fit_line, step_test
-from sync.resample import Grid, GyroTrack, box_resample
+from sync.line import (
+    DRIFT_PRIOR,
+    DriftPrior,
+    Lags,
+    Line,
+    Shape,
+    Step,
+    bend,
+    cost_of,
+    fit_line,
+    step_test,
+    wants_curve,
+)
+from sync.pairing import FINE_HZ, Mask, Pairing
+from sync.verdict import THRESHOLDS
+from sync.windows import LARGEST_STEP_S, place_jump, window_lags
 
 Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
 
-FINE_HZ = 100.0
-SMOOTH_HZ = 20.0
-SMEARED_CELLS = 4
 ROTATION_SOFT_RAD_PER_S = np.deg2rad(40.0)
-NEWTON_STEPS = 6
-LARGEST_STEP_S = 0.040
-LONG_RUN_S = 0.5
 ROUNDS = 3
 SETTLE_STEPS = 10
-KEEP_CORRELATION = 0.5
-KEEP_SIGMA_S = 0.020
 SHORT_CLIP_S = 120.0
+MOST_JUMPS = 6
+STEP_GAIN = 0.85
+JUMP_REACH = 1.0
 
-
-def _smooth(grid: Grid) -> Grid:
-    """Zero-phase low pass; the cells beside a gap, which it smears, no longer count as good."""
-    if len(grid.good) < 4 * FINE_HZ / SMOOTH_HZ + 10:
-        return grid
-    sos = signal.butter(4, SMOOTH_HZ, fs=grid.hz, output="sos")
-    near = np.convolve(~grid.good, np.ones(2 * SMEARED_CELLS + 1), mode="same") > 0.5
-    return replace(grid, values=signal.sosfiltfilt(sos, grid.values, axis=0), good=~near)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """Both tracks on the fine grid, ready to be compared at any lag."""
-
-    camera: Grid
-    headset: Grid
-    spline: CubicSpline
-
-    @classmethod
-    def of(cls, headset: GyroTrack, camera: GyroTrack) -> Pairing:
-        """Resample both to 100 Hz boxes, smooth them alike, and lay a spline through the headset's.
-
-        Without the smoothing, noise pulls lags towards half cells: a spline between two noisy cells is quieter
-        than at a cell, so a fit of least squares likes it there (milliseconds, when the head hardly moves).
-        """
-        grid_h, grid_g = _smooth(box_resample(headset, FINE_HZ)), _smooth(box_resample(camera, FINE_HZ))
-        return cls(grid_g, grid_h, CubicSpline(grid_h.t_s, grid_h.values, axis=0))
-
-    def usable(self, t_h_s: Floats) -> Mask:
-        """Times of the headset clock where the spline rests on good cells on both sides."""
-        cell = np.floor(t_h_s * self.headset.hz - 0.5).astype(np.int64) - self.headset.first
-        inside = (cell >= 0) & (cell + 1 < len(self.headset.good))
-        at = np.clip(cell, 0, max(len(self.headset.good) - 2, 0))
-        return inside & self.headset.good[at] & self.headset.good[at + 1]
-
-    def overlap(self, tau_s: Floats) -> Mask:
-        """Camera cells that can be compared at lags `tau_s` (one a cell)."""
-        return self.camera.good & self.usable(self.camera.t_s + tau_s)
+Jumps = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fine:
-    """The fitted line with all its evidence."""
+    """The fitted curve with all its evidence."""
 
     line: Line
     lags: Lags
@@ -81,38 +50,124 @@ class Fine:
     scale: float
     residual_rms_s: float
     cramer_rao_s: float
-    step_s: float
-    step_z: float
-    step_t_s: float
+    step: Step  # the strongest jump that is left
     overlap_s: tuple[float, float]
-    bend_s: Floats  # what a quadratic would change at start, middle, end
+    bend_s: Floats  # what one degree more would change at start, middle, end
+
+    def refitted(self, prior: DriftPrior) -> Fine:
+        """The same windows with another prior of the drift."""
+        line = fit_line(self.lags, self.line.shape, prior)
+        return replace(
+            self, line=line, step=step_test(self.lags, line), bend_s=_bends(self.lags, line, self.overlap_s)
+        )
 
 
-def fine_alignment(pairing: Pairing, *, tau_s: float, rate: float, t_ref_s: float) -> Fine | None:
+def fine_alignment(
+    pairing: Pairing, *, tau_s: float, rate: float, t_ref_s: float, jumps: Jumps = ()
+) -> Fine | None:
     """Refine the coarse lag; None when no window can be used.
 
-    `tau_s` is the lag at media time `t_ref_s`; `rate - 1` the drift to begin with.
+    `tau_s` is the lag at media time `t_ref_s` (before any of `jumps`); `rate - 1` the drift to begin with.
     """
     t_s = pairing.camera.t_s
-    good = pairing.overlap(tau_s + (rate - 1.0) * (t_s - t_ref_s))
+    start = Line.start(t_ref_s, tau_s, rate - 1.0, jumps)
+    good = pairing.overlap(start.at(t_s))
     if good.sum() < FINE_HZ:
         return None
     first, last = float(t_s[good][0]), float(t_s[good][-1])
     middle = 0.5 * (first + last)
-    centre = np.array([tau_s + (rate - 1.0) * (middle - t_ref_s), rate - 1.0])
-    line = Line(middle, centre[0], centre[1], np.zeros((2, 2)), np.empty((0, 2)), np.empty(0), 0.0)
-    lags = None
-    for _ in range(ROUNDS):
-        line, rotation = settle(pairing, line, good)
-        lags = window_lags(pairing, line, rotation, (first, last))
-        if lags.kept.sum() < 3:
-            break
-        line = fit_line(lags, middle, drift0=rate - 1.0, short=last - first < SHORT_CLIP_S)
-        good = pairing.overlap(line.at(t_s))
+    line = Line.start(middle, tau_s + (rate - 1.0) * (middle - t_ref_s), rate - 1.0, jumps)
+    prior = DriftPrior(rate - 1.0, DRIFT_PRIOR if last - first < SHORT_CLIP_S else float("inf"))
+    refined = _refine(pairing, line, prior, (first, last))
+    if refined is None:
+        return None
+    line, lags, rotation = refined
+    line, lags = _reshape(pairing, line, lags, rotation, prior, (first, last))
+    good = pairing.overlap(line.at(t_s))
+    return _evidence(pairing, line, lags, good, (first, last)) if good.sum() >= FINE_HZ else None
+
+
+def _refine(
+    pairing: Pairing, line: Line, prior: DriftPrior, span_s: tuple[float, float], rounds: int = ROUNDS
+) -> tuple[Line, Lags, Floats] | None:
+    """Rotation, window lags and curve in turns, the shape held."""
+    lags: Lags | None = None
+    rotation: Floats = np.eye(3)
+    shape = line.shape
+    for _ in range(rounds):
+        good = pairing.overlap(line.at(pairing.camera.t_s))
         if good.sum() < FINE_HZ:
             return None
+        line, rotation = settle(pairing, line, good)
+        lags = window_lags(pairing, line, rotation, span_s)
+        if lags.kept.sum() < max(3, shape.size):
+            break
+        line = fit_line(lags, shape, prior)
     assert lags is not None
-    return _evidence(pairing, line, lags, good, (first, last))
+    return line, lags, rotation
+
+
+def _reshape(
+    pairing: Pairing,
+    line: Line,
+    lags: Lags,
+    rotation: Floats,
+    prior: DriftPrior,
+    span_s: tuple[float, float],
+) -> tuple[Line, Lags]:
+    """Add jumps and a quadratic as long as the windows ask for them; whichever explains more goes first."""
+    for _ in range(MOST_JUMPS + 1):
+        step = step_test(lags, line)
+        curved = wants_curve(lags, line, prior)
+        shape = replace(line.shape, degree=line.shape.degree + 1)
+        jumps = step.z > THRESHOLDS["step_z_most"] and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
+        if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
+            rival = cost_of(lags, shape, prior) if curved else cost_of(lags, line.shape, prior)
+            if step.cost < STEP_GAIN * rival:
+                found = _refine_jump(pairing, line, step, lags, rotation, prior, span_s)
+                if found is not None:
+                    line, lags, rotation = found
+                    continue
+        if not curved:
+            break
+        line = fit_line(lags, shape, prior)
+        again = _refine(pairing, line, prior, span_s, rounds=2)
+        if again is not None:
+            line, lags, rotation = again
+    return line, lags
+
+
+def _refine_jump(
+    pairing: Pairing,
+    line: Line,
+    step: Step,
+    lags: Lags,
+    rotation: Floats,
+    prior: DriftPrior,
+    span_s: tuple[float, float],
+) -> tuple[Line, Lags, Floats] | None:
+    """Place a jump between two windows to the cell, and fit again with a piece on each side."""
+    t, _, _ = lags.of_kept()
+    degree, breaks = line.shape.degree, line.shape.breaks_s
+    inner = sorted([span_s[0], *breaks, span_s[1]])
+    at, found = step.t_s, None
+    for _ in range(2):
+        shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
+        k = shape.breaks_s.index(at)
+        fitted = fit_line(lags, shape, prior)
+        size = fitted.jumps[k][1]
+        before = replace(fitted, beta=fitted.beta * (np.arange(shape.size) != degree + 1 + k))
+        low = max(b for b in inner if b < at)
+        high = min(b for b in inner if b > at)
+        reach = JUMP_REACH * float(np.median(np.diff(t))) * 2.5
+        at = place_jump(pairing, before, rotation, size, (max(low, at - reach), min(high, at + reach)))
+        shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
+        start = replace(fitted, shape=shape)
+        found = _refine(pairing, start, prior, span_s, rounds=2)
+        if found is None or found[1].kept.sum() < shape.size + 2:
+            return None
+        lags = found[1]
+    return found
 
 
 def fit_rotation(pairing: Pairing, line: Line, good: Mask) -> Floats:
@@ -135,7 +190,7 @@ def settle(pairing: Pairing, line: Line, good: Mask) -> tuple[Line, Floats]:
         rotation = fit_rotation(pairing, line, good)
         normal, gradient = _shift_and_turn(pairing, line, rotation, good)
         change = -float((np.linalg.pinv(normal) @ gradient)[0])
-        line = replace(line, tau_s=line.tau_s + float(np.clip(change, -LARGEST_STEP_S, LARGEST_STEP_S)))
+        line = line.moved(float(np.clip(change, -LARGEST_STEP_S, LARGEST_STEP_S)))
         if abs(change) < 1e-7:
             break
     return line, fit_rotation(pairing, line, good)
@@ -153,61 +208,6 @@ def _shift_and_turn(pairing: Pairing, line: Line, rotation: Floats, good: Mask) 
     return jacobian.T @ (soft * jacobian), (soft * jacobian).T @ (w_h - w_g).ravel()
 
 
-def window_lags(pairing: Pairing, line: Line, rotation: Floats, span_s: tuple[float, float]) -> Lags:
-    """Lag of every window of clip(T/8, 1.5, 20) s, half overlapping, with the line's slope held."""
-    seconds = span_s[1] - span_s[0]
-    width = float(np.clip(seconds / 8.0, 1.5, 20.0))
-    starts = np.arange(span_s[0], span_s[1] - width + 1e-9, width / 2.0)
-    starts = starts if len(starts) else np.array([span_s[0]])
-    turned = pairing.camera.values @ rotation.T
-    rows = [_one_lag(pairing, line, turned, float(start), width) for start in starts]
-    t_s, tau, sigma, correlation = np.array(rows).T
-    kept = (correlation > KEEP_CORRELATION) & (sigma < KEEP_SIGMA_S)
-    return Lags(t_s, tau, sigma, correlation, kept)
-
-
-def _one_lag(
-    pairing: Pairing, line: Line, turned: Floats, start_s: float, width_s: float
-) -> tuple[float, float, float, float]:
-    """Gauss-Newton: `dtau = -sum(S' . r) / sum |S'|^2`, `r = S_H(t + tau) - R w_G - mean`."""
-    grid = pairing.camera
-    low, high = np.ceil(np.array([start_s, start_s + width_s]) * grid.hz - 0.5).astype(int) - grid.first
-    rows = np.arange(max(low, 0), min(high, len(grid.good)))
-    t_s = grid.t_s[rows]
-    middle = start_s + 0.5 * width_s
-    nothing = (middle, float(line.at(middle)), np.inf, 0.0)
-    shift = 0.0
-    for step in range(NEWTON_STEPS + 1):
-        t_h = t_s + line.at(t_s) + shift
-        good = grid.good[rows] & pairing.usable(t_h)
-        if good.sum() < 0.5 * width_s * grid.hz:
-            return nothing
-        w_h, slope = pairing.spline(t_h[good]), pairing.spline(t_h[good], 1)
-        w_g = turned[rows[good]]
-        w_h, w_g, slope = (x - x.mean(axis=0) for x in (w_h, w_g, slope))
-        moved = float((slope**2).sum())
-        if moved <= 0.0:
-            return nothing
-        change = -float((slope * (w_h - w_g)).sum()) / moved
-        if step == NEWTON_STEPS or abs(change) < 1e-7:
-            break
-        shift += float(np.clip(change, -LARGEST_STEP_S, LARGEST_STEP_S))
-    sigma = np.sqrt(_long_run_variance((slope * (w_h - w_g)).sum(axis=1))) / moved
-    correlation = float((w_h * w_g).sum() / np.sqrt((w_h**2).sum() * (w_g**2).sum() + 1e-30))
-    centre = float(t_s[good].mean())
-    return centre, float(line.at(centre)) + shift, float(sigma), correlation
-
-
-def _long_run_variance(u: Floats) -> float:
-    """Variance of `sum u` when u is coloured: Bartlett kernel over 0.5 s."""
-    u = u - u.mean()
-    lags = min(int(LONG_RUN_S * FINE_HZ), len(u) - 1)
-    total = float(u @ u)
-    for k in range(1, lags + 1):
-        total += 2.0 * (1.0 - k / (lags + 1.0)) * float(u[k:] @ u[:-k])
-    return max(total, 0.05 * float(u @ u))
-
-
 def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tuple[float, float]) -> Fine:
     rotation = fit_rotation(pairing, line, good)
     normal, _ = _shift_and_turn(pairing, line, rotation, good)
@@ -223,7 +223,6 @@ def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tupl
         half[part] = True
     noise = np.sqrt(np.mean((w_h - w_g) ** 2))
     kept_t, kept_tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
-    size, z, at = step_test(lags)
     return Fine(
         line=line,
         lags=lags,
@@ -236,12 +235,14 @@ def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tupl
         if len(kept_t)
         else float("nan"),
         cramer_rao_s=float(noise / np.sqrt(max((slope**2).sum(), 1e-30))),
-        step_s=size,
-        step_z=z,
-        step_t_s=at,
+        step=step_test(lags, line),
         overlap_s=span_s,
-        bend_s=bend(lags, line, span_s),
+        bend_s=_bends(lags, line, span_s),
     )
+
+
+def _bends(lags: Lags, line: Line, span_s: tuple[float, float]) -> Floats:
+    return bend(lags, line, np.array([span_s[0], 0.5 * (span_s[0] + span_s[1]), span_s[1]]))
 
 
 def _angle_deg(a: Floats, b: Floats) -> float:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from sync.clock_map import ClockMap
 from sync.coarse import Coarse, Window, coarse_search, search_rate
 from sync.errors import TooShort
-from sync.fine import Fine, Pairing, fine_alignment
-from sync.line import FLOOR_S
+from sync.fine import Fine, fine_alignment
+from sync.pairing import Pairing
 from sync.resample import DECIMATED_HZ, GyroTrack, decimate
+from sync.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
 from sync.stamps import TICKS_PER_S, StampRepair
 from sync.verdict import THRESHOLDS, Evidence, Verdict, judge
 
@@ -25,6 +26,8 @@ NEAR_SIGMAS = 2.0
 WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
 WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
 RESCUE_GAIN = 1.3
+STAT_FLOOR_S = 5e-6
+STAMP_SHARE = 0.15  # twice what the 5th percentile of exponential delays is off, as a share of their spread
 BLOCK_SAMPLES = 1 << 16
 
 
@@ -153,23 +156,67 @@ def _nearer(scale: float, one: float, other: float) -> bool:
 def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, factor: float) -> PairAlignment:
     track = headset.track.scaled(1.0 / factor) if factor != 1.0 else headset.track
     coarse = _search(track, camera, prior)
-    fine, nominal = None, coarse.rate != 1.0
-    if np.isfinite(coarse.tau_s):
-        pairing = Pairing.of(track, camera)
-        fine = fine_alignment(pairing, tau_s=coarse.tau_s, rate=coarse.rate, t_ref_s=0.0)
-        drift_most = THRESHOLDS["drift_most_ppm"] * 1e-6
-        if fine is not None and not nominal and abs(fine.line.drift) > drift_most:
-            nominal = True
-            again = fine_alignment(
-                pairing, tau_s=fine.line.tau_s, rate=1.0 + fine.line.drift, t_ref_s=fine.line.t_mid_s
-            )
-            fine = again or fine
+    pairing = Pairing.of(track, camera)
+    fine, nominal = _fit(pairing, coarse)
+    if is_suspicious(coarse, fine):
+        coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
+    if coarse.rho < WEAK_RHO:
+        coarse, fine, nominal = _rescue(track, camera, prior, pairing, (coarse, fine, nominal))
     overlay = _overlay(pairing, fine) if fine is not None else None
-    return _conclude(headset, camera, coarse, fine, prior, nominal, factor, overlay)
+    return _conclude(headset, coarse, fine, prior, nominal, factor, overlay)
+
+
+Found = tuple[Coarse, Fine | None, bool]
+
+
+def _fit(pairing: Pairing, coarse: Coarse) -> tuple[Fine | None, bool]:
+    """Fine alignment from a coarse lag; a drift that no crystal has means nominal stamps, and a second look."""
+    if not np.isfinite(coarse.tau_s):
+        return None, False
+    nominal = coarse.rate != 1.0
+    fine = fine_alignment(pairing, tau_s=coarse.tau_s, rate=coarse.rate, t_ref_s=0.0)
+    drift_most = THRESHOLDS["drift_most_ppm"] * 1e-6
+    if fine is not None and not nominal and abs(fine.line.drift) > drift_most:
+        nominal = True
+        again = fine_alignment(
+            pairing, tau_s=fine.line.tau_s, rate=1.0 + fine.line.drift, t_ref_s=fine.line.t_mid_s
+        )
+        fine = again or fine
+    return fine, nominal
+
+
+def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Found) -> Found:
+    """Look for large jumps segment by segment; keep what was found when that tells no better story."""
+    segments = segments_of(track, camera)
+    pieces = pieces_of(segments)
+    jumps = find_jumps(segments, pieces, pairing)
+    if jumps is None:
+        return found
+    tau_s, t_ref_s, sizes = jumps
+    fine = fine_alignment(pairing, tau_s=tau_s, rate=1.0, t_ref_s=t_ref_s, jumps=sizes)
+    before = found[1].lags.kept.sum() if found[1] is not None else 0
+    if fine is None or fine.lags.kept.sum() <= before:
+        return found
+    return in_pieces(found[0], pieces), fine, False
+
+
+def _rescue(
+    track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, found: Found
+) -> Found:
+    """Nominal stamps may run a percent off: search the rate too."""
+    coarse = found[0]
+    rate = search_rate(track, camera)
+    if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
+        return found
+    window = Window(prior.tau0_s, prior.half_width_s) if prior is not None else None
+    rescued = coarse_search(track, camera, window, rate=rate)
+    if rescued.rho <= RESCUE_GAIN * coarse.rho:
+        return found
+    return rescued, *_fit(pairing, rescued)
 
 
 def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
-    """Search near the prior, then everywhere when that is better, then with other rates when it is weak."""
+    """Search near the prior, then everywhere when that is better."""
     windows: list[Window | None] = [None]
     if prior is not None:
         near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
@@ -178,18 +225,11 @@ def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
         coarse = coarse_search(track, camera, window)
         if not coarse.edge and coarse.rival <= WIDER_SHARE:
             break
-    if coarse.rho >= WEAK_RHO:
-        return coarse
-    rate = search_rate(track, camera)
-    if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
-        return coarse
-    rescued = coarse_search(track, camera, windows[-2] if prior is not None else None, rate=rate)
-    return rescued if rescued.rho > RESCUE_GAIN * coarse.rho else coarse
+    return coarse
 
 
 def _conclude(
     headset: HeadsetGyro,
-    camera: GyroTrack,
     coarse: Coarse,
     fine: Fine | None,
     prior: Prior | None,
@@ -211,7 +251,7 @@ def _conclude(
         prior_sigma_s=prior.sigma_s if prior else None,
     )
     if fine is not None:
-        stat, model = _errors_ms(fine)
+        stat, model = _errors_ms(fine, headset.repair)
         evidence = replace(
             evidence,
             tau0_s=float(fine.line.at(0.0)),
@@ -220,9 +260,10 @@ def _conclude(
             correlation=fine.correlation,
             stat_ms=max(stat),
             chi=fine.line.chi,
-            step_ms=fine.step_s * 1e3,
-            step_z=fine.step_z,
-            step_t_s=fine.step_t_s,
+            step_ms=fine.step.size_s * 1e3,
+            step_z=fine.step.z,
+            step_t_s=fine.step.t_s,
+            jumps=tuple((at, size * 1e3) for at, size in fine.line.jumps),
             mount_deg=fine.rotation_halves_deg,
             drift_ppm=fine.line.drift * 1e6,
             scale=fine.scale,
@@ -238,7 +279,7 @@ def _conclude(
 
 def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
     line = fine.line
-    return ClockMap(epoch_ticks, line.t_mid_s, (line.tau_s, line.drift), fine.overlap_s)
+    return ClockMap(epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
 
 
 def _raw_scale(fine: Fine | None, factor: float) -> float:
@@ -250,17 +291,23 @@ def _unit_of(fine: Fine | None, factor: float) -> Unit:
     return Unit(name, _raw_scale(fine, factor), "measured")
 
 
-def _errors_ms(fine: Fine) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Statistical sigma and model part at start, middle and end of the overlap."""
+def _errors_ms(
+    fine: Fine, repair: StampRepair
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Statistical sigma and model part at start, middle and end of the overlap; in pieces, the worst of each third.
+
+    The headset's stamps rest on the lower envelope of late ones: how low that lies is known to a part of the jitter.
+    """
     first, last = fine.overlap_s
-    where = np.array([first, 0.5 * (first + last), last])
-    stat = np.sqrt((fine.coupling * fine.line.sigma_s(where)) ** 2 + FLOOR_S**2) * 1e3
-    model = fine.bend_s * 1e3
-    return (float(stat[0]), float(stat[1]), float(stat[2])), (
-        float(model[0]),
-        float(model[1]),
-        float(model[2]),
-    )
+    breaks = np.array(fine.line.shape.breaks_s)
+    inside = np.concatenate([breaks, np.nextafter(breaks, np.inf)])
+    where = np.concatenate([np.array([first, 0.5 * (first + last), last]), inside])
+    sigma = np.hypot(fine.coupling * fine.line.sigma_s(where), STAT_FLOOR_S) * 1e3
+    third = np.clip(((where - first) / max(last - first, 1e-9) * 3.0).astype(int), 0, 2)
+    stat = [float(sigma[third == k].max()) for k in range(3)]
+    stamps = STAMP_SHARE * repair.jitter_ms
+    model = [float(b) * 1e3 + stamps for b in fine.bend_s]
+    return (stat[0], stat[1], stat[2]), (model[0], model[1], model[2])
 
 
 def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:

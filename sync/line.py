@@ -1,8 +1,8 @@
-"""The drift line through window lags: robust fit, its error, jumps and bends. All pure."""
+"""The clock's curve through window lags: line, jumps, quadratic; robust fit, its error, and the tests. All pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,13 @@ HUBER_K = 1.5
 FLOOR_S = 1e-4
 DRIFT_PRIOR = 30e-6
 RESAMPLES = 200
+LEAST_CHI = 0.05
+TRUSTED_WINDOWS = 8.0
+CURVE_SIGMAS = 5.0
+CURVE_LEAST_S = 0.2e-3
+CURVE_GAIN = 0.2
+BLOCKS = 10
+MOST_DEGREE = 2  # a cubic that the data did not ask for cost 1.4 ms on a quiet recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,100 +33,271 @@ class Lags:
     correlation: Floats
     kept: Mask
 
+    def of_kept(self) -> tuple[Floats, Floats, Floats]:
+        """Times, lags and base weights 1/(sigma^2 + (0.1 ms)^2) of the kept windows."""
+        base = 1.0 / (self.sigma_s[self.kept] ** 2 + FLOOR_S**2)
+        return self.t_s[self.kept], self.tau_s[self.kept], base
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPrior:
+    """What is known of the drift before: short clips hardly tell it themselves."""
+
+    drift: float = 0.0
+    sigma: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Form of the curve: polynomial `degree` around `t_mid_s`, with steps just after the media times `breaks_s`."""
+
+    t_mid_s: float
+    degree: int = 1
+    breaks_s: tuple[float, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.degree + 1 + len(self.breaks_s)
+
+    def basis(self, t_s: Floats | float) -> Floats:
+        """Columns 1, t - t_mid, its square ..., then one step a break, (n, size)."""
+        t = np.atleast_1d(np.asarray(t_s, dtype=np.float64))
+        steps = t[:, None] > np.array(self.breaks_s)[None, :]
+        return np.hstack([np.vander(t - self.t_mid_s, self.degree + 1, increasing=True), steps])
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`tau(t) = tau_s + drift (t - t_mid)` with its covariance and the bootstrap's lines."""
+    """`tau(t) = basis(t) . beta` with its covariance and the bootstrap's draws; most often a straight line."""
 
-    t_mid_s: float
-    tau_s: float
-    drift: float
+    shape: Shape
+    beta: Floats
     covariance: Floats
-    draws: Floats  # (RESAMPLES, 2) tau and drift
+    draws: Floats  # (RESAMPLES, size)
     weights: Floats
     chi: float
 
+    @classmethod
+    def start(
+        cls, t_mid_s: float, tau_s: float, drift: float, jumps: tuple[tuple[float, float], ...]
+    ) -> Line:
+        """A curve to begin with; `jumps` are (media s, size s)."""
+        shape = Shape(t_mid_s, 1, tuple(at for at, _ in jumps))
+        beta = np.array([tau_s, drift, *(size for _, size in jumps)])
+        return cls(shape, beta, np.zeros((shape.size,) * 2), np.empty((0, shape.size)), np.empty(0), 0.0)
+
+    @property
+    def t_mid_s(self) -> float:
+        """Media time around which the polynomial is written."""
+        return self.shape.t_mid_s
+
+    @property
+    def tau_s(self) -> float:
+        """Polynomial at `t_mid_s`, before any jump."""
+        return float(self.beta[0])
+
+    @property
+    def drift(self) -> float:
+        """Slope at `t_mid_s`."""
+        return float(self.beta[1])
+
+    @property
+    def coef(self) -> tuple[float, ...]:
+        """Coefficients of the polynomial, lowest first."""
+        return tuple(float(b) for b in self.beta[: self.shape.degree + 1])
+
+    @property
+    def jumps(self) -> tuple[tuple[float, float], ...]:
+        """Every jump: the last media time before it, and its size in s."""
+        sizes = self.beta[self.shape.degree + 1 :]
+        return tuple((at, float(size)) for at, size in zip(self.shape.breaks_s, sizes, strict=True))
+
     def at(self, t_s: Floats | float) -> Floats:
         """Lag in seconds at media times."""
-        return self.tau_s + self.drift * (np.asarray(t_s, dtype=np.float64) - self.t_mid_s)
+        tau = self.shape.basis(t_s) @ self.beta
+        return tau if np.ndim(t_s) else tau[0]
+
+    def moved(self, by_s: float) -> Line:
+        """The same curve at a lag `by_s` larger."""
+        return replace(self, beta=self.beta + by_s * (np.arange(len(self.beta)) == 0))
+
+    def with_jump(self, at_s: float, size_s: float) -> Line:
+        """The curve with one more jump; its errors are forgotten."""
+        jumps = tuple(sorted([*self.jumps, (at_s, size_s)]))
+        return Line.start(self.t_mid_s, self.tau_s, self.drift, jumps)
 
     def sigma_s(self, t_s: Floats) -> Floats:
         """Statistical sigma at media times: the larger of bootstrap and regression, without a floor."""
-        x = np.column_stack([np.ones(len(t_s)), t_s - self.t_mid_s])
-        regression = np.sqrt(np.einsum("ki,ij,kj->k", x, self.covariance, x))
+        x = self.shape.basis(t_s)
+        regression = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", x, self.covariance, x), 0.0))
         bootstrap = np.std(self.draws @ x.T, axis=0) if len(self.draws) else regression
         return np.maximum(regression, bootstrap)
 
 
-def fit_line(lags: Lags, t_mid_s: float, *, drift0: float, short: bool) -> Line:
-    """Huber line, weights 1/(sigma^2 + (0.1 ms)^2); short clips hold the drift near `drift0`."""
-    t, tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
-    base = 1.0 / (lags.sigma_s[lags.kept] ** 2 + FLOOR_S**2)
-    prior = np.array([0.0, 1.0 / DRIFT_PRIOR**2 if short else 0.0])
-    x = np.column_stack([np.ones(len(t)), t - t_mid_s])
-    weights: Floats = base
-    beta: Floats = np.zeros(2)
-    for _ in range(20):
-        beta = _solve(x, tau, weights, prior, drift0)
-        residual = (tau - x @ beta) * np.sqrt(base)
-        scale = max(1.4826 * float(np.median(np.abs(residual))), 1.0)
-        weights = base * np.minimum(1.0, HUBER_K * scale / np.maximum(np.abs(residual), 1e-12))
-    chi = float(np.sqrt(np.mean(((tau - x @ beta) * np.sqrt(base)) ** 2)))
-    inverse = np.linalg.pinv((x * weights[:, None]).T @ x + np.diag(prior))
-    covariance = inverse * max(chi, 1.0) ** 2
-    draws = _bootstrap(x, tau, weights, prior, drift0)
-    return Line(t_mid_s, float(beta[0]), float(beta[1]), covariance, draws, weights / base, chi)
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Weighted least squares in units that keep the normal matrix well conditioned."""
+
+    x: Floats
+    y: Floats
+    unit: Floats  # beta = unit * solution
+    prior: Floats
+    target: Floats
+
+    @classmethod
+    def of(cls, lags: Lags, shape: Shape, prior: DriftPrior) -> _Problem:
+        t, tau, _ = lags.of_kept()
+        x = shape.basis(t)
+        unit = 1.0 / np.maximum(np.abs(x).max(axis=0), 1e-12)
+        strength, target = np.zeros(shape.size), np.zeros(shape.size)
+        strength[1] = (unit[1] / prior.sigma) ** 2
+        target[1] = prior.drift / unit[1]
+        return cls(x * unit, tau, unit, strength, target)
+
+    def solve(self, weights: Floats, rows: npt.NDArray[np.intp] | slice = slice(None)) -> Floats:
+        x, y, w = self.x[rows], self.y[rows], weights[rows]
+        normal = (x * w[:, None]).T @ x + np.diag(self.prior)
+        right = (x * w[:, None]).T @ y + self.prior * self.target
+        return np.linalg.lstsq(normal, right, rcond=None)[0]
+
+    def huber(self, base: Floats) -> tuple[Floats, Floats, float]:
+        """Solution, final weights, chi of the residuals."""
+        weights: Floats = base
+        beta: Floats = np.zeros(len(self.unit))
+        residual: Floats = np.zeros(len(self.y))
+        for _ in range(20):
+            beta = self.solve(weights)
+            residual = (self.y - self.x @ beta) * np.sqrt(base)
+            scale = max(1.4826 * float(np.median(np.abs(residual))), 0.3)
+            weights = base * np.minimum(1.0, HUBER_K * scale / np.maximum(np.abs(residual), 1e-12))
+        freedom: float = max(len(self.y) - len(self.unit), 1) / max(len(self.y), 1)
+        share = weights / base
+        chi = float(np.sum(share * residual**2)) / max(float(np.sum(share)), 1e-12) / freedom
+        return beta, weights, float(np.sqrt(chi))
 
 
-def _solve(x: Floats, tau: Floats, weights: Floats, prior: Floats, drift0: float) -> Floats:
-    normal = (x * weights[:, None]).T @ x + np.diag(prior)
-    target = (x * weights[:, None]).T @ tau + prior * np.array([0.0, drift0])
-    return np.linalg.lstsq(normal, target, rcond=None)[0]
+def fit_line(lags: Lags, shape: Shape, prior: DriftPrior) -> Line:
+    """Huber fit of `shape` to the kept windows; a short clip holds its drift near `prior`."""
+    _, _, base = lags.of_kept()
+    problem = _Problem.of(lags, shape, prior)
+    beta, weights, chi = problem.huber(base)
+    inverse = np.linalg.pinv((problem.x * weights[:, None]).T @ problem.x + np.diag(problem.prior))
+    covariance = inverse * np.outer(problem.unit, problem.unit) * _likely_chi(lags, base, chi) ** 2
+    return Line(
+        shape, beta * problem.unit, covariance, _bootstrap(problem, weights, beta), weights / base, chi
+    )
 
 
-def _bootstrap(x: Floats, tau: Floats, weights: Floats, prior: Floats, drift0: float) -> Floats:
-    """Refit on drawn pairs of neighbours: half-overlapping windows are not independent."""
-    count = len(tau)
-    if count < 6:
-        return np.empty((0, 2))
+def _likely_chi(lags: Lags, base: Floats, chi: float) -> float:
+    """Scatter of the lags, drawn towards what their own error bars say: few windows tell it badly."""
+    own = float(np.mean(lags.sigma_s[lags.kept] ** 2 * base))
+    count = len(base)
+    return max(
+        float(np.sqrt((count * chi**2 + TRUSTED_WINDOWS * own) / (count + TRUSTED_WINDOWS))), LEAST_CHI
+    )
+
+
+def _bootstrap(problem: _Problem, weights: Floats, beta: Floats) -> Floats:
+    """Refit with the residuals of neighbours flipped together: half-overlapping windows are not independent.
+
+    Flipping instead of drawing keeps windows on both sides of every jump.
+    """
+    count, size = len(problem.y), len(problem.unit)
+    if count < max(6, size + 3):
+        return np.empty((0, size))
+    normal = (problem.x * weights[:, None]).T @ problem.x + np.diag(problem.prior)
+    gain = np.linalg.pinv(normal) @ (problem.x * weights[:, None]).T
+    residual = (problem.y - problem.x @ beta) * np.sqrt(count / (count - size))
     draw = np.random.default_rng(0)
-    starts = draw.integers(0, count - 1, size=(RESAMPLES, (count + 1) // 2))
-    picks = np.stack([starts, starts + 1], axis=-1).reshape(RESAMPLES, -1)
-    return np.array([_solve(x[p], tau[p], weights[p], prior, drift0) for p in picks])
+    signs = draw.choice([-1.0, 1.0], size=(RESAMPLES, count // 2 + 2))
+    shift = draw.integers(0, 2, size=RESAMPLES)
+    blocks = (np.arange(count)[None, :] + shift[:, None]) // 2
+    flipped = np.take_along_axis(signs, blocks, axis=1) * residual
+    return (beta + flipped @ gain.T) * problem.unit
 
 
-def step_test(lags: Lags) -> tuple[float, float, float]:
-    """Strongest jump: size (s), z, media time; line + Heaviside at every split, noise from differences."""
-    t, tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
-    if len(t) < 6:
-        return 0.0, 0.0, float("nan")
-    weights = 1.0 / (lags.sigma_s[lags.kept] ** 2 + FLOOR_S**2)
-    change = np.diff(tau) / np.sqrt(1.0 / weights[1:] + 1.0 / weights[:-1])
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The strongest jump a test found: size (s), z, media time, and how well it explains the lags."""
+
+    size_s: float = 0.0
+    z: float = 0.0
+    t_s: float = float("nan")
+    cost: float = float("inf")
+
+
+def step_test(lags: Lags, line: Line) -> Step:
+    """Curve + Heaviside at every split, noise scale from differences of neighbours."""
+    t, tau, weights = lags.of_kept()
+    if len(t) < max(6, line.shape.size + 4):
+        return Step()
+    rest = tau - line.at(t)
+    change = np.diff(rest) / np.sqrt(1.0 / weights[1:] + 1.0 / weights[:-1])
     noise = max(1.4826 * float(np.median(np.abs(change - np.median(change)))), 0.3)
-    best = (0.0, 0.0, float("nan"))
+    known, best = line.shape.basis(t), Step()
+    known = known / np.maximum(np.abs(known).max(axis=0), 1e-12)
     for split in range(2, len(t) - 1):
-        x = np.column_stack([np.ones(len(t)), t - t.mean(), np.arange(len(t)) >= split])
+        x = np.column_stack([known, np.arange(len(t)) >= split])
         normal = (x * weights[:, None]).T @ x
         if np.linalg.cond(normal) > 1e14:
             continue
         inverse = np.linalg.inv(normal)
-        size = float((inverse @ ((x * weights[:, None]).T @ tau))[2])
-        z = abs(size) / (float(np.sqrt(inverse[2, 2])) * noise)
-        if z > best[1]:
-            best = (size, z, float(0.5 * (t[split - 1] + t[split])))
+        beta = inverse @ ((x * weights[:, None]).T @ rest)
+        z = abs(float(beta[-1])) / (float(np.sqrt(inverse[-1, -1])) * noise)
+        if z > best.z:
+            cost = float((np.abs(rest - x @ beta) * np.sqrt(weights)).clip(max=10.0 * noise).sum())
+            best = Step(float(beta[-1]), z, float(0.5 * (t[split - 1] + t[split])), cost)
     return best
 
 
-def bend(lags: Lags, line: Line, span_s: tuple[float, float]) -> Floats:
-    """What a quadratic through the windows would change at start, middle and end, in seconds."""
-    t, tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
-    if len(t) < 6:
-        return np.zeros(3)
-    weights = line.weights / (lags.sigma_s[lags.kept] ** 2 + FLOOR_S**2)
-    residual = tau - line.at(t)
-    unit = max(span_s[1] - span_s[0], 1e-9)
-    root = np.sqrt(weights)
-    x = np.vander((t - line.t_mid_s) / unit, 3, increasing=True)
-    beta = np.linalg.lstsq(x * root[:, None], residual * root, rcond=None)[0]
-    where = (np.array([span_s[0], line.t_mid_s, span_s[1]]) - line.t_mid_s) / unit
-    return np.abs(np.vander(where, 3, increasing=True) @ beta)
+def cost_of(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
+    """Sum of absolute residuals of a shape, in window sigmas: comparable with `Step.cost`."""
+    t, tau, base = lags.of_kept()
+    line = fit_line(lags, shape, prior)
+    return float((np.abs(tau - line.at(t)) * np.sqrt(base)).sum())
+
+
+def wants_curve(lags: Lags, line: Line, prior: DriftPrior) -> bool:
+    """Tell whether one degree more is real: 5 sigma, 0.2 ms, and 20 % better where it was not fitted."""
+    shape = replace(line.shape, degree=line.shape.degree + 1)
+    t, _, _ = lags.of_kept()
+    if line.shape.degree >= MOST_DEGREE or len(t) < 3 * shape.size:
+        return False
+    curved = fit_line(lags, shape, prior)
+    top = shape.degree
+    sigma = max(float(np.sqrt(curved.covariance[top, top])), float(np.std(curved.draws[:, top])), 1e-30)
+    effect = float(np.abs(curved.at(t) - line.at(t)).max())
+    if abs(curved.beta[top]) < CURVE_SIGMAS * sigma or effect < CURVE_LEAST_S:
+        return False
+    plain, better = (_cross_validated(lags, s, prior) for s in (line.shape, shape))
+    return better < (1.0 - CURVE_GAIN) * plain
+
+
+def _cross_validated(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
+    """Weighted RMS on ten blocks of windows, each predicted by the others."""
+    _, _, base = lags.of_kept()
+    problem = _Problem.of(lags, shape, prior)
+    _, weights, _ = problem.huber(base)
+    left = np.empty(len(problem.y))
+    rows = np.arange(len(left))
+    for block in np.array_split(rows, min(BLOCKS, len(rows))):
+        left[block] = problem.y[block] - problem.x[block] @ problem.solve(weights, np.setdiff1d(rows, block))
+    return float(np.sqrt(float(np.sum(weights * left**2)) / max(float(np.sum(weights)), 1e-30)))
+
+
+def bend(lags: Lags, line: Line, where_s: Floats) -> Floats:
+    """What one degree more would change at media times `where_s`, beyond its own noise, in seconds."""
+    t, _, base = lags.of_kept()
+    shape = replace(line.shape, degree=line.shape.degree + 1)
+    if len(t) < shape.size + 3:
+        return np.zeros(len(where_s))
+    weights = line.weights * base
+    problem = _Problem.of(replace(lags, tau_s=lags.tau_s - line.at(lags.t_s)), shape, DriftPrior())
+    beta = problem.solve(weights)
+    inverse = np.linalg.pinv((problem.x * weights[:, None]).T @ problem.x)
+    x = shape.basis(where_s) * problem.unit
+    old = line.shape.basis(where_s)
+    new = np.einsum("ki,ij,kj->k", x, inverse, x) * max(line.chi, LEAST_CHI) ** 2
+    spare = np.maximum(new - np.einsum("ki,ij,kj->k", old, line.covariance, old), 0.0)
+    return np.maximum(np.abs(x @ beta) - np.sqrt(spare), 0.0)

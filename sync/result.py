@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sync.clock_map import sample_rows
+from sync.fine import Fine
 from sync.gyro import PairAlignment, Prior
 from sync.verdict import THRESHOLDS
 
@@ -123,7 +124,9 @@ def gyro_evidence(found: PairAlignment) -> dict[str, Any]:
         "drift_sigma_ppm": round(float(np.sqrt(fine.line.covariance[1, 1])) * 1e6, 3),
         "R": np.round(fine.rotation, 6).tolist(),
         "rot_halves_deg": round(fine.rotation_halves_deg, 3),
-        "step": {"size_ms": fine.step_s * 1e3, "z": round(fine.step_z, 2), "t_s": fine.step_t_s},
+        "step": {"size_ms": fine.step.size_s * 1e3, "z": round(fine.step.z, 2), "t_s": fine.step.t_s},
+        "jumps": [{"t_s": at, "size_ms": size * 1e3} for at, size in fine.line.jumps],
+        "degree": fine.line.shape.degree,
         "residual_rms_ms": round(fine.residual_rms_s * 1e3, 4),
         "correlation": round(fine.correlation, 5),
         "cramer_rao_ms": round(fine.cramer_rao_s * 1e3, 5),
@@ -151,14 +154,15 @@ def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
     }
     fine = found.fine
     if fine is not None:
+        line_t_s = _drawn_times(fine)
         arrays |= {
             "window_t_s": fine.lags.t_s,
             "window_tau_s": fine.lags.tau_s,
             "window_sigma_s": fine.lags.sigma_s,
             "window_correlation": fine.lags.correlation,
             "window_kept": fine.lags.kept,
-            "line_t_s": np.array(fine.overlap_s),
-            "line_tau_s": fine.line.at(np.array(fine.overlap_s)),
+            "line_t_s": line_t_s,
+            "line_tau_s": fine.line.at(line_t_s),
         }
     if found.overlay is not None:
         arrays |= {
@@ -167,6 +171,13 @@ def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
             "overlay_camera_rad_per_s": found.overlay.camera,
         }
     return arrays
+
+
+def _drawn_times(fine: Fine) -> npt.NDArray[np.floating]:
+    """Where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends."""
+    breaks = np.array(fine.line.shape.breaks_s)
+    between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
+    return np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
 
 
 def plain(value: Any) -> Any:

@@ -58,6 +58,7 @@ class Evidence:
     step_ms: float = 0.0
     step_z: float = 0.0
     step_t_s: float = 0.0
+    jumps: tuple[tuple[float, float], ...] = ()
     mount_deg: float = 0.0
     drift_ppm: float = 0.0
     scale: float = 1.0
@@ -141,6 +142,12 @@ def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
     found = []
     if e.step_z > t["step_z_most"] and abs(e.step_ms) > t["step_most_ms"]:
         found.append(f"a clock seems to jump by {e.step_ms:.1f} ms near {e.step_t_s:.1f} s of the video")
+    if e.jumps:
+        found.append(
+            f"a clock jumps {len(e.jumps)} times: " * (len(e.jumps) > 1)
+            + "; ".join(f"a clock jumps by {size:.1f} ms at {at:.1f} s of the video" for at, size in e.jumps)
+            + f": fitted in {len(e.jumps) + 1} pieces"
+        )
     if e.chi > t["chi_most"]:
         found.append(
             f"the lags scatter {e.chi:.1f} times more than their error bars: a clock is not a straight line"
