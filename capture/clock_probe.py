@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from capture.queue import QueuedPacket, QueueWriter
 from sensors.clock_probe import encode
@@ -14,15 +15,28 @@ PROBES_A_ROUND = 5
 """Several in a row: the one with the shortest round trip says most."""
 
 
-class ClockProbe(threading.Thread):
-    """One headset's probes, until stopped; a lost connection is made again."""
+Ask = Callable[[], list[ClockExchange]]
+"""Asks a device for its time, a few times in a row. Raises SensorError."""
 
-    def __init__(self, host: str, writer: QueueWriter, remote_lock: threading.Lock) -> None:
-        """`writer` belongs to this thread alone; whoever talks to the remote configuration holds the lock."""
-        super().__init__(name=f"clock {host}", daemon=True)
-        self._host = host
+
+def ask_headset(host: str, remote_lock: threading.Lock) -> Ask:
+    """Ask over a connection of its own each round: the port serves one client at a time, hence the lock."""
+
+    def ask() -> list[ClockExchange]:
+        with remote_lock, RemoteControl(host) as remote:
+            return [remote.clock_exchange(with_utc=True) for _ in range(PROBES_A_ROUND)]
+
+    return ask
+
+
+class ClockProbe(threading.Thread):
+    """One device's probes, until stopped; a lost connection is made again."""
+
+    def __init__(self, device: str, ask: Ask, writer: QueueWriter) -> None:
+        """`writer` belongs to this thread alone."""
+        super().__init__(name=f"clock {device}", daemon=True)
+        self._ask = ask
         self._writer = writer
-        self._remote_lock = remote_lock
         self._ending = threading.Event()
         self.probes = 0
 
@@ -31,12 +45,11 @@ class ClockProbe(threading.Thread):
         self._ending.set()
 
     def run(self) -> None:
-        """Probe until stopped, over a connection of its own each round: the port serves one client at a time."""
+        """Probe until stopped."""
         seq = self._writer.next_sequence()
         while not self._ending.is_set():
             try:
-                with self._remote_lock, RemoteControl(self._host) as remote:
-                    answers = [remote.clock_exchange(with_utc=True) for _ in range(PROBES_A_ROUND)]
+                answers = self._ask()
             except SensorError:
                 answers = []  # the streams tell of the lost network; probes just go on later
             for answer in answers:

@@ -13,16 +13,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from capture import queue
-from capture.clock_probe import ClockProbe
+from capture.clock_probe import ClockProbe, ask_headset
+from capture.headset_setup import HeadsetSetup
 from capture.health import HealthSender
 from capture.ledger import Ledger
 from capture.orphan import watch_supervisor
 from capture.pause import PauseWatch
 from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream, load_plan
 from capture.stream_recorder import StreamRecorder
+from capture.stream_watch import STREAMING, RateWatch
 from sensors.errors import SensorError
 from sensors.hololens import remote
-from sensors.hololens.catalogue import Profile, configuration, stream_spec
+from sensors.hololens.catalogue import Profile, configuration, nominal_hz, stream_spec
+from sensors.host_clock import host_ns
 
 HEALTH_PERIOD_S = 0.25
 
@@ -40,9 +43,17 @@ class Producer:
         self._ledger = Ledger(
             queue.connect(plan.queue_url), plan.uuid, ledger_stream(headset.name), self._epoch_ms
         )
-        self._remote_lock = threading.Lock()
+        profile = Profile(**headset.profile)
+        self._setup = HeadsetSetup(
+            headset.name, headset.host, headset.streams, profile, Path(plan.path), self._ledger
+        )
         self._recorders = [self._recorder(short) for short in headset.streams]
-        self._probe = ClockProbe(headset.host, self._writer(clock_stream(headset.name)), self._remote_lock)
+        writer = self._writer(clock_stream(headset.name))
+        self._probe = ClockProbe(headset.host, ask_headset(headset.host, self._setup.lock), writer)
+        self._rates = {
+            recorder.name: RateWatch(nominal_hz(recorder.spec.name, profile), adaptive=recorder.spec.adaptive)
+            for recorder in self._recorders
+        }
 
     def _writer(self, stream: str) -> queue.QueueWriter:
         client = queue.connect(self._plan.queue_url)
@@ -53,16 +64,15 @@ class Producer:
         return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss)
 
     def _recorder(self, short: str) -> StreamRecorder:
-        profile = Profile(**self._headset.profile)
         name = f"{self._headset.name}/{short}"
         return StreamRecorder(
             name,
             self._headset.host,
             stream_spec(short),
-            configuration(short, profile),
+            configuration(short, self._setup.profile),
             self._writer(name),
             self._ledger,
-            self._remote_lock,
+            self._setup,
         )
 
     def end(self, *_: object) -> None:
@@ -108,15 +118,27 @@ class Producer:
             recorder.stop()
 
     def _tell(self, *, done: bool) -> None:
-        streams = {recorder.name: asdict(recorder.state) for recorder in self._recorders}
+        streams = {recorder.name: self._shown(recorder) for recorder in self._recorders}
         self._health.send(streams=streams, probes=self._probe.probes, done=done)
+
+    def _shown(self, recorder: StreamRecorder) -> dict[str, object]:
+        """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
+        facts = asdict(recorder.state)
+        if facts["state"] != STREAMING:
+            return facts
+        watch = self._rates[recorder.name]
+        changed = watch.look(host_ns(), recorder.state.received, recorder.state.last_host_ns)
+        if changed is not None:
+            facts_seen = {"received": recorder.state.received, "last_host_ns": recorder.state.last_host_ns}
+            self._ledger.note("condition", recorder.name, lambda: True, condition=changed, **facts_seen)
+        return facts | {"state": watch.condition}
 
     def _close_camera(self) -> None:
         """Leave the front camera off, so that the headset does not run hot after the take."""
         if "pv" not in self._headset.streams:
             return
         try:
-            with self._remote_lock:
+            with self._setup.lock:
                 remote.stop_pv(self._headset.host, timeout_s=3)
         except SensorError as error:
             print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)

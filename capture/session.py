@@ -14,29 +14,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import redis
-
 from capture import queue
+from capture.books import BOOKS, BOOKS_BYTES, close_books, is_open
 from capture.camera_take import CameraTake
-from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, StreamsMissing
-from capture.plan import HeadsetPlan, Plan, runtime_folder
+from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
+from capture.plan import HeadsetPlan, Plan, is_running, runtime_folder
 from capture.queue_server import QueueServer
+from capture.recover import recover_all
 from capture.supervisor import Outcome, Supervisor, set_aside
 from capture.zone import local_zone
-from sensors.hololens.catalogue import Profile, describe, stream_spec
+from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
 from sensors.hololens.remote import RemoteControl, require_version
 from sensors.host_clock import utc_anchor
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
-from storage.names import LOGS, MANIFEST, WORK, check_recording_id, stream_folder, stream_key
+from storage.names import LOGS, MANIFEST, WORK, check_recording_id
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
-
-
-BOOKS = "books"
-BOOKS_BYTES = 4 << 20
-"""Room kept aside for the manifest, so that a recording can be closed on a full disk."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,7 @@ class Order:
     data: Path
     headsets: list[HeadsetPlan]
     cameras: dict[str, str]
+    camera_settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
     seconds: float | None = None
     start_timeout_s: float = 30.0
     accept_version: str | None = None
@@ -71,9 +67,16 @@ class Result:
 def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
     path = _check_place(order)
+    recovered = [
+        f"{name} was left open by a killed recorder and is recovered" for name in recover_all(order.data)
+    ]
     devices, warnings = _check_headsets(order)
-    cameras = [CameraTake(name, url, path / name) for name, url in order.cameras.items()]
+    warnings += recovered
+    cameras = [
+        CameraTake(name, url, path / name, order.camera_settings) for name, url in order.cameras.items()
+    ]
     devices |= {camera.device: camera.prepare() for camera in cameras}
+    warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
     plan = _plan(order, path)
     with _private_folders(order, plan), _queue(order, plan) as server:
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
@@ -85,13 +88,22 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
             plan.save(Path(plan.work) / "plan.json")
             set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
             outcome = _run(order, plan, server, cameras, show)
-            _close_books(order, plan, outcome)
-        except StreamsMissing:
-            shutil.rmtree(path)  # refused at its start: nothing half-made is left
+            close_books(plan, outcome, own_queue=server is not None)
+        except (StreamsMissing, ProcessKeepsDying):
+            _take_back(path)
             raise
         except OSError as error:
             raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
     return Result(path, outcome, warnings)
+
+
+def _take_back(path: Path) -> None:
+    """Leave nothing half-made of a recording that was refused at its start, but for what people entered."""
+    if any((path / "events").iterdir()):
+        with edit_manifest(path) as manifest:
+            manifest["state"] = "aborted"
+    else:
+        shutil.rmtree(path)
 
 
 def _check_place(order: Order) -> Path:
@@ -158,7 +170,7 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[None]:
     try:
         runtime.mkdir(mode=0o700)
     except FileExistsError:
-        if _is_running(runtime):
+        if is_running(runtime):
             raise AlreadyRunning(order.recording) from None
         shutil.rmtree(runtime)  # a recorder was killed: its sockets are of no use to anyone
         runtime.mkdir(mode=0o700)
@@ -171,19 +183,13 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[None]:
         work.mkdir(mode=0o700)
         yield
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if not is_open(
+            Path(plan.path)
+        ):  # else something unforeseen ended us: `recover` needs the queue's files
+            shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(runtime, ignore_errors=True)
         with contextlib.suppress(OSError):
             work.parent.rmdir()
-
-
-def _is_running(runtime: Path) -> bool:
-    try:
-        pid = int((runtime / "pid").read_text())
-        os.kill(pid, 0)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 @contextlib.contextmanager
@@ -211,7 +217,7 @@ def _manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
             streams[f"{headset.name}/{short}"] = {
                 "device": headset.name,
                 "port": stream_spec(short).port,
-                "nominal_hz": stream_spec(short).nominal_hz,
+                "nominal_hz": nominal_hz(short, profile),
                 "format": describe(short, profile),
             }
     return {
@@ -270,36 +276,3 @@ def _signals(supervisor: Supervisor) -> Iterator[None]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def _close_books(order: Order, plan: Plan, outcome: Outcome) -> None:
-    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours."""
-    files: dict[str, Any] = {}
-    losses: list[dict[str, Any]] = []
-    with queue.connect(plan.queue_url) as client:
-        for stream in plan.stored_streams():
-            for name, facts in queue.sealed_files(client, plan.uuid, stream).items():
-                relative = stream_folder(Path(plan.path), stream).relative_to(plan.path) / name
-                files[str(relative)] = facts
-            losses += _left_behind(client, plan, stream, outcome)
-            if order.redis_url is not None:
-                client.delete(stream_key(plan.uuid, stream), queue.files_key(plan.uuid, stream))
-    anchor = utc_anchor()
-    (Path(plan.work) / BOOKS).unlink(missing_ok=True)
-    with edit_manifest(Path(plan.path)) as manifest:
-        manifest["state"] = "complete"
-        manifest["stopped"] = {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns, "reason": outcome.reason}
-        manifest["files"] = files
-        manifest["restarts"] = outcome.restarts
-        manifest["problems"] = outcome.problems
-        manifest["declared_losses"] = losses
-
-
-def _left_behind(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[dict[str, Any]]:
-    """Name the packets that are still in the queue because they could not be stored."""
-    entries: Any = client.xrange(stream_key(plan.uuid, stream))
-    if not entries:
-        return []
-    sequences = [int(entry_id.split(b"-")[1]) for entry_id, _ in entries]
-    cause = "no_space" if outcome.reason == "no_space" else "declared_loss"
-    return [{"stream": stream, "first_seq": sequences[0], "last_seq": sequences[-1], "cause": cause}]

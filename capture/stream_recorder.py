@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from capture.headset_setup import SETTLE_PACKETS, HeadsetSetup
 from capture.ledger import Ledger
 from capture.queue import QueuedPacket, QueueWriter
+from capture.stream_watch import StampWatch
 from sensors.errors import (
     AbsurdSize,
     ConnectFailed,
@@ -22,7 +24,7 @@ from sensors.errors import (
     StreamStalled,
     StreamStopped,
 )
-from sensors.hololens import remote, wire
+from sensors.hololens import wire
 from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.client import StreamClient
 from sensors.host_clock import host_ns
@@ -32,6 +34,9 @@ END_TRIES_S = (0.2, 0.8, 1.6)
 
 QUEUE_PATIENCE_S = 30.0
 """How long a packet waits for room in the queue before its loss is declared."""
+
+MOST_FLAGS = 500
+"""Flagged stamps that are noted one by one; verify counts all of them."""
 
 BATCH_PACKETS = 64
 BATCH_BYTES = 64 << 10
@@ -65,8 +70,7 @@ class StreamRecorder:
     configuration: bytes
     writer: QueueWriter
     ledger: Ledger
-    remote_lock: threading.Lock
-    """The headset's remote configuration serves one client at a time."""
+    setup: HeadsetSetup
     state: StreamState = field(default_factory=StreamState)
 
     def __post_init__(self) -> None:
@@ -75,6 +79,8 @@ class StreamRecorder:
         self._client: StreamClient | None = None
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._seq = 0
+        self._stamps = StampWatch()
+        self._flags = 0
 
     def start(self) -> None:
         """Start receiving."""
@@ -95,6 +101,9 @@ class StreamRecorder:
         self._seq = self.state.received = self.writer.next_sequence()
         reason = "failed"
         try:
+            if self._seq == 0:
+                self.state.state = "preparing"
+                self.setup.before_stream(self.spec.name)
             ended = self._seq > 0 and self._device_is_gone()  # it may have ended while nobody listened
             while not ended and not self._ending.is_set():
                 ended = self._one_connection()
@@ -141,7 +150,8 @@ class StreamRecorder:
         while not self._ending.wait(wait_s):
             client = self._new_client()
             try:
-                self._open_camera()
+                if self.spec.name == "pv":
+                    self.setup.open_camera()
                 client.connect()
             except StreamStopped:
                 return None
@@ -155,16 +165,6 @@ class StreamRecorder:
             wait_s = min(max(wait_s * 2, 0.25), 2.0)
         return None
 
-    def _open_camera(self) -> None:
-        """Switch the front camera on before its stream is asked for, if it is off."""
-        if self.spec.name != "pv":
-            return
-        with self.remote_lock:
-            with remote.RemoteControl(self.host) as control:
-                is_on = control.pv_is_on()
-            if not is_on:
-                remote.start_pv(self.host)
-
     def _connected(self) -> None:
         self.state.connections += 1
         self.state.state = "connected"
@@ -175,6 +175,9 @@ class StreamRecorder:
             connection=self.state.connections,
             next_seq=self._seq,
         )
+        self._stamps = StampWatch()
+        if self.state.connections > 1:
+            self.setup.note_app_start(self.name, self.state.connections)
 
     def _receive(self, client: StreamClient) -> NoReturn:
         """Queue frames for as long as they come. Raises what the client raises, silence apart."""
@@ -193,9 +196,32 @@ class StreamRecorder:
         """Number a frame and stamp its arrival."""
         (ticks,) = _SIGNED_TICKS.unpack_from(frame)
         body = frame[wire.HEADER_BYTES :]
-        packet = QueuedPacket(self._seq, ticks, host_ns(), self.state.connections, body, self.spec.pose_bytes)
+        now_ns = host_ns()
+        packet = QueuedPacket(self._seq, ticks, now_ns, self.state.connections, body, self.spec.pose_bytes)
+        if flag := self._stamps.flag(ticks, now_ns):
+            self._note_stamp(ticks, *flag)
+        if self._seq == SETTLE_PACKETS and self.spec.name == "pv":
+            self._read_settings_back(body)
         self._seq += 1
         return packet
+
+    def _note_stamp(self, ticks: int, kind: str, before: int) -> None:
+        """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
+        self._flags += 1
+        if self._flags <= MOST_FLAGS:
+            facts = {"flag": kind, "seq": self._seq, "ticks": ticks, "ticks_before": before}
+            self.ledger.note("stamp", self.name, self._patience(), **facts)
+
+    def _read_settings_back(self, body: memoryview) -> None:
+        """Compare the front camera's settings with those asked for, once it had time to take them."""
+        try:
+            differ = self.setup.settings_seen(body[: len(body) - self.spec.pose_bytes])
+        except SensorError as error:
+            differ = {str(error): [0.0, 0.0]}
+        asked = self.setup.profile.camera_settings
+        self.ledger.note("camera_settings", self.name, self._patience(), asked=asked, differ=differ)
+        if differ:
+            self.state.problem = f"the camera did not take {', '.join(differ)}"
 
     def _count(self, batch: list[QueuedPacket], size: int) -> None:
         state = self.state

@@ -1,0 +1,135 @@
+"""What is done to a headset around its streams: orders, camera settings, calibration, and its app's start."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capture.ledger import Ledger
+from sensors.errors import SensorError
+from sensors.hololens import calibration, commands, pv, remote
+from sensors.hololens.catalogue import Profile, stream_spec
+from sensors.host_clock import host_ns
+from storage.calibration import CALIBRATION, Table, write_calibration
+
+DOWNLOAD_TIMEOUT_S = 6.0
+SETTLE_PACKETS = 45
+"""Pictures after which the camera's manual settings must be seen in its packets."""
+TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
+
+
+@dataclass
+class HeadsetSetup:
+    """One headset's; its streams' threads share it. Its remote configuration serves one client at a time."""
+
+    device: str
+    host: str
+    streams: list[str]
+    profile: Profile
+    recording: Path
+    ledger: Ledger
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Know nothing of the headset yet."""
+        self._ordered = False
+        self._utc_offset: int | None = None
+        self._starts = 0
+
+    def before_stream(self, short: str) -> None:
+        """Give the orders that come before all streams, once, and download this stream's constants, once.
+
+        Nothing here is worth a recording: what fails is noted and the stream is opened all the same.
+        """
+        try:
+            self._give_orders()
+            if short == "pv":
+                self.open_camera()
+            self._download(short)
+        except SensorError as error:
+            self.ledger.note("calibration_missing", f"{self.device}/{short}", _at_once, why=str(error))
+
+    def _give_orders(self) -> None:
+        with self.lock:
+            if self._ordered:
+                return
+            ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]
+            with remote.RemoteControl(self.host) as control:
+                self._utc_offset = control.utc_offset()
+                control.give_orders(commands.before_streams(ports))
+            self._ordered = True
+
+    def _download(self, short: str) -> None:
+        path = self.recording / self.device / CALIBRATION / f"{short}.h5"
+        if not calibration.has_constants(short) or path.exists():
+            return
+        found = calibration.download(short, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
+        facts: dict[str, Any] = {
+            "device": self.device,
+            "stream": short,
+            "port": stream_spec(short).port,
+            "host_ns": host_ns(),
+        }
+        if short == "pv":
+            facts |= {"width": self.profile.pv_width, "height": self.profile.pv_height}
+        tables = [Table(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
+        write_calibration(path, tables, facts)
+
+    def open_camera(self) -> None:
+        """Switch the front camera on with its settings, if it is off."""
+        with self.lock:
+            with remote.RemoteControl(self.host) as control:
+                is_on = control.pv_is_on()
+            if is_on:
+                return
+            remote.start_pv(self.host)
+            if orders := commands.camera_orders(self.profile):
+                with remote.RemoteControl(self.host) as control:
+                    control.give_orders(orders)
+
+    def note_app_start(self, stream: str, connection: int) -> None:
+        """After a reconnect: note when the app was started anew, which means another world frame and UTC offset."""
+        try:
+            with self.lock, remote.RemoteControl(self.host) as control:
+                utc_offset = control.utc_offset()
+        except SensorError:
+            return  # the streams tell of the lost network
+        with self.lock:
+            is_new = self._utc_offset not in (None, utc_offset)
+            self._utc_offset = utc_offset
+            self._starts += is_new
+            self._ordered = self._ordered and not is_new
+            starts = self._starts
+        if starts:
+            self.ledger.note(
+                "new_world_frame",
+                stream,
+                _at_once,
+                connection=connection,
+                app_start=starts,
+                utc_offset_ticks=utc_offset,
+            )
+
+    def settings_seen(self, payload: bytes | memoryview) -> dict[str, list[float]]:
+        """Compare a front-camera packet with the settings asked for: {name: [asked, seen]} of those that differ."""
+        metadata = pv.decode(payload).metadata
+        seen = {
+            "pv_focus_mm": float(metadata["lens_position"]),
+            "pv_exposure_us": float(metadata["exposure_time"]) / 10,
+            "pv_white_balance_k": float(metadata["white_balance"]),
+        }
+        asked = self.profile.camera_settings
+        return {
+            name: [float(value), seen[name]]
+            for name, value in asked.items()
+            if not np.isclose(seen[name], value, rtol=0, atol=TOLERANCE[name])
+        }
+
+
+def _at_once() -> bool:
+    """Do not wait for room in the queue: a note is no packet."""
+    return True
