@@ -8,9 +8,10 @@ import click
 
 from recipe_app.errors import RecipeError
 from recipe_app.graph_cli import refuse
+from recipe_app.graph_cli_convert import agree, convert
 from recipe_app.graph_cli_errors import hints, script
 from recipe_app.graph_cli_graphs import check, orders
-from recipe_app.graph_cli_recordings import score
+from recipe_app.graph_cli_recordings import evidence, score
 
 
 @click.group()
@@ -22,7 +23,7 @@ def graph() -> None:
     """
 
 
-for command in (check, orders, script, hints, score):
+for command in (check, orders, script, hints, score, evidence, agree, convert):
     graph.add_command(command)
 
 

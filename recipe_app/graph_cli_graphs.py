@@ -95,13 +95,20 @@ def _print_check(answer: dict[str, Any]) -> None:
 @click.option(
     "--count", type=click.IntRange(1, MOST_ORDERS), default=1, show_default=True, help="How many orders."
 )
+@click.option("--diverse", is_flag=True, help="Choose orders that show as much as possible together.")
+@click.option(
+    "--recorded",
+    type=click.Path(path_type=Path),
+    help="Orders recorded already: an orders/1 file, a JSON list of orders, or a folder of annotations.",
+)
 @SEED
 @as_json_option("orders/1")
-def orders(file: Path, count: int, seed: int, as_json: bool) -> None:
+def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int, as_json: bool) -> None:
     """Draw different valid orders of the steps in FILE, every order equally likely.
 
     `sampler` says how: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
-    graphs with too many sets of done steps to count (then `total` is null).
+    graphs with too many sets of done steps to count (then `total` is null). --diverse covers both directions of
+    free pairs and all successions; --recorded (implies it) counts what was recorded as seen and repeats none of it.
 
     \b
     Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
@@ -109,17 +116,32 @@ def orders(file: Path, count: int, seed: int, as_json: bool) -> None:
     from recipe_app.graphs.formats.files import read_graph
     from recipe_app.graphs.orders import draw_orders
 
-    def draw() -> tuple[Graph, Drawn]:
+    def draw() -> tuple[Graph, Drawn, dict[str, Any]]:
         read = read_graph(file)
-        return read, draw_orders(read, count=count, seed=seed)
+        if diverse or recorded is not None:
+            return read, *_diverse(read, count=count, seed=seed, recorded=recorded)
+        return read, draw_orders(read, count=count, seed=seed), {}
 
-    read, drawn = attempt(draw, schema="orders/1", about=file, as_json=as_json)
+    read, drawn, more = attempt(draw, schema="orders/1", about=file, as_json=as_json)
     if as_json:
-        show(orders_answer(read, drawn, seed))
+        show(orders_answer(read, drawn, seed) | more)
     else:
         _print_orders(read, drawn)
     if drawn.note:
         click.echo(f"note: {file.name}: {drawn.note}", err=True)
+
+
+def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
+    from dataclasses import asdict
+
+    from recipe_app.graphs.diverse import draw_diverse
+    from recipe_app.graphs.formats.recorded import read_recorded
+    from recipe_app.graphs.orders import Drawn
+
+    done = read_recorded(recorded, read) if recorded is not None else []
+    chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
+    drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)
+    return drawn, {"coverage": asdict(chosen.coverage), "recorded": len(done)}
 
 
 def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:

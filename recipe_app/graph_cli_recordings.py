@@ -1,13 +1,17 @@
-"""`kitchensync graph score`: recordings against their graphs."""
+"""`kitchensync graph score` and `evidence`: recordings against their graphs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recipe_app.graph_cli import as_json_option, attempt, show, table
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.evidence import EdgeEvidence
+    from recipe_app.graphs.model import Graph
 
 COLUMNS = {
     "recordings": "recordings",
@@ -74,3 +78,74 @@ def _print_score(answer: dict[str, Any]) -> None:
     for name, found in answer["lists"].items():
         said = (one if isinstance(one, str) else f"{one[0]} step {one[1]}" for one in found)
         click.echo(f"{name.replace('_', ' ')}: {', '.join(said) or 'none'}")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--recipe", help="Only this recipe, for example coffee [default: all].")
+@click.option("--challenged", is_flag=True, help="Only edges that recordings without errors broke.")
+@as_json_option("graph-evidence/1")
+def evidence(folder: Path, recipe: str | None, challenged: bool, as_json: bool) -> None:
+    """Say what the recordings in FOLDER did to every edge: kept, overlapped, broken, done without its first step.
+
+    An edge that recordings without any error broke may ask for too much; it is marked and stands first.
+
+    \b
+    Example: kitchensync graph evidence captaincook4d --recipe tomatochutney
+    """
+    answer = attempt(
+        lambda: evidence_answer(folder, recipe, challenged=challenged),
+        schema="graph-evidence/1",
+        about=folder,
+        as_json=as_json,
+    )
+    if as_json:
+        show(answer)
+    else:
+        _print_evidence(answer)
+
+
+def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> dict[str, Any]:
+    """Build the `graph-evidence/1` object of a folder."""
+    from recipe_app.errors import NotFound
+    from recipe_app.graphs.evidence import weigh_edges
+    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+    from recipe_app.graphs.score import observations
+
+    graphs, annotations = read_task_graphs(folder), read_annotations(folder)
+    if recipe is not None and recipe not in graphs:
+        raise NotFound("recipe", recipe, f"known are {', '.join(graphs)}")
+    recipes = {}
+    for stem, graph in graphs.items():
+        if recipe in (None, stem):
+            weighed = weigh_edges(*observations(graph, stem, annotations))
+            recipes[stem] = [_edge(graph, one) for one in weighed if one.is_challenged or not challenged]
+    return {"schema": "graph-evidence/1", "recipes": recipes}
+
+
+def _edge(graph: Graph, weighed: EdgeEvidence) -> dict[str, Any]:
+    before, after = weighed.edge
+    return {
+        "edge": [before, after],
+        "before": graph.by_node[before].text,
+        "after": graph.by_node[after].text,
+        "challenged": weighed.is_challenged,
+        **{state: sorted(names) for state, names in weighed.recordings.items()},
+        "without_first": sorted(weighed.without_first),
+        "normal": len(weighed.normal),
+        "broken_in_normal": sorted(weighed.broken_in_normal),
+        "overlapped_in_normal": sorted(weighed.overlapped_in_normal),
+    }
+
+
+def _print_evidence(answer: dict[str, Any]) -> None:
+    for stem, edges in answer["recipes"].items():
+        click.echo(f"{stem}")
+        rows: list[list[object]] = []
+        for edge in edges:
+            counts = [len(edge[state]) for state in ("kept", "overlapped", "late", "hard", "without_first")]
+            challenged = f"{len(edge['broken_in_normal'])} of {edge['normal']}" if edge["challenged"] else ""
+            said = f"  {edge['edge'][0]} -> {edge['edge'][1]}  {edge['before'][:30]} -> {edge['after'][:30]}"
+            rows.append([said, *counts, challenged])
+        table(["  edge", "kept", "overlapped", "late", "hard", "without first", "broken, no error"], rows)
+        click.echo()

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from recipe_app.graphs.closure import Relation, relation
 from recipe_app.graphs.model import Graph
-from recipe_app.graphs.orders import STATE_BUDGET, Order, draw_orders
+from recipe_app.graphs.orders import STATE_BUDGET, Order, draw_orders, uncounted_limit
 
 POOL = 600
 FEW = 2_000
@@ -72,7 +72,8 @@ def draw_diverse(
     done = [tuple(dict.fromkeys(order)) for order in recorded]
     drawn = draw_orders(graph, count=1, seed=seed, budget=budget)
     if drawn.total is None:
-        pool = draw_orders(graph, count=min(POOL, max(count, 100)), seed=seed, budget=budget).orders
+        size = max(count, min(100, uncounted_limit(len(graph.steps)) // 4))
+        pool = draw_orders(graph, count=size, seed=seed, budget=budget).orders
     else:
         size = drawn.total if drawn.total <= FEW else max(POOL, 4 * count) + len(done)
         pool = draw_orders(graph, count=min(size, drawn.total), seed=seed, budget=budget).orders

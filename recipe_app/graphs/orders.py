@@ -1,10 +1,9 @@
 """Count the valid orders of a recipe exactly, and draw them exactly uniformly.
 
-The order is first split: parts that nothing connects are *parallel* (every shuffle of their orders is valid),
-parts that stand wholly one after the other are *series*. Only what cannot be split needs a table over its
-down-sets (sets of done steps closed under prerequisites): f(D) = sum of f(D + v) over the steps v that may
-come next. Every valid order has a rank in [0, total), so a uniform rank is a uniform order and all ranks are
-all orders.
+The order is first split: parts that nothing connects are *parallel* (every shuffle of their orders is valid), parts
+that stand wholly one after the other are *series*. Only what cannot be split needs a table over its down-sets (sets
+of done steps closed under prerequisites): f(D) = sum of f(D + v) over the steps v that may come next. Every valid
+order has a rank in [0, total): a uniform rank is a uniform order, all ranks are all orders.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from recipe_app.graphs.perfect import draw_perfect
 
 STATE_BUDGET = 300_000
 """Down-sets in all tables of one graph together: about 1.5 s and 100 MB in the worst case."""
+PERFECT_EFFORT = 2_500_000
 LARGEST_PERFECT = 80
 """Steps up to which one perfect draw stays within seconds (its cost grows with the cube)."""
 
@@ -284,6 +284,11 @@ def _ranks(rng: random.Random, total: int, count: int) -> list[int]:
     return list(ranks)
 
 
+def uncounted_limit(size: int) -> int:
+    """Return how many perfect draws over `size` steps take about half a minute together, at least one."""
+    return max(PERFECT_EFFORT // max(size, 1) ** 3, 1)
+
+
 def _draw_uncounted(
     graph: Graph, order: Relation, count: int, rng: random.Random, budget: int, why: str
 ) -> Drawn:
@@ -291,8 +296,9 @@ def _draw_uncounted(
     if size > LARGEST_PERFECT:
         raise TooManyOrders(graph.name, f"{why}, and {size} steps are too many for the perfect sampler")
     at_least = budget // (size + 1)  # every down-set begins an order, which begins with size + 1 of them
-    if count > max(at_least // 2, 1):
-        raise TooManyOrders(graph.name, f"{why}, so at most {max(at_least // 2, 1)} orders are drawn at once")
+    allowed = max(min(at_least // 2, uncounted_limit(size)), 1)
+    if count > allowed:
+        raise TooManyOrders(graph.name, f"{why}, so at most {allowed} orders are drawn at once")
     drawn: dict[Order, None] = {}
     while len(drawn) < count:
         drawn[draw_perfect(order, rng)] = None

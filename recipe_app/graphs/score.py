@@ -13,6 +13,7 @@ from typing import Any
 
 from recipe_app.errors import TooManyStates
 from recipe_app.graphs.closure import find_cycle, redundant_edges, relation
+from recipe_app.graphs.evidence import Observation
 from recipe_app.graphs.formats.annotations import (
     MISSING_STEP,
     ORDER_ERROR,
@@ -87,6 +88,22 @@ def score(graphs: Mapping[str, Graph], annotations: Annotations) -> dict[str, An
         "tags": {name: dict(counts) for name, counts in tag_agreement(everything).items()},
         "lists": disagreements(everything, texts),
     }
+
+
+def observations(
+    graph: Graph, stem: str, annotations: Annotations
+) -> tuple[Prerequisites, list[Observation]]:
+    """Return the order of a recipe and its judged recordings, for the evidence of its edges. Raises CyclicGraph."""
+    order = Prerequisites(graph)
+    return order, [
+        Observation(
+            recording.recording_id,
+            judge_recording(recording, order, annotations.step_texts).by_time,
+            not recording.is_error,
+        )
+        for recording in annotations.recordings
+        if recording.graph_stem == stem
+    ]
 
 
 def without_graph(graphs: Mapping[str, Graph], annotations: Annotations) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from recipe_app.graphs.actions import SECOND_ACTION
 from recipe_app.graphs.closure import describe_cycle, find_cycle, redundant_edges
 from recipe_app.graphs.model import Graph
 
@@ -16,13 +17,6 @@ Level = Literal["error", "warning", "note"]
 READABLE = 90
 """Characters of a step that can be read at one metre without shrinking."""
 
-_VERBS = (
-    "add|arrange|bake|beat|blend|boil|break|brush|chop|close|coat|combine|cook|cool|cover|crack|cut|dice|discard|drain|"
-    "drizzle|drop|fill|flip|fold|fry|garnish|grate|heat|knead|lay|let|lift|measure|melt|microwave|mince|mix|peel|place|"
-    "pour|put|remove|rinse|roast|roll|rub|season|serve|set|shake|simmer|slice|spread|sprinkle|stir|strain|take|toast|"
-    "top|toss|transfer|turn|wash|whisk|wipe"
-)
-_SECOND_ACTION = re.compile(rf"(?:[;.]| and| then)\s+(?:and\s+|then\s+)*({_VERBS})\b", re.IGNORECASE)
 _SECOND_AMOUNT = re.compile(r"\d\S*\s*(?:tsp|tbsp|cup|g|ml)s?\b.*\band\b.*\d\S*\s*(?:tsp|tbsp|cup|g|ml)s?\b")
 
 
@@ -48,6 +42,7 @@ def check_graph(graph: Graph) -> list[Finding]:
         _shared_texts,
         _several_actions,
         _long_texts,
+        _suggestions,
     )
     found = [finding for check in checks for finding in check(graph)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
@@ -147,7 +142,7 @@ def _shared_texts(graph: Graph) -> Iterator[Finding]:
 
 def _several_actions(graph: Graph) -> Iterator[Finding]:
     for step in graph.steps:
-        second = _SECOND_ACTION.search(step.text)
+        second = SECOND_ACTION.search(step.text)
         if second or _SECOND_AMOUNT.search(step.text):
             what = f'a second action, "{second.group(1)}"' if second else "two amounts"
             fix = "split it, so that each step is one thing to do"
@@ -160,3 +155,9 @@ def _long_texts(graph: Graph) -> Iterator[Finding]:
             text = f"{len(step.text)} characters: {step.text}"
             fix = f"shorten it to {READABLE}, or it is shown smaller"
             yield Finding("note", "long-text", f"step {step.node}", text, fix)
+
+
+def _suggestions(graph: Graph) -> Iterator[Finding]:
+    if graph.suggested:
+        text = f"{len(graph.suggested)} proposed edges wait for a decision; they order nothing yet"
+        yield Finding("note", "suggested", "suggested", text, "accept or remove them")

@@ -17,16 +17,20 @@ from recipe_app.graphs.formats.annotations import (
     Annotations,
     parse_annotations,
 )
-from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
+from recipe_app.graphs.formats.kinds import kind_of, parse_graph
 from recipe_app.graphs.model import Graph
 
 MAX_BYTES = 1_000_000
 MAX_ANNOTATION_BYTES = 100_000_000
 
 
-def read_graph(path: Path) -> Graph:
-    """Read a CaptainCook4D task-graph file. Raises BadGraph, which names the file and the place."""
-    return parse_captaincook4d(read_text(path), name=path.name)
+def read_graph(path: Path, *, toy: str = "") -> Graph:
+    """Read a graph of any known format, or a recipe text as a new graph; `toy` picks one of many in a file.
+
+    Raises BadGraph, which names the file and the place.
+    """
+    text = read_text(path)
+    return parse_graph(text, name=path.name, kind=kind_of(path.name, text), toy=toy)
 
 
 def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:

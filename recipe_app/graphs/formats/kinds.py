@@ -1,0 +1,64 @@
+"""The formats by name: tell which one a text is in, read any, write any."""
+
+from __future__ import annotations
+
+import re
+
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
+from recipe_app.graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
+from recipe_app.graphs.formats.dot import format_dot, parse_dot
+from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
+from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.recipe_text import new_graph
+
+_GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json, "dot": parse_dot}
+_SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
+_ENDINGS = {
+    "cook": "cooklang",
+    "dot": "dot",
+    "gv": "dot",
+    "txt": "text",
+    "md": "text",
+    "html": "jsonld",
+    "jsonld": "jsonld",
+}
+
+
+def kind_of(name: str, text: str) -> str:
+    """Tell the format of a file by its name, JSON by its keys."""
+    ending = name.lower().rpartition(".")[2]
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    if "schema.org" in text and re.search(r'"Recipe"|/Recipe"', text):
+        return "jsonld"
+    if re.search(r'"examples"\s*:\s*\[', text) and '"toy_id"' in text:
+        return "assembly"
+    return "graph" if re.search(r'"schema"\s*:\s*"graph/', text) else "captaincook4d"
+
+
+def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
+    """Parse one graph; of a recipe without a graph, make a new one whose edges are suggestions. Raises BadGraph."""
+    if kind in _SOURCES:
+        return new_graph(_SOURCES[kind](text, name=name), name=name)
+    if kind == "assembly":
+        return _one_of(parse_assembly(text, name=name), toy, name)
+    return _GRAPHS[kind](text, name=name)
+
+
+def _one_of(file: AssemblyFile, toy: str, name: str) -> Graph:
+    for graph in file.graphs:
+        if toy == graph.recipe.recipe or (not toy and len(file.graphs) == 1):
+            return graph
+    toys = ", ".join(graph.recipe.recipe for graph in file.graphs[:10])
+    raise BadGraph(name, "", f"holds {len(file.graphs)} graphs ({toys}); name one with --toy")
+
+
+def format_graph(graph: Graph, kind: str) -> str:
+    """Write a graph as a file by itself; recipe texts can only be read."""
+    if kind == "captaincook4d":
+        return format_captaincook4d(graph)
+    if kind == "graph":
+        return format_graph_json(graph)
+    return format_dot(graph) if kind == "dot" else format_assembly([graph])
