@@ -20,7 +20,7 @@ from recipe_app.graphs.formats.annotations import (
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
 from recipe_app.graphs.model import Graph
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 20_000_000
 MAX_ANNOTATION_BYTES = 100_000_000
 
 

@@ -52,7 +52,11 @@ def _one_of(file: AssemblyFile, toy: str, name: str) -> Graph:
         if toy == graph.recipe.recipe or (not toy and len(file.graphs) == 1):
             return graph
     toys = ", ".join(graph.recipe.recipe for graph in file.graphs[:10])
-    raise BadGraph(name, "", f"holds {len(file.graphs)} graphs ({toys}); name one with --toy")
+    raise BadGraph(
+        name,
+        "",
+        f"holds {len(file.graphs)} graphs ({toys}); take one out with `graph convert --toy`",
+    )
 
 
 def format_graph(graph: Graph, kind: str) -> str:

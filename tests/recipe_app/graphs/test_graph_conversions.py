@@ -264,7 +264,7 @@ def test_one_toy_of_many_is_named(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text(json.dumps(toys()))
     assert [step.label for step in read_graph(path, toy="b02").nodes][1] == "attach wheel"
-    with pytest.raises(BadGraph, match=r"holds 2 graphs \(a01, b02\); name one with --toy"):
+    with pytest.raises(BadGraph, match=r"holds 2 graphs \(a01, b02\); take one out with"):
         read_graph(path)
     result = CliRunner().invoke(command, ["convert", str(path), "--toy", "a01", "--to", "captaincook4d"])
     assert json.loads(result.stdout)["edges"] == [[0, 1], [1, 2], [2, 100]]
