@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
     "graph": ("recipe_app.cli:graph", "Check task graphs and draw orders from them."),
     "app": ("recipe_app.cli:app", "Serve the tablet's recipe app."),
-    "gopro": ("sensors.gopro.cli:gopro", "Look into GoPro files."),
+    "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
     "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
 }

@@ -10,6 +10,8 @@ from capture.errors import BadRig
 from capture.plan import HeadsetPlan
 from capture.session import Order
 from sensors.errors import SensorError
+from sensors.gopro.open_camera import SCHEMES
+from sensors.gopro.settings import wanted_options
 from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
 from storage.names import check_recording_id
 
@@ -35,6 +37,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         data=options["data"],
         headsets=headsets_from(hololens, streams, profile),
         cameras=cameras_from(gopro),
+        camera_settings=rig.get("camera", {}),
         seconds=options["seconds"],
         start_timeout_s=options["start_timeout"],
         accept_version=options["accept_version"],
@@ -53,11 +56,15 @@ def read_rig(path: Path) -> dict[str, Any]:
         rig = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadRig(f"{path}: cannot be read ({error})") from error
-    known = {"link", "streams", "hololens", "gopro", "gyroscope_unit", *PROFILE_KEYS}
+    known = {"link", "streams", "hololens", "gopro", "camera", "gyroscope_unit", *PROFILE_KEYS}
     if strange := sorted(set(rig) - known):
         raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
     if rig.get("gyroscope_unit", "auto") not in GYROSCOPE_UNITS:
         raise BadRig(f"{path}: gyroscope_unit is one of {', '.join(GYROSCOPE_UNITS)}")
+    try:
+        wanted_options(rig.get("camera"))
+    except (ValueError, TypeError) as error:
+        raise BadRig(f"{path}: [camera] {error}") from error
     for kind in ("hololens", "gopro"):
         devices = rig.get(kind, {})
         if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):
@@ -85,8 +92,9 @@ def cameras_from(options: list[str]) -> dict[str, str]:
     """Read `[NAME=]URL` options of cameras."""
     named = _named(options, "gopro", "--gopro gopro-left=URL --gopro gopro-right=URL")
     for name, url in named.items():
-        if not url.startswith("http://"):
-            raise BadRig(f"camera {name}: {url!r} is no address; write --gopro http://HOST:PORT")
+        if not url.startswith(SCHEMES):
+            ways = "http://HOST:PORT, usb:SERIAL, cohn:NAME or ble:ID"
+            raise BadRig(f"camera {name}: {url!r} is no address; write --gopro {ways}")
     return named
 
 

@@ -84,6 +84,66 @@ def join_files(files: tuple[Path, ...], target: Path, strip_location: bool, as_j
         click.echo(f"taken out: {', '.join(joined.stripped)}")
 
 
+@gopro.command("discover")
+@click.option("--seconds", default=5.0, show_default=True, help="How long to listen.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def discover_cameras(seconds: float, as_json: bool) -> None:
+    """List the cameras that announce themselves on USB and on the network.
+
+    \b
+    Example:
+      kitchensync gopro discover
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.open_camera import discover
+
+    try:
+        found = discover(seconds)
+    except SensorError as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(
+            json.dumps({"schema": "gopro-discover/1", "cameras": [camera._asdict() for camera in found]})
+        )
+        return
+    for camera in found:
+        click.echo(f"usb:{camera.serial}  {camera.address}:{camera.port}")
+    if not found:
+        click.echo("no camera announces itself; over USB give its serial number: usb:SERIAL")
+
+
+@gopro.command("remember")
+@click.argument("name")
+@click.option("--address", required=True, metavar="HOST[:PORT]", help="The camera on the home network.")
+@click.option("--username", default="gopro", show_default=True, help="What the camera gave out.")
+@click.option(
+    "--certificate",
+    required=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Its root certificate, PEM.",
+)
+@click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")
+def remember(name: str, address: str, username: str, certificate: Path, password: str) -> None:
+    """Store the way to a camera on the home network, as cohn:NAME, in a private file (0600) outside the data.
+
+    The camera gives address, name, password and certificate out when it joins the network (GoPro's app or SDK).
+
+    \b
+    Example:
+      kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.credentials import write_credentials
+
+    try:
+        path = write_credentials(
+            name, address=address, username=username, password=password, certificate=certificate.read_text()
+        )
+    except (SensorError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"cohn:{name} is kept in {path}")
+
+
 def _show(file: Path, described: dict[str, Any]) -> None:
     from rich.console import Console
 

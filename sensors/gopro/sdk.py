@@ -1,8 +1,8 @@
 """Control through the camera maker's library (`open_gopro`): over USB, and at home over TLS.
 
-The library is asynchronous, blocks inside, waits without limits and polls the state before nearly every command. So
-it lives on a thread of its own, each call has a limit here, and while a camera records only the shutter goes through it:
-questions and keep-alive are asked by plain HTTP on the same connection data.
+The library is asynchronous, blocks inside, waits without limits and polls the state before nearly every command.
+So it lives on a thread of its own, each call has a limit here, and while a camera records only the shutter goes
+through it: questions and keep-alive are asked by plain HTTP on the same connection data.
 """
 
 from __future__ import annotations

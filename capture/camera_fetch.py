@@ -1,0 +1,118 @@
+"""`kitchensync gopro fetch`: bring home what cameras still hold, for one recording or for all of an evening."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from capture.camera_files import fetch_files, fetch_proxies, new_files, write_media
+from sensors.errors import CameraLost, SensorError
+from sensors.gopro.camera import GoProHttp
+from sensors.gopro.open_camera import open_camera
+from storage.names import MANIFEST, MEDIA
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Pending:
+    """One camera's part of one recording."""
+
+    recording: Path
+    device: str
+    media: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files go."""
+        return self.recording / self.device
+
+    @property
+    def is_open(self) -> bool:
+        """Whether files are still to be fetched."""
+        return self.media.get("state") in ("pending", "prepared", "recording")
+
+
+@dataclass
+class Fetched:
+    """What came of one of them."""
+
+    recording: str
+    device: str
+    files: list[str] = field(default_factory=list)
+    proxies: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+def takes_in(root: Path) -> list[Pending]:
+    """List the cameras of a recording, or of all recordings in a folder."""
+    recordings = (
+        [root] if (root / MANIFEST).exists() else sorted(p.parent for p in root.glob(f"*/{MANIFEST}"))
+    )
+    found = []
+    for recording in recordings:
+        for path in sorted(recording.glob(f"*/{MEDIA}")):
+            try:
+                media = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue  # `verify` names it
+            if isinstance(media, dict):
+                found.append(Pending(recording, path.parent.name, media))
+    return found
+
+
+def fetch_take(take: Pending, address: str | None, *, proxies: bool, say: Say) -> Fetched:
+    """Fetch what is missing of one take from its camera, which must be the very camera that recorded it."""
+    result = Fetched(take.recording.name, take.device)
+    with _alone(take.folder):
+        try:
+            with open_camera(address or str(take.media.get("address", ""))) as camera:
+                _fetch(camera, take, result, proxies=proxies, say=say)
+        except (SensorError, OSError) as error:
+            result.problem = str(error)
+    return result
+
+
+def _fetch(camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, say: Say) -> None:
+    info = camera.info()
+    expected = take.media.get("serial")
+    if expected and info.serial != expected:
+        raise CameraLost(camera.base_url, f"it is camera {info.serial}, the take was made by {expected}")
+    state = camera.state()
+    if state.encoding:  # nobody stopped it: it was gone when the session ended
+        camera.shutter(False)
+    camera.wait_idle()
+    before = {(folder, name) for folder, name in take.media.get("before", [])}
+    files = new_files(camera.media(), before, take.media)
+    if not files:
+        raise CameraLost(camera.base_url, "no file of this take is on its card")
+    entries = take.media.setdefault("files", [])
+    say(
+        f"{take.recording.name}/{take.device}: {len(files)} files, {sum(f.bytes for f in files) / 1e6:.1f} MB"
+    )
+    try:
+        if take.is_open:
+            fetch_files(camera, take.folder, files, entries)
+            take.media["state"] = "done"
+            result.files = [file.name for file in files]
+        if proxies:
+            result.proxies = fetch_proxies(camera, take.folder, files)
+    finally:
+        write_media(take.folder, take.media)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One fetch of a take at a time, also with a recorder that is still at it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,97 @@
+"""Which files on a card belong to a take, and bringing them home: while recording and when fetching later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from sensors.gopro.camera import GoProHttp, MediaFile
+from sensors.gopro.download import download
+from sensors.gopro.proxies import fetch_small
+from storage.manifest import write_json
+from storage.names import MEDIA
+
+NEAR_S = 30.0
+"""Between the camera's own time of a file and the shutter as this computer saw it, the clocks compared."""
+Entry = dict[str, Any]
+Progress = Callable[[int], None]
+
+
+def new_files(
+    listed: list[MediaFile], before: set[tuple[str, str]], media: dict[str, Any]
+) -> list[MediaFile]:
+    """Files that the take made: new ones, and where several recordings are new, those begun while it ran.
+
+    `media` is the take's media.json: shutter times, and the camera's clock against ours. Without them the first
+    new recording is taken.
+    """
+    new = [file for file in listed if (file.folder, file.name) not in before]
+    numbers = list(dict.fromkeys((file.folder, file.recording_number) for file in new))
+    if len(numbers) <= 1:
+        return new
+    window = _window_local_s(media)
+    if window is None:
+        return [file for file in new if (file.folder, file.recording_number) == numbers[0]]
+    chosen = []
+    for key in numbers:
+        group = [file for file in new if (file.folder, file.recording_number) == key]
+        created = [file.created for file in group if file.created is not None]
+        if created and window[0] - NEAR_S <= min(created) <= window[1] + NEAR_S:
+            chosen += group
+    return chosen
+
+
+def _window_local_s(media: dict[str, Any]) -> tuple[float, float] | None:
+    """Begin and end of the take by the camera's own clock, seconds since 1970 as if it were UTC."""
+    started, clock, anchor = (
+        media.get("shutter_on"),
+        (media.get("clock") or {}).get("start"),
+        media.get("anchor"),
+    )
+    if not started or not clock or not anchor:
+        return None
+    zero_ns = anchor["utc_ns"] - anchor["host_ns"] + clock["offset_ns"]
+    stopped = media.get("shutter_off") or {}
+    end_ns = stopped.get("observed_host_ns") or media.get("ended_host_ns") or started["observed_host_ns"]
+    return (started["before_host_ns"] + zero_ns) / 1e9, (end_ns + zero_ns) / 1e9
+
+
+def fetch_files(
+    camera: GoProHttp,
+    folder: Path,
+    files: list[MediaFile],
+    entries: list[Entry],
+    progress: Progress | None = None,
+) -> None:
+    """Fetch files whole into a folder; `entries` (of media.json) tells of each as it begins and as it is here."""
+    done = 0
+    for file in files:
+        entry = next((known for known in entries if known["file"] == file.name), None)
+        if entry is None:
+            entry = {"file": file.name, "folder": file.folder, "bytes": file.bytes}
+            entries.append(entry)
+        before = done
+        shown = (lambda here, _, before=before: progress(before + here)) if progress is not None else None
+        fetched = download(camera.entry, file, folder / file.name, shown)
+        rate = fetched.bytes / fetched.seconds if fetched.seconds > 0 else 0.0
+        entry |= {"sha256": fetched.sha256, "stored_bytes": fetched.bytes, "bytes_per_s": round(rate)}
+        done += fetched.bytes
+
+
+def fetch_proxies(camera: GoProHttp, folder: Path, files: list[MediaFile]) -> list[str]:
+    """Fetch small copies and pictures into `proxies/`; what the camera does not have is passed over."""
+    got = []
+    for file in files:
+        try:
+            got += [path.name for path in fetch_small(camera.entry, file, folder / "proxies")]
+        except SensorError:
+            continue  # convenience only: the original is what counts
+    return got
+
+
+def write_media(folder: Path, media: dict[str, Any]) -> None:
+    """Replace media.json whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / MEDIA, media)

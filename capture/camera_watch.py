@@ -1,0 +1,93 @@
+"""What the operator sees of one camera, and what its states say while it records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sensors.gopro.camera_types import CameraState as Answer
+
+STUCK_S = 8.0
+LOW_BATTERY_PERCENT = 10
+LOW_CARD_S = 120
+KEPT_STATUS = (6, 8, 10, 13, 33, 35, 39, 54, 70, 85, 111, 112)
+"""Heat, busy, encoding, seconds recorded, card, seconds left, files, free KB, battery, cold, card too slow."""
+
+
+@dataclass
+class CameraState:
+    """What the operator sees of one camera."""
+
+    state: str = "waiting"
+    problem: str = ""
+    fetched_bytes: int = 0
+    promised_bytes: int = 0
+    battery_percent: int | None = None
+    minutes_left: float | None = None
+    recorded_s: int | None = None
+    gaps: list[dict[str, Any]] = field(default_factory=list)
+    "Times in which the camera did not answer: start_host_ns, end_host_ns, cause."
+
+
+@dataclass
+class Watch:
+    """Judges one state after the other; remembers why a recording ended by itself."""
+
+    shown: CameraState
+    _grown_host_ns: int = 0
+    _recorded_s: int = -1
+    _lost_since_ns: int | None = None
+    ended_by_itself: str = ""
+
+    def answered(self, answer: Answer) -> None:
+        """Take in a state."""
+        shown = self.shown
+        if self._lost_since_ns is not None:
+            shown.gaps.append(
+                {"start_host_ns": self._lost_since_ns, "end_host_ns": answer.host_ns, "cause": "network"}
+            )
+            self._lost_since_ns = None
+        shown.battery_percent, shown.recorded_s = answer.battery_percent, answer.recorded_s
+        left_s = answer.video_seconds_left
+        shown.minutes_left = None if left_s is None else round(left_s / 60, 1)
+        shown.problem = self._judge(answer)
+
+    def lost(self, why: str, host_ns: int) -> None:
+        """Note that the camera does not answer."""
+        if self._lost_since_ns is None:
+            self._lost_since_ns = host_ns
+        self.shown.problem = why
+
+    def verdict(self) -> str:
+        """Say at the end what was wrong on the way."""
+        if self.ended_by_itself:
+            return self.ended_by_itself
+        away_s = sum(gap["end_host_ns"] - gap["start_host_ns"] for gap in self.shown.gaps) / 1e9
+        return f"the camera did not answer for {away_s:.0f} s; its recording went on" if away_s else ""
+
+    def _judge(self, answer: Answer) -> str:
+        if not answer.encoding and not self.ended_by_itself:
+            reasons = ", ".join(answer.complaints())
+            self.ended_by_itself = "the camera stopped recording by itself" + (
+                f" ({reasons})" if reasons else ""
+            )
+        if self.ended_by_itself:
+            return self.ended_by_itself
+        recorded_s = answer.recorded_s
+        if recorded_s is not None and recorded_s != self._recorded_s:
+            self._recorded_s, self._grown_host_ns = recorded_s, answer.host_ns
+        if recorded_s is not None and answer.host_ns - self._grown_host_ns > STUCK_S * 1e9:
+            return "the recording does not grow; look at the camera"
+        said = answer.complaints()
+        if (percent := answer.battery_percent) is not None and 0 < percent < LOW_BATTERY_PERCENT:
+            said.append(f"battery at {percent} %")
+        if (left_s := answer.video_seconds_left) is not None and 0 < left_s < LOW_CARD_S:
+            said.append(f"card full in {left_s} s")
+        return ", ".join(said)
+
+
+def kept(answer: Answer) -> dict[str, Any]:
+    """What media.json keeps of a state."""
+    status = {str(number): answer.number(number) for number in KEPT_STATUS}
+    known = {number: value for number, value in status.items() if value is not None}
+    return {"host_ns": answer.host_ns, "status": known, "settings": answer.settings}

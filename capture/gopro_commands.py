@@ -1,0 +1,89 @@
+"""`kitchensync gopro`: the commands around cameras, each in the folder it belongs to, loaded when called."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
+    "join": ("sensors.gopro.cli:join_files", "Join the chapters of a recording into one MP4."),
+    "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
+    "remember": ("sensors.gopro.cli:remember", "Store the password of a camera on the home network."),
+    "fetch": ("capture.gopro_commands:fetch", "Bring home what cameras still hold."),
+    "import": ("sync.card_commands:import_card", "Bring a card's files to their recordings."),
+    "free": ("sync.card_commands:free", "Erase from a camera what is safe elsewhere."),
+}
+
+
+class GoProGroup(click.Group):
+    """A group that imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of a session."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=GoProGroup)
+def gopro() -> None:
+    """Cameras: look into their files, join them, fetch and import them.
+
+    \b
+    Example:
+      kitchensync gopro inspect GX010001.MP4
+    """
+
+
+@click.command("fetch")
+@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
+@click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
+@click.option("--gopro", "addresses", multiple=True, metavar="NAME=URL", help="Where a camera is now.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[str, ...], as_json: bool) -> None:
+    """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
+
+    A download that was cut goes on where it stopped; a camera that is still recording is stopped first.
+
+    \b
+    Example:
+      kitchensync gopro fetch data --pending
+    """
+    from capture.camera_fetch import fetch_take, takes_in
+
+    known = dict(address.split("=", 1) for address in addresses if "=" in address)
+    wanted = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
+    done = []
+    for take in wanted:
+        address = known.get(take.device)
+        done.append(fetch_take(take, address, proxies=proxies, say=lambda line: click.echo(line, err=True)))
+    failed = [one for one in done if one.problem]
+    if as_json:
+        click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))
+    else:
+        for one in done:
+            click.echo(f"{one.recording}/{one.device}: {one.problem or ', '.join(one.files + one.proxies)}")
+        if not done:
+            click.echo("nothing is pending")
+    if failed:
+        if as_json:
+            click.echo(f"kitchensync: {failed[0].recording}: {failed[0].problem}", err=True)
+        sys.exit(1)
