@@ -12,6 +12,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
     "stop": ("capture.commands:stop", "Stop a running recording."),
     "recover": ("capture.commands:recover", "Take up recordings whose recorder was killed."),
+    "rig": ("capture.rig_cli:rig", "Write or check rig.toml, what is recorded with what."),
+    "doctor": ("capture.doctor_cli:doctor", "Look over this computer or a headset before a session."),
     "verify": ("storage.cli:verify", "Recompute ledger and checksums from the files alone."),
     "sync": ("sync.cli:sync", "Align the clocks of a recording and index its frames."),
     "align": ("sync.cli:align", "Align two gyroscopes given as arrays."),

@@ -24,6 +24,16 @@ class HeadsetPlan:
 
 
 @dataclass(frozen=True)
+class SensorPlan:
+    """One plug-in sensor: its kind, its table of the rig file, and what to take from it."""
+
+    name: str
+    kind: str
+    streams: list[str]
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Plan:
     """One recording. Sockets: `health` takes states from all processes, `control` takes requests."""
 
@@ -37,6 +47,13 @@ class Plan:
     cameras: dict[str, str] = field(default_factory=dict)
     drainers: int = 2
     supervisor_pid: int = 0
+    sensors: list[SensorPlan] = field(default_factory=list)
+
+    @property
+    def producers(self) -> dict[str, str]:
+        """Map every device that sends packets to the module of its producer."""
+        headsets = {headset.name: "capture.producer" for headset in self.headsets}
+        return headsets | {sensor.name: "capture.sensor_producer" for sensor in self.sensors}
 
     @property
     def health(self) -> str:
@@ -50,15 +67,14 @@ class Plan:
 
     def sensor_streams(self) -> dict[str, tuple[str, str]]:
         """Map full stream names to (device, short name)."""
+        devices: list[HeadsetPlan | SensorPlan] = [*self.headsets, *self.sensors]
         return {
-            f"{headset.name}/{short}": (headset.name, short)
-            for headset in self.headsets
-            for short in headset.streams
+            f"{device.name}/{short}": (device.name, short) for device in devices for short in device.streams
         }
 
     def stored_streams(self) -> list[str]:
-        """Return every stream that drainers store: sensors, clock probes, and the ledger of each headset."""
-        extra = [name for h in self.headsets for name in (clock_stream(h.name), ledger_stream(h.name))]
+        """Return every stream that drainers store: sensors, clock probes, and the ledger of each device."""
+        extra = [name for device in self.producers for name in (clock_stream(device), ledger_stream(device))]
         return [*self.sensor_streams(), *extra]
 
     def share(self, drainer: int) -> list[str]:
@@ -74,6 +90,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan that `save` wrote."""
     values = json.loads(path.read_text())
     values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
+    values["sensors"] = [SensorPlan(**sensor) for sensor in values["sensors"]]
     return Plan(**values)
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from capture.errors import BadRig
-from capture.plan import HeadsetPlan
+from capture.plan import HeadsetPlan, SensorPlan
 from capture.session import Order
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
 from sensors.gopro.settings import wanted_options
-from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
+from sensors.hololens.catalogue import DEFAULT_SET, Profile, forbidden_together, stream_spec
+from sensors.plugin import load_sensor
 from storage.names import check_recording_id
 
 GYROSCOPE_UNITS = ("auto", "deg_per_s", "rad_per_s")
-PROFILE_KEYS = ("pv_width", "pv_height", "pv_hz", "pv_codec")
+PROFILE_KEYS = tuple(field.name for field in fields(Profile) if field.name != "link")
 
 
 def order_from(recording: str, options: dict[str, Any]) -> Order:
@@ -26,16 +28,22 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         raise BadRig("give either --rig or the devices themselves (--hololens, --gopro), not both")
     hololens = list(options["hololens"]) or rig.get("hololens", [])
     gopro = list(options["gopro"]) or rig.get("gopro", [])
-    if not hololens and not gopro:
+    tables = rig.get("sensor", {})
+    if not hololens and not gopro and not tables:
         raise BadRig("nothing to record: give --hololens HOST, --gopro URL, or --rig rig.toml")
     profile = {"link": options["link"] or rig.get("link", "wifi")}
     profile |= {key: rig[key] for key in PROFILE_KEYS if key in rig}
     Profile(**profile)  # refuses what the headset does not offer
     streams = options["streams"].split(",") if options["streams"] else rig.get("streams")
+    sensors = sensors_from(tables, streams)
+    of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
+    of_headsets = None if streams is None else [name for name in streams if name not in of_sensors]
+    _different_names([*_named(hololens, "hololens", ""), *_named(gopro, "gopro", ""), *tables])
     return Order(
         recording=recording,
         data=options["data"],
-        headsets=headsets_from(hololens, streams, profile),
+        headsets=headsets_from(hololens, of_headsets, profile),
+        sensors=sensors,
         cameras=cameras_from(gopro),
         camera_settings=rig.get("camera", {}),
         seconds=options["seconds"],
@@ -50,13 +58,22 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
     )
 
 
+def order_of_rig(path: Path) -> Order:
+    """Make the order that a rig file alone gives, to look at it. Raises BadRig, SensorError."""
+    wanted = dict.fromkeys(
+        ("link", "streams", "seconds", "start_timeout", "accept_version", "redis_url", "retake_of")
+    )
+    more: dict[str, Any] = {"rig": path, "hololens": (), "gopro": (), "data": path.parent}
+    return order_from("check", {**wanted, **more, "consent": "none", "participant": "", "place": ""})
+
+
 def read_rig(path: Path) -> dict[str, Any]:
     """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as tables name -> address. Raises BadRig."""
     try:
         rig = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadRig(f"{path}: cannot be read ({error})") from error
-    known = {"link", "streams", "hololens", "gopro", "camera", "gyroscope_unit", *PROFILE_KEYS}
+    known = {"link", "streams", "hololens", "gopro", "camera", "sensor", "gyroscope_unit", *PROFILE_KEYS}
     if strange := sorted(set(rig) - known):
         raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
     if rig.get("gyroscope_unit", "auto") not in GYROSCOPE_UNITS:
@@ -65,12 +82,37 @@ def read_rig(path: Path) -> dict[str, Any]:
         wanted_options(rig.get("camera"))
     except (ValueError, TypeError) as error:
         raise BadRig(f"{path}: [camera] {error}") from error
+    tables = rig.get("sensor", {})
+    if not isinstance(tables, dict) or not all(_is_sensor(table) for table in tables.values()):
+        raise BadRig(f'{path}: write [sensor.NAME] and below it kind = "..." and what the sensor wants')
     for kind in ("hololens", "gopro"):
         devices = rig.get(kind, {})
         if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):
             raise BadRig(f'{path}: write [{kind}] and below it lines such as {kind} = "ADDRESS"')
         rig[kind] = [f"{name}={address}" for name, address in devices.items()]
     return rig
+
+
+def _is_sensor(table: Any) -> bool:
+    return isinstance(table, dict) and isinstance(table.get("kind"), str)
+
+
+def sensors_from(tables: dict[str, dict[str, Any]], streams: list[str] | None) -> list[SensorPlan]:
+    """Make the plug-in sensors of a rig; `streams` chooses by full names. Raises SensorError."""
+    plans = []
+    for name, table in tables.items():
+        settings = {key: value for key, value in table.items() if key != "kind"}
+        offered = [stream.name for stream in load_sensor(table["kind"], settings).streams()]
+        chosen = [short for short in offered if streams is None or f"{name}/{short}" in streams]
+        if chosen:
+            plans.append(SensorPlan(check_recording_id(name), table["kind"], chosen, settings))
+    return plans
+
+
+def _different_names(names: list[str]) -> None:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise BadRig(f"two devices are called {', '.join(sorted(twice))}; give each a name of its own")
 
 
 def headsets_from(
@@ -81,6 +123,11 @@ def headsets_from(
     plans = [
         HeadsetPlan(name, host, _chosen(name, streams, len(named)), profile) for name, host in named.items()
     ]
+    for plan in plans:
+        if pair := forbidden_together(plan.streams):
+            raise BadRig(
+                f"{plan.name}: {pair[0]} and {pair[1]} are one physical sensor; leave one of them out"
+            )
     chosen = {f"{plan.name}/{short}" for plan in plans for short in plan.streams}
     for stream in streams or []:
         if not any(name in (stream, f"{plan.name}/{stream}") for plan in plans for name in chosen):

@@ -18,7 +18,7 @@ from capture import queue
 from capture.books import BOOKS, BOOKS_BYTES, close_books, is_open
 from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
-from capture.plan import HeadsetPlan, Plan, is_running, runtime_folder
+from capture.plan import HeadsetPlan, Plan, SensorPlan, is_running, runtime_folder
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
 from capture.supervisor import Outcome, Supervisor, set_aside
@@ -26,6 +26,7 @@ from capture.zone import local_zone
 from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
 from sensors.hololens.remote import RemoteControl, require_version
 from sensors.host_clock import utc_anchor
+from sensors.plugin import load_sensor
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
@@ -42,6 +43,7 @@ class Order:
     data: Path
     headsets: list[HeadsetPlan]
     cameras: dict[str, str]
+    sensors: list[SensorPlan] = field(default_factory=list, kw_only=True)
     camera_settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
     seconds: float | None = None
     start_timeout_s: float = 30.0
@@ -159,6 +161,7 @@ def _plan(order: Order, path: Path) -> Plan:
         queue_url="",
         headsets=order.headsets,
         cameras=order.cameras,
+        sensors=order.sensors,
         supervisor_pid=os.getpid(),
     )
 
@@ -220,6 +223,15 @@ def _manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
                 "nominal_hz": nominal_hz(short, profile),
                 "format": describe(short, profile),
             }
+    for sensor in order.sensors:
+        devices[sensor.name] = {"kind": "plugin", "sensor": sensor.kind, "settings": sensor.settings}
+        for stream in load_sensor(sensor.kind, sensor.settings).streams():
+            if stream.name in sensor.streams:
+                streams[f"{sensor.name}/{stream.name}"] = {
+                    "device": sensor.name,
+                    "nominal_hz": stream.nominal_hz,
+                    "format": stream.format,
+                }
     return {
         "schema": SCHEMA,
         "recording": plan.recording,

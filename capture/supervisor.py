@@ -115,12 +115,12 @@ class Supervisor:
         plan_file = str(Path(plan.work) / "plan.json")
         python = [sys.executable, "-P", "-m"]
         self.producers = [
-            self._worker(f"producer {headset.name}", [*python, "capture.producer", plan_file, headset.name])
-            for headset in plan.headsets
+            self._worker(f"producer {device}", [*python, module, plan_file, device])
+            for device, module in plan.producers.items()
         ]
         self.drainers = [
             self._worker(f"drainer {number}", [*python, "capture.drainer", plan_file, str(number)])
-            for number in range(plan.drainers if plan.headsets else 0)
+            for number in range(plan.drainers if plan.producers else 0)
         ]
 
     def _worker(self, name: str, command: list[str]) -> Worker:

@@ -1,0 +1,191 @@
+"""Preflight: what would go wrong, found before the session. Every finding is a word and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+GOOD, LOOK, BAD = "good", "look", "bad"
+_ORDER = (GOOD, LOOK, BAD)
+RIG_MB_PER_S = {"wifi": 3.3, "wired": 51.3}
+GOPRO_MB_PER_S = 7.5
+TABLET_PORT = 8000
+WRITE_TEST_BYTES = 64 << 20
+CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
+
+
+@dataclass
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    status: str
+    seen: str
+    advice: str = ""
+
+
+@dataclass
+class Report:
+    """All that was looked at."""
+
+    subject: str
+    findings: list[Finding] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
+        """Note one finding; advice only where there is something to do."""
+        self.findings.append(Finding(what, status, seen, advice if status != GOOD else ""))
+
+    @property
+    def status(self) -> str:
+        """The worst of all findings."""
+        return max((finding.status for finding in self.findings), key=_ORDER.index, default=GOOD)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the object `doctor/1`."""
+        findings = [asdict(finding) for finding in self.findings]
+        return {
+            "schema": "doctor/1",
+            "subject": self.subject,
+            "status": self.status,
+            "findings": findings,
+            **self.facts,
+        }
+
+
+def examine_computer(data: Path, minutes: float, link: str) -> Report:
+    """Look over this computer for a session of so many minutes recorded into `data`."""
+    report = Report(socket.gethostname())
+    _clock_source(report)
+    _ntp(report)
+    _disk(report, data, minutes, RIG_MB_PER_S[link] + GOPRO_MB_PER_S)
+    _sleep_settings(report)
+    _network(report)
+    _tablet_port(report)
+    _encryption(report, data)
+    return report
+
+
+def _clock_source(report: Report) -> None:
+    try:
+        name = CLOCK_SOURCE.read_text().strip()
+    except OSError:
+        name = "unknown"
+    resolution_ns = round(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9)
+    fine = name in GOOD_CLOCKS and resolution_ns <= 1000
+    report.add(
+        "clock source",
+        GOOD if fine else LOOK,
+        f"{name}, steps of {resolution_ns} ns",
+        "a slow clock source blurs arrival times; prefer tsc",
+    )
+
+
+def _ntp(report: Report) -> None:
+    said = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
+    words = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
+    status, seen = words.get(said, (LOOK, "cannot be told here"))
+    report.add("NTP", status, seen, "switch on time synchronization (timedatectl set-ntp true)")
+
+
+def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
+    place = next(folder for folder in (data, *data.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(place).free
+    needed = minutes * 60 * mb_per_s * 1e6
+    seen = f"{free / 1e9:.1f} GB free in {place}, {minutes:g} min want {needed / 1e9:.1f} GB"
+    report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
+    try:
+        rate = _write_rate(place)
+    except OSError as error:
+        report.add("write rate", BAD, f"cannot write in {place}: {error.strerror}", "give another --data")
+        return
+    report.facts |= {"free_bytes": free, "write_bytes_per_s": rate, "needed_bytes": round(needed)}
+    seen = f"{rate / 1e6:.0f} MB/s synced, a session wants {mb_per_s:.1f}"
+    report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
+
+
+def _write_rate(place: Path) -> float:
+    block = os.urandom(1 << 20)
+    with tempfile.TemporaryFile(dir=place) as file:
+        begin_s = time.perf_counter()
+        for _ in range(WRITE_TEST_BYTES // len(block)):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        return WRITE_TEST_BYTES / (time.perf_counter() - begin_s)
+
+
+def _sleep_settings(report: Report) -> None:
+    said = _output(["systemctl", "is-enabled", "sleep.target"])
+    if said == "masked":
+        report.add("sleep", GOOD, "sleep is switched off")
+    else:
+        advice = "keep the lid open and the power in, or: systemctl mask sleep.target suspend.target"
+        report.add("sleep", LOOK, "this computer may fall asleep" if said else "cannot be told here", advice)
+
+
+def _network(report: Report) -> None:
+    names = [name for _, name in socket.if_nameindex() if name != "lo"]
+    states = {name: _read(Path("/sys/class/net") / name / "operstate") for name in names}
+    up = [name for name, state in states.items() if state in ("up", "unknown")]
+    seen = ", ".join(f"{name} {state}" for name, state in states.items()) or "none"
+    report.add(
+        "interfaces", GOOD if up else LOOK, seen, "no network is up: plug in or join the rig's network"
+    )
+    routes = [line.split()[0] for line in _read(Path("/proc/net/route")).splitlines()[1:] if line.split()]
+    wireless = [name for name in up if (Path("/sys/class/net") / name / "wireless").exists()]
+    report.add("routes", GOOD if routes or not up else LOOK, ", ".join(sorted(set(routes))) or "none")
+    if wireless:
+        advice = "a cable from this computer to the access point halves the traffic in the air"
+        report.add("wireless", LOOK, ", ".join(wireless), advice)
+    advice = "the headset's protocol has no password: use a network of its own, without guests"
+    report.add("isolation", LOOK, "cannot be seen from here", advice)
+
+
+def _tablet_port(report: Report) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("0.0.0.0", TABLET_PORT))  # noqa: S104 (as the app would)
+            seen, status = f"port {TABLET_PORT} is free", GOOD
+        except OSError as error:
+            seen, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
+    advice = "the recipe app may run there already; else choose --port"
+    report.add("tablet port", status, seen, advice)
+    rules = _output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])
+    if "active" in rules.lower().split("\n")[0] and "inactive" not in rules.lower():
+        report.add("firewall", LOOK, "a firewall is on", f"let the tablet in: TCP port {TABLET_PORT}")
+
+
+def _encryption(report: Report, data: Path) -> None:
+    place = next(folder for folder in (data, *data.absolute().parents) if folder.is_dir())
+    source = _output(["findmnt", "-no", "SOURCE", "-T", str(place)]).split("[")[0]
+    kinds = _output(["lsblk", "-sno", "TYPE", source]) if source.startswith("/dev/") else ""
+    is_encrypted = "crypt" in kinds.split()
+    seen = f"{source or place} is {'encrypted' if is_encrypted else 'not seen to be encrypted'}"
+    advice = "recordings show people: put the data on an encrypted disk"
+    report.add("encryption", GOOD if is_encrypted else LOOK, seen, advice)
+
+
+def _output(command: list[str]) -> str:
+    """Return what a command says, nothing where it does not exist or does not answer."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,74 @@
+"""The command `rig`: write a commented rig file, check one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def rig() -> None:
+    """Write or check rig.toml, the file that says what is recorded with what.
+
+    \b
+    Example:
+      kitchensync rig init rig.toml
+    """
+
+
+@rig.command()
+@click.argument("path", type=click.Path(path_type=Path), default=Path("rig.toml"))
+@click.option("--hololens", default="192.168.1.20", show_default=True, help="Address of the headset.")
+@click.option(
+    "--gopro", default="http://172.27.111.51:8080", show_default=True, help="Address of the camera."
+)
+def init(path: Path, hololens: str, gopro: str) -> None:
+    """Write a commented rig file; one that is there is never written over.
+
+    \b
+    Example:
+      kitchensync rig init rig.toml --hololens 192.168.1.20
+    """
+    from capture.errors import BadRig
+    from capture.rig_template import template
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template(hololens, gopro))
+    except FileExistsError as error:
+        raise BadRig(f"{path} is there already; give another name") from error
+    except OSError as error:
+        raise BadRig(f"{path}: cannot be written ({error.strerror})") from error
+    click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
+
+
+@rig.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path("rig.toml"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(path: Path, as_json: bool) -> None:
+    """Check a rig file without touching a device, and say what it records and loses.
+
+    \b
+    Example:
+      kitchensync rig check rig.toml
+    """
+    from capture.rig import order_of_rig
+    from sensors.hololens.catalogue import Profile, describe
+
+    order = order_of_rig(path)
+    streams = {
+        f"{headset.name}/{short}": describe(short, Profile(**headset.profile))
+        for headset in order.headsets
+        for short in headset.streams
+    }
+    streams |= {f"{sensor.name}/{short}": {} for sensor in order.sensors for short in sensor.streams}
+    if as_json:
+        click.echo(json.dumps({"schema": "rig/1", "streams": streams, "cameras": order.cameras}))
+        return
+    for name, facts in streams.items():
+        loses = "; ".join(facts.get("loses", []))
+        click.echo(f"{name:32} {facts.get('codec', ''):12} {'loses: ' + loses if loses else ''}".rstrip())
+    for name, url in order.cameras.items():
+        click.echo(f"{name:32} {url}")

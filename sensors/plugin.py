@@ -1,0 +1,104 @@
+"""Sensors from outside: anything that yields packets with times becomes a stream like the headset's.
+
+A package announces its sensor as an entry point of the group `kitchensync.sensors`: a callable that takes the table
+of `rig.toml` (`[sensor.NAME]` without `kind`) and returns a `Sensor`. Examples: `examples/plugins/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple, Protocol, cast
+
+from sensors.errors import SensorError
+
+GROUP = "kitchensync.sensors"
+
+
+class SensorPacket(NamedTuple):
+    """One packet; a sensor without a clock of its own gives `host_ns() // 100`."""
+
+    device_ticks: int
+    "The sensor's stamp, 100 ns of its own clock."
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class SensorStream:
+    """What is fixed about one stream of a sensor."""
+
+    name: str
+    nominal_hz: float = 0.0
+    "Packets a second, 0 where nobody can say."
+    max_payload_bytes: int = 1 << 20
+    "A packet beyond this is an error of the sensor."
+    adaptive: bool = False
+    "True when the sensor changes its rate by itself."
+    format: dict[str, Any] = field(default_factory=dict)
+    "Whatever a reader needs to decode a payload; kept in the manifest."
+
+
+class Sensor(Protocol):
+    """A plug-in sensor. One thread a stream calls `packets`; `close` may be called from another."""
+
+    def streams(self) -> Sequence[SensorStream]:
+        """Tell what it would send, without touching the device."""
+        ...
+
+    def packets(self, stream: str) -> Iterator[SensorPacket]:
+        """Open the stream and yield its packets; return when the device has ended it.
+
+        Raise an error when it was lost: it is then opened again, with a named gap.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let a `packets` that waits for the device return soon."""
+        ...
+
+
+class ClockedSensor(Sensor, Protocol):
+    """A sensor that can be asked for its time: the answers are kept for the alignment as `clock/<device>`."""
+
+    def clock_exchange(self) -> tuple[int, int, int]:
+        """Return host_ns before the question, host_ns after the answer, and the device's ticks."""
+        ...
+
+
+class NoSuchSensor(SensorError):
+    """No installed package announces this kind of sensor."""
+
+    def __init__(self, kind: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"no sensor of kind {kind!r} is installed; there is: {', '.join(known) or 'none'}"
+            f" (packages announce theirs as entry points of {GROUP})"
+        )
+
+
+class BadSensor(SensorError):
+    """A plug-in that does not do what a sensor must."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(f"sensor {kind!r}: {why}")
+
+
+def kinds() -> list[str]:
+    """Name the kinds of sensors that installed packages announce."""
+    return sorted(entry_points(group=GROUP).names)
+
+
+def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
+    """Make the sensor of a table of `rig.toml`. Raises `NoSuchSensor`, `BadSensor`."""
+    found = list(entry_points(group=GROUP, name=kind))
+    if not found:
+        raise NoSuchSensor(kind, kinds())
+    try:
+        make = cast(Callable[[dict[str, Any]], Sensor], found[0].load())
+        sensor = make(dict(settings))
+        names = [stream.name for stream in sensor.streams()]
+    except Exception as error:
+        raise BadSensor(kind, f"{type(error).__name__}: {error}") from error
+    if not names or len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise BadSensor(kind, f"its stream names {names} must be different words")
+    return sensor
