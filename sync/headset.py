@@ -14,8 +14,8 @@ from sensors.errors import SensorError
 from sensors.hololens import imu, spatial_input, wire
 from storage.names import stream_folder
 from storage.recording import Recording, StoredStream
-from sync.clock_map import HostClock, host_clock
 from sync.gyro import HeadsetGyro, headset_gyro
+from sync.host_clock import HostClock, host_clock
 from sync.index import rotation_wxyz
 from sync.stamps import StampRepair, repair_batches, sample_step_ns
 

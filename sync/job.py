@@ -12,10 +12,11 @@ import numpy as np
 from storage.manifest import write_json
 from storage.recording import Recording, open_recording
 from sync.cameras import CameraFile, camera_files
-from sync.clock_map import ClockMap, HostClock, host_clock
+from sync.clock_map import ClockMap
 from sync.errors import TooShort
 from sync.gyro import HeadsetGyro, align_pair
 from sync.headset import InertialClock, gyroscope, inertial_clock, probes_of
+from sync.host_clock import HostClock, constant_clock
 from sync.prior import prior_of
 from sync.result import alignment_object, plot_arrays, refusal_object
 from sync.tables import write_tables
@@ -95,7 +96,7 @@ def _host_clock_of_utc(recording: Recording, headset: str) -> HostClock | None:
         return None
     ticks = int(started["utc_ns"]) // 100 + FILETIME_OF_UNIX - int(offset)
     at = int(started["host_ns"])
-    return host_clock(np.array([at - ANCHOR_BOUND_NS]), np.array([at + ANCHOR_BOUND_NS]), np.array([ticks]))
+    return constant_clock(ticks, at, ANCHOR_BOUND_NS)
 
 
 def _align(session: Session, file: CameraFile) -> dict[str, Any]:

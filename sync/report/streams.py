@@ -14,7 +14,7 @@ from sensors.clock_probe import PROBE, decode
 from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import stream_folder
-from sync.clock_map import HostClock, host_clock
+from sync.host_clock import HostClock, constant_clock, host_clock
 
 Int64 = npt.NDArray[np.int64]
 
@@ -145,4 +145,4 @@ def _from_arrival(streams: list[ReadStream]) -> HostClock | None:
     late = [s.index["host_ns"].astype(np.int64) - 100 * (s.ticks - ticks0) for s in streams]
     least = min(int(part.min()) for part in late)
     usual = max(int(np.median(part)) - least for part in late)
-    return HostClock(ticks0, least, 0.0, usual, 0)
+    return constant_clock(ticks0, least, usual)

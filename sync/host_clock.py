@@ -1,0 +1,242 @@
+"""Device ticks to host time from clock exchanges, int64 all the way, with a bound that holds for any delays.
+
+Each exchange says that `device_ticks` was read between `send_ns` and `receive_ns`. So the true curve lies above
+all sends and below all receives, whatever the network did. The slope is the one that leaves the widest channel
+between both, the line runs in its middle, and the bound is how far the channel reaches: a constant asymmetry of the
+path is inside it, since it cannot be seen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
+
+NS_PER_TICK = 100
+MOST_SKEW = 500e-6
+WANDER = 150e-6  # between two exchanges no pair of crystals parts faster
+LEAST_SPAN_NS = 5e9  # below 5 s a drift cannot be told from the network
+MOST_PROBES = 4000
+MOST_DEGREE = 3
+NARROW = 0.6  # a line whose channel is this much narrower than usual says that the clock bends
+BLOCKS = 12
+BLOCK_PROBES = 40
+NEWTON_STEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """One unbroken stretch: `host_ns = host0_ns + 100 since + ahead(since)`, `since = ticks - ticks0`.
+
+    `coef_ns` is the polynomial `ahead` in `since / unit_ticks`, lowest first; it holds within `bound_ns`.
+    """
+
+    ticks0: int
+    host0_ns: int
+    unit_ticks: float
+    coef_ns: tuple[float, ...]
+    bound_ns: int
+    probes: int
+    first_host_ns: int
+    last_host_ns: int
+
+    @property
+    def skew(self) -> float:
+        """Relative rate error at the start of the stretch."""
+        return self.coef_ns[1] / (self.unit_ticks * NS_PER_TICK) if len(self.coef_ns) > 1 else 0.0
+
+    def _ahead(self, since: Int64) -> Floats:
+        return np.polynomial.polynomial.polyval(since.astype(np.float64) / self.unit_ticks, self.coef_ns)
+
+    def to_host_ns(self, ticks: Int64 | int) -> Int64:
+        """Host CLOCK_MONOTONIC ns (int64) at device `ticks`."""
+        since = np.asarray(ticks, dtype=np.int64) - self.ticks0
+        return self.host0_ns + since * NS_PER_TICK + np.rint(self._ahead(since)).astype(np.int64)
+
+    def to_ticks(self, host_ns: Int64 | int) -> Int64:
+        """Device ticks (int64, nearest) at host CLOCK_MONOTONIC `host_ns`."""
+        away = np.asarray(host_ns, dtype=np.int64)
+        ticks = self.ticks0 + (away - self.host0_ns) // NS_PER_TICK
+        for _ in range(NEWTON_STEPS):
+            rest = (away - self.to_host_ns(ticks)).astype(np.float64)
+            ticks = ticks + np.rint(rest / (NS_PER_TICK * (1.0 + self.skew))).astype(np.int64)
+        return ticks
+
+
+@dataclass(frozen=True, slots=True)
+class HostClock:
+    """Device ticks and host time, stretch by stretch: a step or a restart of the device begins a new one."""
+
+    lines: tuple[HostLine, ...]
+
+    @property
+    def bound_ns(self) -> int:
+        """Largest error of any stretch, ns."""
+        return max(line.bound_ns for line in self.lines)
+
+    @property
+    def probes(self) -> int:
+        """How many exchanges it rests on."""
+        return sum(line.probes for line in self.lines)
+
+    @property
+    def breaks_host_ns(self) -> list[int]:
+        """Host times between the stretches."""
+        return [(a.last_host_ns + b.first_host_ns) // 2 for a, b in pairwise(self.lines)]
+
+    def to_host_ns(self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None) -> Int64:
+        """Host ns (int64) at device `ticks`.
+
+        After a restart ticks may repeat; `near_host_ns` (the arrival, say) then tells which stretch is meant. Without
+        it the last stretch that had begun by that tick answers.
+        """
+        at = np.asarray(ticks, dtype=np.int64)
+        if len(self.lines) == 1:
+            return self.lines[0].to_host_ns(at)
+        if near_host_ns is not None:
+            choice = np.searchsorted(
+                self.breaks_host_ns, np.asarray(near_host_ns, dtype=np.int64), side="right"
+            )
+        else:
+            begun = np.stack([at >= line.ticks0 for line in self.lines])
+            choice = np.where(begun.any(axis=0), len(self.lines) - 1 - np.argmax(begun[::-1], axis=0), 0)
+        return np.choose(choice, [line.to_host_ns(at) for line in self.lines])
+
+    def to_ticks(self, host_ns: Int64 | int) -> Int64:
+        """Device ticks (int64) at host CLOCK_MONOTONIC `host_ns`."""
+        at = np.asarray(host_ns, dtype=np.int64)
+        choice = np.searchsorted(self.breaks_host_ns, at, side="right")
+        return np.choose(choice, [line.to_ticks(at) for line in self.lines])
+
+
+def constant_clock(ticks0: int, host0_ns: int, bound_ns: int, probes: int = 0) -> HostClock:
+    """A clock known only by one offset."""
+    line = HostLine(ticks0, host0_ns, 1.0, (0.0,), bound_ns, probes, host0_ns, host0_ns)
+    return HostClock((line,))
+
+
+def host_clock(send_ns: Int64, receive_ns: Int64, device_ticks: Int64) -> HostClock | None:
+    """Fit device ticks to host time from clock exchanges (n,) int64 each; None without any usable one.
+
+    Exchanges may come in any order; one whose answer came before its question is left out.
+    """
+    usable = np.flatnonzero(receive_ns >= send_ns)
+    order = usable[np.argsort(send_ns[usable], kind="stable")]
+    send, receive, ticks = send_ns[order], receive_ns[order], device_ticks[order]
+    if len(ticks) == 0:
+        return None
+    edges = _stretches(send, receive, ticks)
+    return HostClock(tuple(_fit(send[a:b], receive[a:b], ticks[a:b]) for a, b in pairwise(edges)))
+
+
+def _stretches(send: Int64, receive: Int64, ticks: Int64) -> list[int]:
+    """Indices where a stretch begins, and the count: where no crystal could have come from the exchanges before."""
+    edges, low, high, last = [0], -math.inf, math.inf, 0
+    base = int(send[0]) - int(ticks[0]) * NS_PER_TICK
+    for k in range(len(ticks)):
+        offset = int(ticks[k]) * NS_PER_TICK + base  # exact: Python integers
+        room = WANDER * (int(send[k]) - last)
+        low, high = max(low - room, int(send[k]) - offset), min(high + room, int(receive[k]) - offset)
+        if k and (low > high or ticks[k] < ticks[k - 1]):
+            edges.append(k)
+            low, high = int(send[k]) - offset, int(receive[k]) - offset
+        last = int(send[k])
+    return [*edges, len(ticks)]
+
+
+def _fit(send: Int64, receive: Int64, ticks: Int64) -> HostLine:
+    """The middle of the widest channel of one stretch, and how far the channel reaches."""
+    ticks0, host0 = int(ticks[0]), int(send[0] + (receive[0] - send[0]) // 2)
+    keep = _telling(receive - send)
+    ideal = host0 + (ticks[keep] - ticks0) * NS_PER_TICK
+    low, high = (send[keep] - ideal).astype(np.float64), (receive[keep] - ideal).astype(np.float64)
+    unit = max(float(ticks[-1] - ticks0), 1.0)
+    x = (ticks[keep] - ticks0) / unit
+    coef, bound = _channel(x, low, high, unit)
+    return HostLine(
+        ticks0, host0, unit, tuple(coef), math.ceil(bound), len(ticks), int(send[0]), int(receive[-1])
+    )
+
+
+def _telling(round_trip: Int64) -> npt.NDArray[np.intp]:
+    """All exchanges, or of very many the quickest of each part of the time: slow ones say nothing."""
+    parts = np.array_split(np.arange(len(round_trip)), max(1, min(len(round_trip), MOST_PROBES // 4)))
+    kept = [part[np.argsort(round_trip[part], kind="stable")[:4]] for part in parts]
+    return np.sort(np.concatenate(kept))
+
+
+def _channel(x: Floats, low: Floats, high: Floats, unit_ticks: float) -> tuple[list[float], float]:
+    """Polynomial through the widest channel (ns), and its bound; a straight one unless that is far too narrow."""
+    if len(x) < 4 or unit_ticks * NS_PER_TICK < LEAST_SPAN_NS:
+        bottom, top = float(low.max()), float(high.min())
+        spread = max(high.max() - bottom, top - low.min()) if top < bottom else 0.0
+        return [0.5 * (bottom + top)], 0.5 * abs(top - bottom) + float(
+            spread
+        ) + MOST_SKEW * unit_ticks * 100 / 2
+    usual = _local_width(x, low, high)
+    best: tuple[list[float], float, float] | None = None
+    for degree in range(1, MOST_DEGREE + 1):
+        shape, width = _widest(x, low, high, degree)
+        if best is None or width > best[2]:
+            best = (shape, _reach(x, low, high, shape, degree), width)
+        if width >= NARROW * usual:
+            break
+    assert best is not None
+    return best[0], best[1]
+
+
+def _local_width(x: Floats, low: Floats, high: Floats) -> float:
+    """Narrowest channel of any twelfth of the time, where no clock bends yet; the whole can hardly be wider."""
+    blocks = min(BLOCKS, len(x) // BLOCK_PROBES)
+    if blocks < 2:
+        return 0.0
+    parts = np.array_split(np.arange(len(x)), blocks)
+    return min(_widest(x[part], low[part], high[part], 1)[1] for part in parts)
+
+
+def _widest(x: Floats, low: Floats, high: Floats, degree: int) -> tuple[list[float], float]:
+    """Coefficients of the middle and the width of the widest channel: a small linear programme, in ms."""
+    powers = np.vander(x, degree + 1, increasing=True)[:, 1:]
+    one, zero = np.ones((len(x), 1)), np.zeros((len(x), 1))
+    upper = np.hstack([powers, one, zero])  # powers . c + u <= high
+    lower = np.hstack([-powers, zero, -one])  # powers . c + l >= low
+    cost = np.array([0.0] * degree + [-1.0, 1.0])
+    solved = linprog(
+        cost,
+        A_ub=np.vstack([upper, lower]),
+        b_ub=np.concatenate([high, -low]) / 1e6,
+        bounds=[(None, None)] * (degree + 2),
+        method="highs",
+    )
+    if solved.x is None:
+        middle = 0.5 * (low + high)
+        return [float(np.median(middle)), *([0.0] * degree)], float((high - low).min())
+    c, u, bottom = solved.x[:degree] * 1e6, solved.x[degree] * 1e6, solved.x[degree + 1] * 1e6
+    return [0.5 * (u + bottom), *c.tolist()], float(u - bottom)
+
+
+def _reach(x: Floats, low: Floats, high: Floats, shape: list[float], degree: int) -> float:
+    """Largest distance from the middle to any curve of this degree that the exchanges allow; ns."""
+    powers = np.vander(x, degree + 1, increasing=True)
+    middle = powers @ np.array(shape)
+    violated = max(float((low - middle).max()), float((middle - high).max()), 0.0)
+    most = 0.0
+    for at in (0.0, 0.5, 1.0):
+        row = at ** np.arange(degree + 1)
+        for sign in (-1.0, 1.0):
+            solved = linprog(
+                sign * row,
+                A_ub=np.vstack([powers, -powers]),
+                b_ub=np.concatenate([high - middle, middle - low]) / 1e6 + violated / 1e6 + 1e-6,
+                bounds=[(None, None)] * (degree + 1),
+                method="highs",
+            )
+            most = max(most, abs(solved.fun) * 1e6 if solved.fun is not None else violated)
+    return max(most, violated) + NS_PER_TICK

@@ -1,0 +1,110 @@
+"""Device ticks to host time over networks that delay, lopsided paths, steps and restarts; truth known exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sync.host_clock import host_clock
+
+EPOCH = 133_875_715_436_816_907
+HOST0 = 5 * 10**12
+HOUR_S = 3600.0
+
+
+def uniform(rng, n):
+    return rng.uniform(0.0, 0.035, n)
+
+
+def mostly_slow(rng, n):
+    return 0.035 * rng.beta(2.0, 1.0, n)
+
+
+def mostly_quick(rng, n):
+    return np.minimum(rng.exponential(0.008, n), 0.035)
+
+
+def exchanges(
+    seconds, rng, *, skew_ppm=0.0, random=uniform, fixed_s=0.005, extra_out_s=0.0, hz=1.0, wander=None
+):
+    """Exchanges of a device whose clock runs fast by `skew_ppm` and by `wander(s)` seconds; also when it was read."""
+    send = np.arange(0, int(seconds * 1e9), int(1e9 / hz), dtype=np.int64) + HOST0
+    read = send + np.rint((fixed_s + extra_out_s + random(rng, len(send))) * 1e9).astype(np.int64)
+    receive = read + np.rint((fixed_s + random(rng, len(send))) * 1e9).astype(np.int64)
+    since = (read - HOST0) / 1e9
+    fast = since * skew_ppm * 1e-6 + (wander(since) if wander else 0.0)
+    return send, receive, EPOCH + np.rint((since + fast) * 1e7).astype(np.int64), read
+
+
+@pytest.mark.parametrize(
+    ("random", "hz"), [(uniform, 1.0), (uniform, 0.1), (mostly_slow, 1.0), (mostly_quick, 1.0)]
+)
+@pytest.mark.parametrize("skew_ppm", [-50.0, 50.0])
+def test_an_hour_over_a_bad_network_is_known_to_two_milliseconds(random, skew_ppm, hz):
+    rng = np.random.default_rng(7)
+    send, receive, ticks, read = exchanges(HOUR_S, rng, skew_ppm=skew_ppm, random=random, hz=hz)
+    clock = host_clock(send, receive, ticks)
+    error = np.abs(clock.to_host_ns(ticks) - read)
+    assert np.percentile(error, 99) < 2e6
+    assert error.max() < clock.bound_ns < 18e6
+    assert len(clock.lines) == 1
+
+
+@pytest.mark.parametrize("extra_s", [0.010, 0.020])
+def test_a_lopsided_path_is_inside_the_bound(extra_s):
+    send, receive, ticks, read = exchanges(
+        HOUR_S, np.random.default_rng(1), skew_ppm=50.0, extra_out_s=extra_s
+    )
+    clock = host_clock(send, receive, ticks)
+    error = np.abs(clock.to_host_ns(ticks) - read)
+    assert error.min() > 0.4 * extra_s * 1e9  # nobody can see it
+    assert error.max() < clock.bound_ns
+
+
+def test_a_clock_that_bends_is_followed():
+    def warming(s):
+        return 4e-6 * 900.0 * np.exp(-s / 900.0)
+
+    send, receive, ticks, read = exchanges(HOUR_S, np.random.default_rng(2), skew_ppm=20.0, wander=warming)
+    clock = host_clock(send, receive, ticks)
+    error = np.abs(clock.to_host_ns(ticks) - read)
+    assert np.percentile(error, 99) < 2e6
+    assert error.max() < clock.bound_ns
+
+
+def test_a_restart_begins_a_stretch_of_its_own():
+    rng = np.random.default_rng(3)
+    send, receive, ticks, read = exchanges(1200.0, rng, skew_ppm=30.0)
+    again = len(ticks) // 2
+    ticks[again:] -= ticks[again] - 77  # the tick counter begins anew
+    clock = host_clock(send, receive, ticks)
+    assert [line.probes for line in clock.lines] == [again, len(ticks) - again]
+    error = np.abs(clock.to_host_ns(ticks, near_host_ns=receive) - read)
+    assert error.max() < clock.bound_ns
+    assert np.abs(clock.to_ticks(read) - ticks).max() < clock.bound_ns / 100
+
+
+@pytest.mark.parametrize("step_s", [-3600.0, -0.2, 0.2, 30.0])
+def test_a_step_splits_the_model(step_s):
+    rng = np.random.default_rng(4)
+    send, receive, ticks, read = exchanges(1200.0, rng, skew_ppm=-40.0)
+    ticks[700:] += round(step_s * 1e7)
+    clock = host_clock(send, receive, ticks)
+    assert len(clock.lines) == 2
+    error = np.abs(clock.to_host_ns(ticks, near_host_ns=receive) - read)
+    assert error.max() < clock.bound_ns < 15e6
+
+
+def test_there_and_back_is_exact():
+    send, receive, ticks, _ = exchanges(HOUR_S, np.random.default_rng(5), skew_ppm=50.0)
+    clock = host_clock(send, receive, ticks)
+    assert np.abs(clock.to_ticks(clock.to_host_ns(ticks)) - ticks).max() <= 1
+    assert clock.to_host_ns(ticks).dtype == np.int64
+
+
+def test_answers_before_their_questions_are_left_out():
+    send, receive, ticks, read = exchanges(60.0, np.random.default_rng(6))
+    receive[5] = send[5] - 10**9
+    clock = host_clock(send, receive, ticks)
+    assert clock.probes == len(ticks) - 1
+    assert np.abs(clock.to_host_ns(ticks) - read).max() < clock.bound_ns
