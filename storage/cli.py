@@ -1,4 +1,4 @@
-"""The commands of `storage`: verify."""
+"""The commands of `storage`: verify, archive, move, upload."""
 
 from __future__ import annotations
 
@@ -62,3 +62,130 @@ def show(result: dict[str, Any]) -> None:
         unit = "bytes" if name.upper().endswith(".MP4") else "packets"
         megabytes = f"{facts['bytes'] / 1e6:9.2f} MB"
         click.echo(f"  {name:28} {facts['stored']:>9} of {facts['received']:>9} {unit:7} {megabytes}")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def archive(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
+
+    PATHS are recordings, or folders of recordings. The small files go only after the archive was read back.
+    An interrupted run may be repeated.
+
+    \b
+    Example:
+      kitchensync archive data/take-1
+    """
+    from dataclasses import asdict
+
+    from storage.archive import archive as pack
+    from storage.verify import recordings_in
+
+    rows = []
+    for recording in [recording for path in paths for recording in recordings_in(path)]:
+        if not as_json:
+            click.echo(f"{recording.name}: packing", err=True)
+        packed = pack(recording)
+        rows.append({"recording": recording.name, "streams": [asdict(entry) for entry in packed]})
+        if not as_json:
+            files = sum(entry.files for entry in packed)
+            click.echo(f"{recording.name}: {files} files packed into {len(packed)}")
+    if as_json:
+        click.echo(json.dumps({"schema": "archive/1", "recordings": rows}))
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--to", "targets", multiple=True, required=True, type=click.Path(path_type=Path), help="Store; repeat it."
+)
+@click.option("--copies", default=2, show_default=True, help="Verified copies before a local file is freed.")
+@click.option(
+    "--keep-days",
+    default="7",
+    show_default=True,
+    help="Days that local files stay; `never` frees only for room.",
+)
+@click.option(
+    "--room-gb", default=20.0, show_default=True, help="Below this much free space files go earlier."
+)
+@click.option("--keep", is_flag=True, help="Free nothing, whatever the rule says.")
+@click.option("--follow", is_flag=True, help="Go along with running recordings and wait for stores.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def move(
+    paths: tuple[Path, ...],
+    targets: tuple[Path, ...],
+    copies: int,
+    keep_days: str,
+    room_gb: float,
+    keep: bool,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Copy recordings to network stores, read every copy back, free local files by rule.
+
+    PATHS are recordings, or folders of recordings. Local files go only when enough verified copies exist and
+    they are old enough or room is short; manifest, events and reports always stay.
+
+    \b
+    Example:
+      kitchensync move data/take-1 --to /mnt/nas-a/kitchen --to /mnt/nas-b/kitchen
+    """
+    from dataclasses import asdict
+
+    from storage.mover import FreeRule, lower_priority, run_mover
+    from storage.verify import recordings_in
+
+    if keep_days != "never" and not keep_days.replace(".", "", 1).isdigit():
+        raise click.BadParameter("give a number of days, or `never`", param_hint="--keep-days")
+    if copies < 1:
+        raise click.BadParameter("at least 1", param_hint="--copies")
+    days = None if keep_days == "never" else float(keep_days)
+    rule = None if keep else FreeRule(copies, days, int(room_gb * 1e9))
+    lower_priority()
+    recordings = [recording for path in paths for recording in recordings_in(path)]
+    states = run_mover(recordings, targets, rule=rule, follow=follow)
+    if as_json:
+        click.echo(json.dumps({"schema": "move/1", "recordings": [asdict(state) for state in states]}))
+    for state in [] if as_json else states:
+        freed = f", {state.freed} local files freed" if state.freed else ""
+        click.echo(f"{state.recording} -> {state.target}: {state.files_done} of {state.files} files{freed}")
+    for note in dict.fromkeys(text for state in states for text in (state.warning, state.problem) if text):
+        click.echo(f"kitchensync: {note}", err=True)
+    if not all(state.finished for state in states):
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def upload(recording: Path, url: str, as_json: bool) -> None:
+    """Copy a closed recording to a cloud store, read every file back, go on after an interruption.
+
+    URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
+    environment or profile files. Needs the extra `cloud`.
+
+    \b
+    Example:
+      kitchensync upload data/take-1 s3://lab-recordings/kitchen
+    """
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    from storage.upload import upload as send
+
+    with Bar(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(recording.name, total=None)
+        done = send(
+            recording,
+            url,
+            lambda file, safe, total: bar.update(task, completed=safe, total=total, description=file),
+        )
+    if as_json:
+        click.echo(json.dumps({"schema": "upload/1", **asdict(done)}))
+    else:
+        click.echo(f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now")

@@ -26,6 +26,9 @@ class Disk(Protocol):
     def create(self, path: Path) -> int:
         """Open an empty file for writing, whatever was there; return its handle. The name is not yet durable."""
 
+    def reopen(self, path: Path, size: int) -> int:
+        """Open a file to go on after its first `size` bytes, new where there is none; return its handle."""
+
     def write(self, handle: int, buffers: Sequence[Buffer]) -> None:
         """Append buffers to the file. Not yet durable."""
 
@@ -55,6 +58,13 @@ class LocalDisk:
     def create(self, path: Path) -> int:
         """Open an empty file for writing."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def reopen(self, path: Path, size: int) -> int:
+        """Open a file to go on in it."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        os.ftruncate(handle, size)
+        os.lseek(handle, size, os.SEEK_SET)
+        return handle
 
     def write(self, handle: int, buffers: Sequence[Buffer]) -> None:
         """Append buffers, without joining them first."""

@@ -58,3 +58,64 @@ class NotPackable(StorageError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: cannot be archived: {why}")
+
+
+class MoverBusy(StorageError):
+    """Two movers would write the same copies."""
+
+    def __init__(self, recording: Path) -> None:
+        super().__init__(f"{recording}: another mover is at work on it; wait for its end")
+
+
+class TargetAway(StorageError):
+    """A store that cannot take copies now."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.why = why
+        super().__init__(f"{path}: cannot take copies: {why}")
+
+
+class CopyDiffers(StorageError):
+    """A store that gives back something else than was written."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(
+            f"{place}: reads back otherwise than it was written; the local file stays: check the store"
+        )
+
+
+class SourceDiffers(StorageError):
+    """A local file that is not what was sealed; it is not copied over good copies."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: is not what was sealed, it is not copied; run `kitchensync verify`")
+
+
+class FilesFreed(StorageError):
+    """The files of a recording were freed after they were copied."""
+
+    def __init__(self, path: Path, where: list[str]) -> None:
+        super().__init__(f"{path}: its files were freed; open the copy in {' or '.join(where)}")
+
+
+class NotFinished(StorageError):
+    """A recording that is not closed yet."""
+
+    def __init__(self, recording: Path) -> None:
+        super().__init__(
+            f"{recording}: is not closed yet; end it, or run `kitchensync recover` after a crash"
+        )
+
+
+class CloudRefused(StorageError):
+    """A cloud store that cannot be reached or does not take a file."""
+
+    def __init__(self, url: str, file: str, why: str) -> None:
+        super().__init__(f"{url}: {file + ': ' if file else ''}{why}; what was copied stays, run it again")
+
+
+class NotOfThisKind(StorageError):
+    """A stream that holds no such thing."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name} holds no {what}")

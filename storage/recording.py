@@ -6,16 +6,23 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from storage.chunk import INDEX, Chunk, chunk_paths
-from storage.errors import UnknownStream
+from storage.copies import freed_to
+from storage.errors import FilesFreed, UnknownStream
 from storage.events import Event, read_events
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+
+if TYPE_CHECKING:
+    from storage.calibration import Table
+    from storage.reading.inertial import Samples
+    from storage.reading.pictures import DepthFrame, Frame
+    from storage.reading.records import Records
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
@@ -30,6 +37,8 @@ class StoredStream:
         self.folder = folder
         self.description = description
         self._open: dict[int, Chunk] = {}
+        self.bad: dict[int, str] = {}
+        """Packets that a reading could not decode: number -> reason."""
 
     @property
     def format(self) -> dict[str, Any]:
@@ -89,6 +98,39 @@ class StoredStream:
         known = [pose for pose in poses if pose is not None]
         return np.concatenate(known) if known and len(known) == len(poses) else None
 
+    def samples(self) -> Samples:
+        """Read all samples of an inertial sensor, with stamps as sent and as repaired."""
+        from storage.reading.inertial import read_samples
+
+        return read_samples(self)
+
+    def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+        """Decode the pictures [start, stop) of a camera lazily, from the nearest key frame. Raises NotOfThisKind."""
+        from storage.reading.pictures import read_frames
+
+        return read_frames(self, start, self._until(stop))
+
+    def depth(self, start: int = 0, stop: int | None = None) -> Iterator[DepthFrame]:
+        """Decode the depth pictures [start, stop), uint16 mm with 0 = invalid. Raises NotOfThisKind."""
+        from storage.reading.pictures import read_depth
+
+        return read_depth(self, start, self._until(stop))
+
+    def records(self) -> Records:
+        """Read all packets of spatial input or the eye tracker as one array. Raises NotOfThisKind."""
+        from storage.reading.records import read_records
+
+        return read_records(self)
+
+    def sound(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """Decode the packets [start, stop) of a microphone: (device_ticks, (channels, samples) float32)."""
+        from storage.reading.records import read_sound
+
+        return read_sound(self, start, self._until(stop))
+
+    def _until(self, stop: int | None) -> int:
+        return len(self) if stop is None else min(stop, len(self))
+
     def close(self) -> None:
         """Close the files that are open."""
         while self._open:
@@ -128,13 +170,26 @@ class Recording:
         return list(self.manifest["streams"])
 
     def __getitem__(self, name: str) -> StoredStream:
-        """Return one stream; `clock/<device>` and `ledger/<device>` are streams too. Raises UnknownStream."""
+        """Return one stream; `clock/<device>` and `ledger/<device>` are streams too.
+
+        Raises UnknownStream, FilesFreed.
+        """
         if name not in self._streams:
             if name not in self.streams and name.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                 raise UnknownStream(name, self.streams)
             description = self.manifest["streams"].get(name, {})
-            self._streams[name] = StoredStream(name, stream_folder(self.path, name), description)
+            folder = stream_folder(self.path, name)
+            if not chunk_paths(folder) and (where := freed_to(self.path)):
+                raise FilesFreed(self.path, where)
+            self._streams[name] = StoredStream(name, folder, description)
         return self._streams[name]
+
+    def calibration(self, name: str) -> dict[str, Table]:
+        """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
+        from storage.calibration import CALIBRATION, read_calibration
+
+        device, _, short = name.partition("/")
+        return read_calibration(self.path / device / CALIBRATION / f"{short}.h5")
 
     @property
     def gopro_files(self) -> dict[str, list[Path]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
 from storage.chunk_reader import UNREADABLE
+from storage.copies import freed_to
 from storage.errors import BadChunk, BadEventLog, NotARecording
 from storage.events import read_lines
 from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
@@ -67,6 +68,10 @@ def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, An
         return _answer(recording.name, findings, streams)
     if manifest["state"] != "complete":
         findings.add(FAIL, f"the recording was never closed (state {manifest['state']!r})")
+    if where := freed_to(recording):
+        findings.add(
+            FAIL, f"its files were freed after they were copied: verify the copy in {' or '.join(where)}"
+        )
     for problem in manifest.get("problems", []):
         findings.add(WARN, problem)
     notes = _notes(recording, findings)

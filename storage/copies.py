@@ -1,0 +1,92 @@
+"""`copies.jsonl`: which files of a recording lie verified where, and which local ones were freed; only appended."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from sensors.host_clock import utc_anchor
+from storage.disk import LOCAL
+from storage.errors import MoverBusy
+
+BOOK = "copies.jsonl"
+SCHEMA = "copy/1"
+COPIED, FREED = "copied", "freed"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that was done and proved."""
+
+    kind: str
+    file: str
+    bytes: int
+    sha256: str
+    mtime_ns: int
+    "Of the local file, to see a change of what may change (events, report)."
+    target: str
+    "Identity of the store, whatever path it is mounted at."
+    where: str
+    read: str
+    "How it was read back: direct, dropped, cached."
+    utc_ns: int = field(default_factory=lambda: utc_anchor().utc_ns)
+    schema: str = SCHEMA
+
+
+def read_book(recording: Path) -> list[Line]:
+    """Read every whole line of a recording's book; a recording that was never copied has none."""
+    path = recording / BOOK
+    if not path.exists():
+        return []
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [Line(**json.loads(line)) for line in lines if line.endswith(b"\n")]
+
+
+def freed_to(recording: Path) -> list[str]:
+    """Return where the files that are no longer here lie, or nothing when all of them are here."""
+    freed = [line for line in read_book(recording) if line.kind == FREED]
+    return sorted({line.where for line in freed if not (recording / line.file).exists()})
+
+
+class Book:
+    """The book opened by the one mover that works on a recording."""
+
+    def __init__(self, recording: Path) -> None:
+        """Lock it. Raises MoverBusy when another mover has it, OSError when it cannot be written."""
+        self._handle = os.open(recording / BOOK, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._handle)
+            raise MoverBusy(recording) from error
+        content = (recording / BOOK).read_bytes()
+        if not content.endswith(b"\n"):
+            os.ftruncate(self._handle, content.rfind(b"\n") + 1)
+        LOCAL.sync_folder(recording)
+        self.copies = {(line.file, line.target): line for line in read_book(recording) if line.kind == COPIED}
+
+    def __enter__(self) -> Book:
+        """Return the open book."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close and unlock."""
+        os.close(self._handle)
+
+    def write(self, line: Line) -> None:
+        """Append a line and sync it."""
+        os.write(self._handle, json.dumps(asdict(line)).encode() + b"\n")
+        os.fsync(self._handle)
+        if line.kind == COPIED:
+            self.copies[line.file, line.target] = line
+
+    def target_of(self, where: Path) -> str | None:
+        """Return the identity that a store at this path had before."""
+        known = [line.target for line in self.copies.values() if line.where == str(where)]
+        return known[-1] if known else None

@@ -1,0 +1,96 @@
+"""How long the disk still lasts: a warning in good time, and a stop before zero."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OK, WARN, STOP = "ok", "warn", "stop"
+
+Sample = tuple[int, int]
+"""host_ns, free bytes."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the guard says."""
+
+    level: str
+    free_bytes: int
+    minutes_left: float
+    "Until only the reserve is free; infinity where nothing is used up."
+
+    @property
+    def text(self) -> str:
+        """One line for the operator."""
+        left = f"{self.minutes_left:.0f} minutes left" if self.minutes_left < 600 else "hours left"
+        return f"{self.free_bytes / 1e9:.1f} GB free, {left}"
+
+
+def bytes_per_minute(samples: Sequence[Sample]) -> float:
+    """Return how fast free space goes: the faster of the whole window and its last quarter, never negative."""
+    if len(samples) < 2:
+        return 0.0
+    quarter = samples[-max(len(samples) // 4, 2) :]
+    return max(_slope(samples), _slope(quarter), 0.0)
+
+
+def _slope(samples: Sequence[Sample]) -> float:
+    (first_ns, first_free), (last_ns, last_free) = samples[0], samples[-1]
+    minutes = (last_ns - first_ns) / 60e9
+    return (first_free - last_free) / minutes if minutes > 0 else 0.0
+
+
+def outlook(
+    samples: Sequence[Sample],
+    *,
+    reserve_bytes: int,
+    expected_bytes_per_minute: float = 0.0,
+    warn_minutes: float = 15.0,
+    stop_minutes: float = 0.5,
+) -> Outlook:
+    """Predict from the samples, oldest first. `expected_bytes_per_minute` counts until the rate is measured.
+
+    stop: the reserve is reached, or would be within `stop_minutes`; warn: within `warn_minutes`.
+    """
+    free = samples[-1][1]
+    rate = bytes_per_minute(samples) or expected_bytes_per_minute
+    spare = free - reserve_bytes
+    minutes = max(spare, 0) / rate if rate > 0 else (float("inf") if spare > 0 else 0.0)
+    level = STOP if spare <= 0 or minutes < stop_minutes else WARN if minutes < warn_minutes else OK
+    return Outlook(level, free, minutes)
+
+
+class DiskGuard:
+    """Looks at the disk now and then; the recorder asks it and acts."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        reserve_bytes: int,
+        expected_bytes_per_minute: float = 0.0,
+        warn_minutes: float = 15.0,
+        stop_minutes: float = 0.5,
+        window: int = 240,
+    ) -> None:
+        """`path` lies on the disk; `window` looks are remembered (a minute at four a second)."""
+        self._path = path
+        self._reserve_bytes = reserve_bytes
+        self._expected = expected_bytes_per_minute
+        self._warn_minutes, self._stop_minutes = warn_minutes, stop_minutes
+        self._samples: deque[Sample] = deque(maxlen=window)
+
+    def look(self, host_ns: int) -> Outlook:
+        """Take one look at the disk. Raises OSError when it cannot be asked."""
+        self._samples.append((host_ns, shutil.disk_usage(self._path).free))
+        return outlook(
+            list(self._samples),
+            reserve_bytes=self._reserve_bytes,
+            expected_bytes_per_minute=self._expected,
+            warn_minutes=self._warn_minutes,
+            stop_minutes=self._stop_minutes,
+        )

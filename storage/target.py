@@ -1,0 +1,132 @@
+"""A folder that takes copies of recordings: a network store, a second disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.disk import LOCAL, Disk, make_durable_folders, write_whole
+from storage.errors import CopyDiffers, SourceDiffers, TargetAway
+from storage.names import PART_SUFFIX
+from storage.read_back import STEP_BYTES, stored_sha256
+
+MARKER = ".kitchensync-target"
+
+
+class Stopped(Exception):
+    """The mover was asked to end; what is copied so far stays for the next time."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A file that lies in the store, read back and the same."""
+
+    bytes: int
+    sha256: str
+    read: str
+
+
+class Target:
+    """One store that answers now."""
+
+    def __init__(self, path: Path, known: str | None = None, disk: Disk = LOCAL) -> None:
+        """Look whether the store is there; `known` is the identity it had before.
+
+        Raises TargetAway: a folder whose store is not mounted must not fill the disk below it.
+        """
+        self.path = path
+        self.disk = disk
+        try:
+            self.identity = self._identity(known)
+        except (OSError, ValueError, KeyError) as error:
+            raise TargetAway(path, str(error)) from error
+
+    def _identity(self, known: str | None) -> str:
+        marker = self.path / MARKER
+        if not self.path.is_dir():
+            raise TargetAway(self.path, "there is no such folder (is the store mounted?)")
+        if not marker.exists():
+            if known is not None:
+                raise TargetAway(self.path, f"its {MARKER} is gone (is the store mounted?)")
+            content = json.dumps({"schema": "target/1", "target": str(uuid.uuid4())}) + "\n"
+            write_whole(marker, [content.encode()], PART_SUFFIX, self.disk)
+        identity = str(json.loads(marker.read_text())["target"])
+        if known is not None and identity != known:
+            raise TargetAway(self.path, "another store is mounted there than before")
+        return identity
+
+    def shares_disk_with(self, path: Path) -> bool:
+        """Tell whether this is no second disk at all."""
+        return os.stat(self.path).st_dev == os.stat(path).st_dev
+
+    def place_of(self, recording: Path, relative: str) -> Path:
+        """Return where a file of a recording lies in the store."""
+        return self.path / recording.name / relative
+
+    def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
+        """Read a copy back past the cache; return how it was read if it is the same, None if it is not."""
+        place = self.place_of(recording, relative)
+        if not place.is_file():
+            return None
+        digest, how = stored_sha256(place, stopping)
+        if not digest:
+            raise Stopped
+        return how if digest == sha256 else None
+
+    def copy(
+        self,
+        recording: Path,
+        relative: str,
+        expected: str | None,
+        stopping: Callable[[], bool],
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Copied:
+        """Copy a file, sync it, read it back past the page cache and compare; then give it its name.
+
+        An interrupted copy goes on where it was. `expected` is the hash it was sealed with. Raises Stopped,
+        SourceDiffers (the local file is damaged), CopyDiffers (the store keeps something else), OSError.
+        """
+        place = self.place_of(recording, relative)
+        make_durable_folders(place.parent, self.path, self.disk)
+        part = place.with_name(place.name + PART_SUFFIX)
+        size, digest = self._transfer(recording / relative, part, stopping, progress)
+        if expected is not None and digest != expected:
+            self.disk.remove(part)
+            raise SourceDiffers(recording / relative)
+        stored, how = stored_sha256(part, stopping)
+        if not stored:
+            raise Stopped
+        if stored != digest:
+            self.disk.remove(part)
+            raise CopyDiffers(place)
+        self.disk.rename(part, place)
+        self.disk.sync_folder(place.parent)
+        return Copied(size, digest, how)
+
+    def _transfer(
+        self, source: Path, part: Path, stopping: Callable[[], bool], progress: Callable[[int], None]
+    ) -> tuple[int, str]:
+        """Bring the content over; return its size and hash. What is there of it already is not sent again."""
+        there = part.stat().st_size // STEP_BYTES * STEP_BYTES if part.exists() else 0
+        there = min(there, source.stat().st_size // STEP_BYTES * STEP_BYTES)
+        digest, size = hashlib.sha256(), 0
+        handle = self.disk.reopen(part, there)
+        try:
+            with source.open("rb") as file:
+                while piece := file.read(STEP_BYTES):
+                    digest.update(piece)
+                    if size >= there:
+                        self.disk.write(handle, [piece])
+                    size += len(piece)
+                    progress(size)
+                    if stopping():
+                        raise Stopped
+            self.disk.sync(handle)
+        finally:
+            self.disk.close(handle)
+        return size, digest.hexdigest()

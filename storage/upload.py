@@ -1,0 +1,111 @@
+"""Copy a recording to a cloud store by URL (fsspec), read every file back, go on after an interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.copies import COPIED, Book, Line
+from storage.errors import CloudRefused, CopyDiffers, NotFinished, SourceDiffers
+from storage.manifest import read_manifest
+from storage.mover import Item, files_of, is_closed
+
+STEP_BYTES = 8 << 20
+
+WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
+"""Stores that want a folder before a file; in others "making a folder" might buy a bucket for a mistyped name."""
+
+Progress = Callable[[str, int, int], None]
+"""File, bytes of the recording that are safe, bytes of the recording."""
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """What was done."""
+
+    recording: str
+    url: str
+    files: int
+    sent: int
+    sent_bytes: int
+
+
+def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> Uploaded:
+    """Copy every file of a closed recording below `url`/<id>; the manifest comes last.
+
+    A file that the book holds as copied there, and that the store still has in its size, is not sent again.
+    Who may write there is for the store's own settings (environment, profile files): nothing of it is kept.
+    Raises StorageError.
+    """
+    manifest = read_manifest(recording)
+    if not is_closed(manifest):
+        raise NotFinished(recording)
+    store, root = _open_store(url)
+    items = files_of(recording, manifest)
+    total = sum((recording / item.relative).stat().st_size for item in items)
+    safe = sent = sent_bytes = 0
+    base = f"{root.rstrip('/')}/{recording.name}"
+    with Book(recording) as book:
+        for item in items:
+            size = (recording / item.relative).stat().st_size
+            try:
+                if not _is_there(store, f"{base}/{item.relative}", recording, item, book, url):
+                    _send(store, f"{base}/{item.relative}", recording, item, book, url)
+                    sent, sent_bytes = sent + 1, sent_bytes + size
+            except (SourceDiffers, CopyDiffers):
+                raise
+            except Exception as error:
+                raise CloudRefused(url, item.relative, str(error) or type(error).__name__) from error
+            safe += size
+            progress(item.relative, safe, total)
+    return Uploaded(recording.name, url, len(items), sent, sent_bytes)
+
+
+def _open_store(url: str) -> tuple[Any, str]:
+    try:
+        core = importlib.import_module("fsspec.core")
+        store, root = core.url_to_fs(url)
+    except ImportError as error:
+        raise CloudRefused(url, "", f'{error}; install the extra: pip install -e ".[cloud]"') from error
+    except Exception as error:
+        raise CloudRefused(url, "", str(error)) from error
+    return store, str(root)
+
+
+def _is_there(store: Any, place: str, recording: Path, item: Item, book: Book, url: str) -> bool:
+    line = book.copies.get((item.relative, url))
+    facts = (recording / item.relative).stat()
+    if line is None or (line.bytes, line.mtime_ns) != (facts.st_size, facts.st_mtime_ns):
+        return False
+    store.invalidate_cache()
+    return bool(store.exists(place)) and int(store.info(place)["size"]) == line.bytes
+
+
+def _send(store: Any, place: str, recording: Path, item: Item, book: Book, url: str) -> None:
+    source = recording / item.relative
+    facts = source.stat()
+    digest = hashlib.sha256()
+    if not WITH_FOLDERS.isdisjoint([store.protocol] if isinstance(store.protocol, str) else store.protocol):
+        store.makedirs(place.rpartition("/")[0], exist_ok=True)
+    with source.open("rb") as file, store.open(place, "wb", block_size=STEP_BYTES) as target:
+        while piece := file.read(STEP_BYTES):
+            digest.update(piece)
+            target.write(piece)
+    if item.expected is not None and digest.hexdigest() != item.expected:
+        store.rm_file(place)
+        raise SourceDiffers(source)
+    back = hashlib.sha256()
+    with store.open(place, "rb", block_size=STEP_BYTES, cache_type="readahead") as target:
+        while piece := target.read(STEP_BYTES):
+            back.update(piece)
+    if back.hexdigest() != digest.hexdigest():
+        store.rm_file(place)
+        raise CopyDiffers(Path(f"{url}/{item.relative}"))
+    line = Line(
+        COPIED, item.relative, facts.st_size, digest.hexdigest(), facts.st_mtime_ns, url, url, "downloaded"
+    )
+    book.write(line)

@@ -1,0 +1,52 @@
+"""A small finished recording whose content is known, for movers and stores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.chunk import Packet, seal
+from storage.manifest import write_json
+from storage.verify import verify
+
+STREAM = "hololens/pv"
+FILM_BYTES = 9 << 20
+
+
+def film_entry(folder: Path) -> dict[str, Any]:
+    """Write a camera file of some megabytes; return its entry in media.json."""
+    content = random.Random(5).randbytes(FILM_BYTES)
+    (folder / "GX010001.MP4").write_bytes(content)
+    return {"file": "GX010001.MP4", "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+@pytest.fixture
+def finished(tmp_path) -> Path:
+    """A closed recording: one stream in three chunks, ledger, a camera file, events."""
+    path = tmp_path / "data" / "take"
+    files: dict[str, Any] = {}
+
+    def put(stream: str, number: int, packets: list[Packet]) -> None:
+        (path / stream).mkdir(parents=True, exist_ok=True)
+        sealed = seal(path / stream, number, packets, {"stream": stream})
+        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+
+    for number in range(3):
+        rows = range(20 * number, 20 * number + 20)
+        put(STREAM, number + 1, [Packet(n, 1, 10 * n, n, 1, b"packet %d" % n * 50, bytes(64)) for n in rows])
+    end = {"stream": STREAM, "note": "end", "reason": "ended_by_device", "received": 60}
+    put("ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
+    (path / "gopro").mkdir()
+    write_json(path / "gopro" / "media.json", {"files": [film_entry(path / "gopro")]})
+    (path / "events").mkdir()
+    (path / "events" / "tablet.jsonl").write_bytes(b"")
+    manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": files}
+    manifest |= {"streams": {STREAM: {}}, "devices": {"gopro": {"kind": "gopro"}}, "stopped": {"utc_ns": 0}}
+    write_json(path / "recording.json", manifest)
+    assert verify(path)["status"] == "PASS"
+    return path

@@ -1,0 +1,47 @@
+"""The disk guard against disks whose future is known."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from storage.disk_guard import DiskGuard, bytes_per_minute, outlook
+
+MINUTE = 60 * 10**9
+
+
+def disk(free: int, per_minute: int, minutes: int = 4) -> list[tuple[int, int]]:
+    """Looks once a minute at a disk that is used up evenly and has `free` left at the end."""
+    return [(n * MINUTE, free + (minutes - n) * per_minute) for n in range(minutes + 1)]
+
+
+@pytest.mark.parametrize(
+    ("free", "level", "minutes"),
+    [(10_000, "ok", 90), (2_000, "warn", 10), (1_040, "stop", 0.4), (1_000, "stop", 0), (10, "stop", 0)],
+)
+def test_minutes_left_and_level(free, level, minutes):
+    seen = outlook(disk(free, 100), reserve_bytes=1_000)
+    assert (seen.level, seen.minutes_left) == (level, pytest.approx(minutes))
+
+
+def test_a_disk_that_nobody_uses_lasts_for_ever():
+    assert outlook(disk(5_000, 0), reserve_bytes=1_000).minutes_left == math.inf
+    assert outlook(disk(5_000, -50), reserve_bytes=1_000).level == "ok"
+
+
+def test_the_expected_rate_counts_until_one_is_measured():
+    assert outlook([(0, 2_000)], reserve_bytes=0, expected_bytes_per_minute=200).minutes_left == 10
+
+
+def test_a_rate_that_rose_lately_is_believed():
+    samples = disk(10_000, 10, 8)
+    samples += [(samples[-1][0] + n * MINUTE, 10_000 - n * 1_000) for n in (1, 2, 3, 4)]
+    assert bytes_per_minute(samples) == pytest.approx(1_000)
+
+
+def test_the_guard_looks_at_the_real_disk(tmp_path):
+    guard = DiskGuard(tmp_path, reserve_bytes=0)
+    assert guard.look(0).free_bytes > 0
+    assert DiskGuard(tmp_path, reserve_bytes=1 << 60).look(0).level == "stop"
+    assert "GB free" in guard.look(MINUTE).text

@@ -1,0 +1,309 @@
+"""The mover against stores that vanish, fill up, lie and change; the local copy outlives all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from storage import mover as mover_module
+from storage.cli import move
+from storage.copies import BOOK, read_book
+from storage.disk import LocalDisk
+from storage.errors import FilesFreed
+from storage.manifest import edit_manifest
+from storage.mover import FreeRule, MoverProcess, run_mover
+from storage.recording import open_recording
+from storage.target import MARKER
+from storage.verify import verify
+
+NOW = FreeRule(copies_before_free=2, keep_days=0)
+
+
+@pytest.fixture
+def stores(tmp_path) -> list[Path]:
+    """Two empty stores."""
+    paths = [tmp_path / "nas-a", tmp_path / "nas-b"]
+    for path in paths:
+        path.mkdir()
+    return paths
+
+
+def heavy(recording: Path) -> list[Path]:
+    return [path for path in recording.rglob("*") if path.suffix in (".h5", ".MP4")]
+
+
+def test_a_copy_is_whole_and_passes_by_itself(finished, stores):
+    (state,) = run_mover([finished], stores[:1])
+    assert (state.finished, state.problem, state.files_done) == (True, "", state.files)
+    assert verify(stores[0] / "take")["status"] == "PASS"
+    assert {line.read for line in read_book(finished)} <= {"direct", "dropped"}
+    assert not list(stores[0].rglob("*.part"))
+
+
+def test_two_copies_and_age_free_the_local_files_and_nothing_less_does(finished, stores):
+    run_mover([finished], stores[:1], rule=NOW)
+    assert len(heavy(finished)) == 5
+    run_mover([finished], stores, rule=FreeRule(keep_days=None, room_bytes=0))
+    assert len(heavy(finished)) == 5
+    states = run_mover([finished], stores, rule=NOW)
+    assert heavy(finished) == []
+    assert [state.freed for state in states] == [5, 5]
+    for store in stores:
+        assert verify(store / "take")["status"] == "PASS"
+    answer = verify(finished)
+    assert answer["status"] == "FAIL"
+    assert str(stores[0]) in answer["reasons"][0]
+    with open_recording(finished) as recording, pytest.raises(FilesFreed, match="nas-a"):
+        recording["hololens/pv"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "copies", "age_days", "free", "allowed"),
+    [
+        (FreeRule(), 2, 8, 100 << 30, True),
+        (FreeRule(), 2, 6, 100 << 30, False),
+        (FreeRule(), 2, 6, 1 << 30, True),
+        (FreeRule(), 1, 80, 0, False),
+        (FreeRule(copies_before_free=1), 1, 8, 100 << 30, True),
+        (FreeRule(keep_days=None), 2, 999, 100 << 30, False),
+        (FreeRule(copies_before_free=0), 0, 999, 0, False),
+    ],
+)
+def test_the_rule(rule, copies, age_days, free, allowed):
+    assert rule.allows(copies, age_days, free) is allowed
+
+
+def test_the_same_store_under_two_paths_is_one_copy(finished, stores):
+    link = stores[0].with_name("same")
+    link.symlink_to(stores[0])
+    run_mover([finished], [stores[0], link], rule=NOW)
+    assert len(heavy(finished)) == 5
+
+
+def test_a_copy_that_went_bad_later_is_no_copy(finished, stores):
+    run_mover([finished], stores, rule=None)
+    film = stores[1] / "take/gopro/GX010001.MP4"
+    content = bytearray(film.read_bytes())
+    content[5_000_000] ^= 1
+    film.write_bytes(content)
+    run_mover([finished], stores, rule=NOW)
+    assert len(heavy(finished)) == 5
+
+
+class CorruptingDisk(LocalDisk):
+    """Changes a bit of every film after it was synced."""
+
+    def sync(self, handle: int) -> None:
+        super().sync(handle)
+        name = os.readlink(f"/proc/self/fd/{handle}")
+        if "MP4" in name:
+            with open(name, "r+b") as file:
+                file.seek(1234)
+                byte = file.read(1)[0]
+                file.seek(1234)
+                file.write(bytes([byte ^ 1]))
+
+
+def test_a_store_that_changes_what_it_was_given_is_caught_and_the_local_copy_stays(finished, stores):
+    states = run_mover([finished], stores, rule=FreeRule(1, 0), disk=CorruptingDisk())
+    for state in states:
+        assert not state.finished
+        assert "reads back otherwise" in state.problem
+    assert len(heavy(finished)) == 5
+    assert not list(stores[0].rglob("*.MP4*"))
+    assert not (stores[0] / "take/recording.json").exists()
+
+
+def test_damage_on_the_local_disk_is_not_copied(finished, stores):
+    chunk = finished / "hololens/pv/000002.h5"
+    content = bytearray(chunk.read_bytes())
+    content[-1] ^= 1
+    chunk.write_bytes(content)
+    (state,) = run_mover([finished], stores[:1])
+    assert "not what was sealed" in state.problem
+    assert not (stores[0] / "take/hololens/pv/000002.h5").exists()
+
+
+def test_a_store_that_is_not_mounted_is_not_filled(finished, stores):
+    run_mover([finished], stores[:1])
+    shutil.rmtree(stores[0])
+    (state,) = run_mover([finished], stores[:1])
+    assert "no such folder" in state.problem
+    stores[0].mkdir()
+    (state,) = run_mover([finished], stores[:1])
+    assert f"its {MARKER} is gone" in state.problem
+    assert list(stores[0].iterdir()) == []
+
+
+def test_an_interrupted_copy_goes_on_where_it_was(finished, stores, monkeypatch):
+    stop = threading.Event()
+    real_write, written = LocalDisk.write, []
+
+    class Counting(LocalDisk):
+        def write(self, handle, buffers):
+            real_write(self, handle, buffers)
+            name = os.readlink(f"/proc/self/fd/{handle}")
+            if "MP4" in name:
+                written.append(sum(map(len, buffers)))
+                if len(written) == 2:
+                    stop.set()
+
+    run_mover([finished], stores[:1], stop=stop, disk=Counting())
+    part = stores[0] / "take/gopro/GX010001.MP4.part"
+    assert part.stat().st_size == 8 << 20
+    (state,) = run_mover([finished], stores[:1], disk=Counting())
+    assert state.finished
+    assert sum(written) == 9 << 20
+    assert verify(stores[0] / "take")["status"] == "PASS"
+
+
+def test_a_running_recording_is_followed_and_finished_when_it_closes(finished, stores, monkeypatch):
+    monkeypatch.setattr(mover_module, "FOLLOW_S", 0.01)
+    with edit_manifest(finished) as manifest:
+        manifest["state"] = "recording"
+    passes = []
+
+    def close_later(state):
+        passes.append(state.files_done)
+        if len(passes) == 8:
+            assert not (stores[0] / "take/recording.json").exists()
+            with edit_manifest(finished) as manifest:
+                manifest["state"] = "complete"
+
+    (state,) = run_mover([finished], stores[:1], follow=True, report=close_later)
+    assert state.finished
+    assert verify(stores[0] / "take")["status"] == "PASS"
+
+
+def test_a_store_that_comes_back_gets_everything(finished, stores, monkeypatch):
+    monkeypatch.setattr(mover_module, "WAIT_FIRST_S", 0.01)
+    monkeypatch.setattr(mover_module, "WAIT_LONGEST_S", 0.02)
+    stores[0].rmdir()
+    problems = []
+
+    def back(state):
+        problems.append(state.problem)
+        if len(problems) == 3:
+            stores[0].mkdir()
+
+    (state,) = run_mover([finished], stores[:1], follow=True, report=back)
+    assert "no such folder" in problems[0]
+    assert state.finished
+
+
+def test_a_full_or_read_only_store_is_a_problem_in_words(finished, stores):
+    class Full(LocalDisk):
+        def write(self, handle, buffers):
+            if "MP4" in os.readlink(f"/proc/self/fd/{handle}"):
+                raise OSError(28, "No space left on device")
+            super().write(handle, buffers)
+
+    (state,) = run_mover([finished], stores[:1], disk=Full())
+    assert (state.finished, state.problem) == (False, "[Errno 28] No space left on device")
+    assert len(heavy(finished)) == 5
+
+
+def test_what_changed_since_is_copied_again(finished, stores):
+    run_mover([finished], stores[:1])
+    (finished / "events/tablet.jsonl").write_bytes(b"")
+    with edit_manifest(finished) as manifest:
+        manifest["place"] = "kitchen 4"
+    run_mover([finished], stores[:1])
+    assert json.loads((stores[0] / "take/recording.json").read_text())["place"] == "kitchen 4"
+
+
+def test_chunks_that_were_packed_are_dropped_from_the_store_too(finished, stores):
+    from storage.archive import archive
+
+    run_mover([finished], stores[:1])
+    archive(finished)
+    run_mover([finished], stores[:1])
+    assert [path.name for path in (stores[0] / "take/hololens/pv").iterdir()] == ["000001-000003.h5"]
+    assert verify(stores[0] / "take")["status"] == "PASS"
+
+
+def test_a_torn_line_of_the_book_is_cut(finished, stores):
+    run_mover([finished], stores[:1])
+    with (finished / BOOK).open("ab") as file:
+        file.write(b'{"kind": "cop')
+    (state,) = run_mover([finished], stores[:1])
+    assert state.finished
+    assert (finished / BOOK).read_bytes().endswith(b"\n")
+
+
+def test_the_mover_of_a_recorder_ends_when_asked_and_has_the_lowest_priority(finished, stores, tmp_path):
+    with edit_manifest(finished) as manifest:
+        manifest["state"] = "recording"
+    mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")
+    waiter = threading.Event()
+    while not list(stores[0].rglob("000003.h5")):
+        assert mover.process.poll() is None, (tmp_path / "mover.log").read_text()
+        waiter.wait(0.05)
+    assert os.getpriority(os.PRIO_PROCESS, mover.process.pid) == 19
+    mover.stop(timeout_s=20)
+    assert mover.process.poll() == 3
+    states = [json.loads(line) for line in (tmp_path / "mover.log").read_text().splitlines()]
+    assert states[-1]["files_done"] >= 3
+
+
+def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finished, stores):
+    runner = CliRunner()
+    done = runner.invoke(move, [str(finished), "--to", str(stores[0]), "--json"])
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["schema"]) == (0, "move/1")
+    assert "same disk" in done.stderr
+    away = runner.invoke(move, [str(finished), "--to", str(stores[0] / "gone")])
+    assert away.exit_code == 1
+    assert "no such folder" in away.stderr
+    assert runner.invoke(move, [str(finished)]).exit_code == 2
+
+
+BEHIND_THE_CACHE = """
+import os, sys
+from pathlib import Path
+from storage.disk import LocalDisk
+from storage.mover import run_mover
+image, store, take = map(Path, sys.argv[1:])
+
+class LyingStore(LocalDisk):
+    '''The platter keeps something else than what the page cache of the store remembers.'''
+    def sync(self, handle):
+        super().sync(handle)
+        name = os.readlink(f"/proc/self/fd/{handle}")
+        if "MP4" in name:
+            good = Path(name).read_bytes()
+            content = image.read_bytes()
+            place = content.index(good[4096 * 40 : 4096 * 41])
+            with image.open("r+b") as file:
+                file.seek(place)
+                file.write(bytes(4096))
+                os.fsync(file.fileno())
+            assert Path(name).read_bytes() == good, "the cache still has the good bytes"
+
+(state,) = run_mover([take], [store], disk=LyingStore())
+print(state.problem)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk image needs root")
+def test_a_disk_that_lies_behind_the_page_cache_is_caught(finished, tmp_path):
+    image, store = tmp_path / "image", tmp_path / "store"
+    store.mkdir()
+    script = (
+        f"truncate -s 64M {image} && mkfs.ext4 -q -F {image} && mount -o loop {image} {store} || exit 77\n"
+        f"{sys.executable} -c '{BEHIND_THE_CACHE.replace(chr(39), chr(34))}' {image} {store} {finished}\n"
+        f"code=$?; umount {store}; exit $code"
+    )
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("this computer mounts no disk images")
+    assert done.returncode == 0, done.stderr
+    assert "reads back otherwise" in done.stdout

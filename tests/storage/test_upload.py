@@ -1,0 +1,163 @@
+"""Uploads to a real S3 server on loopback; without the extra the command says what to install."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from storage import upload as upload_module
+from storage.cli import upload as upload_command
+from storage.copies import read_book
+from storage.errors import CloudRefused, CopyDiffers, NotFinished
+from storage.manifest import edit_manifest
+from storage.upload import upload
+from storage.verify import verify
+
+MISSING = [name for name in ("s3fs", "moto", "flask") if importlib.util.find_spec(name) is None]
+needs_cloud = pytest.mark.skipif(
+    bool(MISSING), reason=f"the extras cloud and cloudtest are not here: {MISSING}"
+)
+# Libraries of others: their clients leave the closing of sockets to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[None]:
+    """An S3 server in a process of its own, and the environment that leads to it."""
+    log = tmp_path_factory.mktemp("moto") / "log"
+    environment = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
+            stdout=output,
+            stderr=output,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        waiter = threading.Event()
+        while not (found := re.search(r"http://127.0.0.1:\d+", log.read_text())):
+            assert process.poll() is None, log.read_text()
+            waiter.wait(0.1)
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            patch.setenv("AWS_ENDPOINT_URL", found.group(0))
+            yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture
+def bucket(server, request) -> Iterator[str]:
+    """An empty bucket."""
+    import s3fs
+
+    name = f"lab-{abs(hash(request.node.name))}"
+    s3fs.S3FileSystem(skip_instance_cache=True).mkdir(name)
+    yield f"s3://{name}/kitchen"
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def fetch(url: str, target: Path) -> Path:
+    """Bring a recording back from the store."""
+    import s3fs
+
+    s3fs.S3FileSystem(skip_instance_cache=True).get(f"{url}/take", str(target), recursive=True)
+    return target
+
+
+@needs_cloud
+def test_a_recording_comes_back_from_the_store_as_it_was(finished, bucket, tmp_path):
+    seen = []
+    done = upload(finished, bucket, lambda *progress: seen.append(progress))
+    assert (done.sent, done.files) == (8, 8)
+    assert seen[-1][0] == "recording.json"
+    assert (
+        seen[-1][1]
+        == seen[-1][2]
+        == sum(p.stat().st_size for p in finished.rglob("*") if p.is_file())
+        - ((finished / "copies.jsonl").stat().st_size)
+    )
+    assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
+    assert upload(finished, bucket).sent == 0
+
+
+@needs_cloud
+def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
+    real, sent = upload_module._send, []
+
+    def dying(*arguments):
+        if len(sent) == 3:
+            raise ConnectionError("the line is cut")
+        sent.append(1)
+        real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(upload_module, "_send", dying)
+        with pytest.raises(CloudRefused, match="the line is cut"):
+            upload(finished, bucket)
+    assert len(read_book(finished)) == 3
+    done = upload(finished, bucket)
+    assert (done.sent, done.files) == (5, 8)
+    assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
+
+
+@needs_cloud
+def test_a_store_that_gives_back_something_else_is_caught(finished, bucket, monkeypatch):
+    import s3fs
+
+    real = s3fs.core.S3File.read
+
+    def lying(self, *arguments):
+        content = real(self, *arguments)
+        return content[:-1] + b"?" if content and self.path.endswith("000002.h5") else content
+
+    monkeypatch.setattr(s3fs.core.S3File, "read", lying)
+    with pytest.raises(CopyDiffers, match="000002.h5"):
+        upload(finished, bucket)
+    assert not any("000002" in line.file for line in read_book(finished))
+
+
+@needs_cloud
+def test_the_command_prints_one_object(finished, bucket):
+    done = CliRunner().invoke(upload_command, [str(finished), bucket, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["sent"] == 8
+
+
+@needs_cloud
+def test_a_bucket_that_is_not_there_is_one_line(finished, bucket):
+    with pytest.raises(CloudRefused, match="s3://other"):
+        upload(finished, "s3://other/x")
+
+
+def test_an_open_recording_is_not_uploaded(finished):
+    with edit_manifest(finished) as manifest:
+        manifest["state"] = "recording"
+    with pytest.raises(NotFinished):
+        upload(finished, "file:///nowhere")
+
+
+def test_without_the_extra_the_command_says_what_to_install(finished, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(CloudRefused, match="cloud"):
+        upload(finished, "s3://lab/x")
