@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import http.client
 import os
+import socket
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
-
-import httpx
 
 from sensors.errors import CameraRefused, DownloadFailed
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.entry import Entry, entry_of
 from sensors.gopro.names import check_safe
+from sensors.gopro.sink import Sink
 from sensors.host_clock import host_ns
 
 Progress = Callable[[int, int], None]
@@ -27,6 +30,7 @@ OVERLAP_BYTES = 64 * 1024
 TRIES_WITHOUT_PROGRESS = 5
 BACK_OFF_S = 0.5
 READ_TIMEOUT_S = 10.0
+UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)
 
 
 class Downloaded(NamedTuple):
@@ -117,83 +121,96 @@ class _Fetch:
         self.name, self.size, self.part = media_file.name, media_file.bytes, part
         self.progress = progress
         self.have = 0
-        self.hash = hashlib.sha256()
 
     def run(self, read_timeout_s: float, back_off_s: float) -> str:
         """Fetch until all is here and synced; return the SHA-256."""
-        with self.part.open("a+b") as file, self.entry.client(read_timeout_s) as http:
-            http.headers["Accept-Encoding"] = "identity"
-            self._take_up(file)
+        with self.part.open("a+b") as file, Sink(file) as sink:
+            self._take_up(file, sink)
             failures = 0
             while self.have < self.size:
                 before = self.have
-                try:
-                    self._continue(http, file)
-                    why = "the answer ended early"
-                except _Changed:
-                    self._restart(file)
-                    why = "the file changed on the camera"
-                except httpx.RequestError as error:
-                    why = "timed out" if isinstance(error, httpx.TimeoutException) else str(error).lower()
+                why = self._try(file, sink, read_timeout_s)
                 failures = 0 if self.have > before else failures + 1
                 if failures == TRIES_WITHOUT_PROGRESS:
-                    file.flush()
                     raise DownloadFailed(self.name, f"{why}, {self.have} of {self.size} bytes are here")
                 if self.have < self.size:
                     time.sleep(back_off_s * failures)
-            file.flush()
+            sink.drain()
             os.fsync(file.fileno())
-        return self.hash.hexdigest()
+            return sink.hash.hexdigest()
 
-    def _take_up(self, file: BinaryIO) -> None:
+    def _try(self, file: BinaryIO, sink: Sink, read_timeout_s: float) -> str:
+        """One request from where we are; return why it ended."""
+        connection = self.entry.connection(read_timeout_s)
+        try:
+            self._continue(connection, file, sink)
+        except _Changed:
+            self._restart(sink)
+            return "the file changed on the camera"
+        except TimeoutError:
+            return "timed out"
+        except (http.client.HTTPException, ConnectionError, ssl.SSLError, socket.gaierror) as error:
+            return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+        except OSError as error:
+            if error.errno not in UNREACHABLE:
+                raise  # the disk
+            return (error.strerror or str(error)).lower()
+        finally:
+            connection.close()
+            sink.drain()
+        return "the answer ended early"
+
+    def _take_up(self, file: BinaryIO, sink: Sink) -> None:
         """Hash what an earlier call left; more than the file can hold is thrown away."""
         file.seek(0)
         while block := file.read(CHUNK_BYTES):
-            self.hash.update(block)
+            sink.hash.update(block)
             self.have += len(block)
         if self.have > self.size:
-            self._restart(file)
+            self._restart(sink)
 
-    def _restart(self, file: BinaryIO) -> None:
-        file.seek(0)
-        file.truncate(0)
-        self.hash, self.have = hashlib.sha256(), 0
+    def _restart(self, sink: Sink) -> None:
+        sink.restart()
+        self.have = 0
 
-    def _continue(self, http: httpx.Client, file: BinaryIO) -> None:
+    def _continue(self, connection: http.client.HTTPConnection, file: BinaryIO, sink: Sink) -> None:
         """One request from where we are; what comes is written and hashed."""
-        file.flush()
         start = max(0, self.have - OVERLAP_BYTES)
         file.seek(start)
         known = file.read(self.have - start)
-        headers = {"Range": f"bytes={start}-"} if start or known else {}
-        with http.stream("GET", self.url, headers=headers) as response:
-            if response.status_code == 416:
-                raise _Changed
-            if response.status_code == 200 and headers:  # Range was ignored: it begins at the beginning
-                self._restart(file)
-                known = b""
-            elif response.status_code not in (200, 206):
-                raise CameraRefused(self.base_url, f"to send {self.name}", response.status_code)
-            elif response.status_code == 206 and not _starts_at(response, start):
-                raise _Changed
-            for block in response.iter_raw():  # as it comes: a cut must lose nothing that was received
-                known = self._take(file, block, known)
+        headers = self.entry.headers | {"Accept-Encoding": "identity"}
+        has_range = bool(start or known)
+        connection.request(
+            "GET", self.url, headers=headers | ({"Range": f"bytes={start}-"} if has_range else {})
+        )
+        response = connection.getresponse()
+        if response.status == 416:
+            raise _Changed
+        if response.status == 200 and has_range:  # Range was ignored: it begins at the beginning
+            self._restart(sink)
+            known = b""
+        elif response.status not in (200, 206):
+            raise CameraRefused(self.base_url, f"to send {self.name}", response.status)
+        elif response.status == 206 and not _starts_at(response, start):
+            raise _Changed
+        while block := response.read1(CHUNK_BYTES):  # as it comes: a cut must lose nothing that was received
+            known = self._take(sink, block, known)
 
-    def _take(self, file: BinaryIO, block: bytes, known: bytes) -> bytes:
+    def _take(self, sink: Sink, block: bytes, known: bytes) -> bytes:
         """Compare what we have already, keep the rest; return what is still to compare."""
         same = min(len(known), len(block))
         if block[:same] != known[:same]:
             raise _Changed
-        fresh = block[same:]
+        fresh = block[same:] if same else block
         if self.have + len(fresh) > self.size:
             raise DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")
-        file.write(fresh)  # opened for appending: always at the end
-        self.hash.update(fresh)
-        self.have += len(fresh)
-        if fresh and self.progress is not None:
-            self.progress(self.have, self.size)
+        if fresh:
+            sink.put(fresh)
+            self.have += len(fresh)
+            if self.progress is not None:
+                self.progress(self.have, self.size)
         return known[same:]
 
 
-def _starts_at(response: httpx.Response, start: int) -> bool:
-    return response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+def _starts_at(response: http.client.HTTPResponse, start: int) -> bool:
+    return (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")

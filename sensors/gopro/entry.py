@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import http.client
 import ssl
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -32,6 +35,28 @@ class Entry:
             )
         except httpx.InvalidURL as error:
             raise CameraLost(self.base_url, f"no address: {error}") from error
+
+    def connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        """Make a plain connection, for bodies of gigabytes; raises `CameraLost` when the address is none."""
+        try:
+            parts = urlsplit(self.base_url)
+            port, host = parts.port, parts.hostname
+        except ValueError as error:
+            raise CameraLost(self.base_url, f"no address: {error}") from error
+        if not host:
+            raise CameraLost(self.base_url, "no address")
+        if parts.scheme == "https":
+            context = self._context() if self.certificate else ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
+        return http.client.HTTPConnection(host, port, timeout=timeout_s)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request on such a connection carries."""
+        if not self.username:
+            return {}
+        token = base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+        return {"Authorization": f"Basic {token}"}
 
     def _context(self) -> ssl.SSLContext:
         """Trust the camera's own certificate and nothing else; Python 3.13's strictness would refuse it."""
