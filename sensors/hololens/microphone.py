@@ -6,7 +6,7 @@ The packet stamp is that of the first sample in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,10 +93,18 @@ def sound(payloads: Iterable[bytes | memoryview]) -> Iterator[np.ndarray]:
 
     context = av.CodecContext.create("aac", "r")
     for payload in payloads:
-        decode(payload)
-        try:
-            frames = context.decode(av.Packet(bytes(payload)))
-        except av.FFmpegError as error:
-            raise BadPacket(NAME, (error.strerror or str(error)).lower()) from error
-        for frame in frames:
-            yield frame.to_ndarray()
+        yield from decode_aac(context, payload)
+
+
+def decode_aac(codec: Any, payload: bytes | memoryview) -> list[np.ndarray]:
+    """Decode one payload with an `av` AAC decoder that had the ones before: (2, samples) float32 arrays.
+
+    Raises `BadPacket` when it does not decode.
+    """
+    import av
+
+    decode(payload)
+    try:
+        return [frame.to_ndarray() for frame in codec.decode(av.Packet(bytes(payload)))]
+    except av.FFmpegError as error:
+        raise BadPacket(NAME, (error.strerror or str(error)).lower()) from error

@@ -15,13 +15,17 @@ _FAR = 1000
 class RingFeed:
     """A feed that repeats the first packets of another; `n` is a multiple of its group of pictures."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, *, made_first: bool) -> None:
+        """`made_first` makes the whole ring before the first packet leaves, else each packet when it is due."""
         self._feed = feed
         period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
         group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
         self._count = ceil(RING_S / period_s / group) * group
-        self._packets = [feed.packet(k).with_digest() for k in range(self._count)]
-        self._lap_ticks = feed.packet(self._count).ticks - self._packets[0].ticks
+        self._packets: list[Packet | None] = [None] * self._count
+        self._lap_ticks = 0
+        if made_first:
+            for place in range(self._count):
+                self._made(place)
 
     def first_k(self, world_s: float) -> int:
         """Return the first packet a client gets who is ready at `world_s`."""
@@ -34,11 +38,18 @@ class RingFeed:
     def packet(self, k: int) -> Packet:
         """Return packet k with the ring's payload."""
         lap, place = divmod(k, self._count)
-        packet = self._packets[place]
+        packet = self._made(place)
         if lap == 0:
             return packet
+        self._lap_ticks = self._lap_ticks or self._feed.packet(self._count).ticks - self._feed.packet(0).ticks
         moved = getattr(self._feed, "moved", None)  # stamps inside the payload
         if moved is not None:
             payload = moved(packet.payload, lap * self._count, lap * self._lap_ticks)
             packet = replace(packet, payload=payload, sha256="")
         return replace(packet, ticks=packet.ticks + lap * self._lap_ticks)
+
+    def _made(self, place: int) -> Packet:
+        packet = self._packets[place]
+        if packet is None:
+            packet = self._packets[place] = self._feed.packet(place).with_digest()
+        return packet

@@ -145,7 +145,9 @@ class StreamPort(ListeningPort):
         try:
             feed = self._stream.configure(ConfigurationReader(client))
             if feed is not None:
-                self._serve_feed(client, RingFeed(feed) if self._headset.has_rings else feed)
+                ring = self._headset.has_rings
+                made_first = self._headset.is_unthrottled
+                self._serve_feed(client, RingFeed(feed, made_first=made_first) if ring else feed)
         finally:
             self._stream.release()
 

@@ -1,0 +1,21 @@
+"""Accelerations with repaired stamps: which way is down?
+
+python examples/reading/accelerometer.py data/take-1
+"""
+
+import sys
+
+import numpy as np
+
+from storage.recording import open_recording
+
+with open_recording(sys.argv[1]) as recording:
+    samples = recording["hololens/accelerometer"].samples()
+    assert samples.repair is not None
+    late_ms = (samples.soc_ticks - samples.ticks)[np.flatnonzero(np.diff(samples.row, prepend=-1))] / 1e4
+    print(
+        f"{len(samples.xyz)} samples at {samples.repair.rate_hz:.1f} Hz, {len(samples.bad)} packets unreadable"
+    )
+    print(f"batch stamps were up to {late_ms.max():.2f} ms late; repaired they step by one sample")
+    down = -samples.xyz.mean(axis=0)
+    print("down in the sensor's frame:", down / np.linalg.norm(down), f"{np.linalg.norm(down):.2f} m/s^2")

@@ -1,0 +1,80 @@
+"""Samples of the inertial sensors with the stamps as sent and as repaired over the whole recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.hololens.imu import SAMPLE, decode_samples
+from sensors.stamps import StampRepair, repair_batches, sample_step_ns
+
+if TYPE_CHECKING:
+    from storage.recording import StoredStream
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Everything that an inertial stream measured; all arrays have n rows, in the order of arrival."""
+
+    vinyl_ns: npt.NDArray[np.int64]
+    "The sensor's own clock, as sent."
+    soc_ticks: npt.NDArray[np.int64]
+    "Device ticks (100 ns) as sent: equal in a batch, by a fault of the driver."
+    ticks: npt.NDArray[np.int64]
+    "Device ticks repaired by one line through the whole recording."
+    xyz: npt.NDArray[np.float32]
+    "(n, 3) in the unit that the sensor sends, in the sensor's frame."
+    temperature_c: npt.NDArray[np.float32]
+    "Padding on the magnetometer."
+    row: npt.NDArray[np.int64]
+    "Packet that each sample came in."
+    repair: StampRepair | None
+    "How the stamps were repaired; None without samples."
+    bad: dict[int, str]
+    "Packets that could not be decoded, by number."
+
+
+def read_samples(stream: StoredStream) -> Samples:
+    """Read all samples of a gyroscope, accelerometer or magnetometer."""
+    batches, rows, bad = [], [], {}
+    for row, payload in enumerate(stream.payloads()):
+        try:
+            batch = decode_samples(stream.name, payload)
+        except SensorError as error:
+            bad[row] = str(error)
+            continue
+        if len(batch):
+            batches.append(batch)
+            rows.append(row)
+    samples = np.concatenate(batches) if batches else np.empty(0, SAMPLE)
+    counts = np.array([len(batch) for batch in batches], np.int64)
+    repair = _repair(batches, counts)
+    vinyl = samples["vinyl_ns"].astype(np.int64)
+    return Samples(
+        vinyl_ns=vinyl,
+        soc_ticks=samples["soc_ticks"].astype(np.int64),
+        ticks=repair.ticks(vinyl) if repair else np.empty(0, np.int64),
+        xyz=samples["xyz"],
+        temperature_c=samples["temperature"],
+        row=np.repeat(np.array(rows, np.int64), counts),
+        repair=repair,
+        bad=bad,
+    )
+
+
+def _repair(batches: list[np.ndarray], counts: npt.NDArray[np.int64]) -> StampRepair | None:
+    if not batches:
+        return None
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    steps = [sample_step_ns(batch["vinyl_ns"]) for batch in batches[:1000] if len(batch) > 1]
+    return repair_batches(
+        np.array([batch["vinyl_ns"][0] for batch in batches], np.int64),
+        np.array([batch["soc_ticks"][0] for batch in batches], np.int64),
+        firsts,
+        samples=int(counts.sum()),
+        step_ns=float(np.median(steps)) if steps else 0.0,
+    )

@@ -1,0 +1,126 @@
+"""Head, eyes and hands as arrays with validity, and sound as arrays with stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.hololens import eye_tracking, microphone, spatial_input
+from storage.errors import NotOfThisKind
+
+if TYPE_CHECKING:
+    from storage.recording import StoredStream
+
+_KINDS = {"spatial_input": spatial_input, "eye_tracking": eye_tracking}
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Packets of fixed layout: `values` (n,) of the stream's dtype, `row` and `device_ticks` of each."""
+
+    values: npt.NDArray[np.void]
+    row: npt.NDArray[np.int64]
+    device_ticks: npt.NDArray[np.int64]
+
+    def has(self, bit: int) -> npt.NDArray[np.bool_]:
+        """Tell where a part is valid, (n,): bits are constants of the stream's module. Others hold old values."""
+        found: npt.NDArray[np.bool_] = (self.values["valid"] & bit) != 0
+        return found
+
+
+@dataclass(frozen=True)
+class Hand:
+    """One hand over time, 26 joints in the order of `spatial_input.JOINTS`; rows without it hold NaN."""
+
+    valid: npt.NDArray[np.bool_]
+    "(n,) whether the hand was seen."
+    position_m: Floats
+    "(n, 26, 3) in the world frame."
+    orientation_xyzw: Floats
+    "(n, 26, 4)."
+    radius_m: Floats
+    "(n, 26)."
+    is_approximate: npt.NDArray[np.bool_]
+    "(n, 26)."
+
+
+def read_records(stream: StoredStream) -> Records:
+    """Read all packets of spatial input or of the eye tracker. Raises NotOfThisKind."""
+    module = _KINDS.get(stream.name.rpartition("/")[2])
+    if module is None:
+        raise NotOfThisKind(stream.name, "records")
+    size, kept, rows = module.DTYPE.itemsize, [], []
+    for row, payload in enumerate(stream.payloads()):
+        if len(payload) == size:
+            kept.append(payload)
+            rows.append(row)
+        else:
+            stream.bad[row] = f"{len(payload)} bytes instead of {size}"
+    index = np.array(rows, np.int64)
+    ticks = stream.index["device_ticks"].astype(np.int64)[index]
+    return Records(np.frombuffer(b"".join(kept), module.DTYPE), index, ticks)
+
+
+def hand(records: Records, side: str) -> Hand:
+    """Take one hand, "left" or "right", out of spatial input."""
+    bit = {"left": spatial_input.LEFT_HAND, "right": spatial_input.RIGHT_HAND}[side]
+    valid, joints = records.has(bit), records.values[f"{side}_hand"]
+
+    def known(values: Floats) -> Floats:
+        there = valid.reshape(-1, *[1] * (values.ndim - 1))
+        return np.where(there, values, np.float32(np.nan))
+
+    return Hand(
+        valid=valid,
+        position_m=known(joints["position"]),
+        orientation_xyzw=known(joints["orientation_xyzw"]),
+        radius_m=known(joints["radius"]),
+        is_approximate=joints["accuracy"] != 0,
+    )
+
+
+def read_sound(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
+    """Yield (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop).
+
+    Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
+    """
+    if stream.name.rpartition("/")[2] not in ("microphone", "extended_audio"):
+        raise NotOfThisKind(stream.name, "sound")
+    ticks = stream.index["device_ticks"]
+    decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
+    for row, payload in enumerate(stream.payloads(start, stop), start):
+        try:
+            for samples in decode(payload):
+                yield int(ticks[row]), samples
+        except SensorError as error:
+            stream.bad[row] = str(error)
+
+
+class _Pcm:
+    """Raw sound: two channels of 16 bits, or the five microphones as float."""
+
+    def __init__(self, channels: object) -> None:
+        self._is_array = channels != 2
+
+    def __call__(self, payload: bytes) -> list[Floats]:
+        if self._is_array:
+            return [microphone.decode_array(payload).T]
+        return [np.asarray(microphone.decode_pcm(payload).T / 32768, np.float32)]
+
+
+class _Aac:
+    """AAC with ADTS headers: one decoder for a reading, since it remembers the packet before."""
+
+    def __init__(self) -> None:
+        import av
+
+        self._codec = av.CodecContext.create("aac", "r")
+
+    def __call__(self, payload: bytes) -> list[Floats]:
+        return microphone.decode_aac(self._codec, payload)
