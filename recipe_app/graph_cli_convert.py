@@ -27,15 +27,23 @@ SOURCES = ("cooklang", "jsonld", "text")
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
+@click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
 @as_json_option("convert/1")
 def convert(
-    file: Path, target: str, source: str | None, out: Path | None, toy: str, accept: bool, as_json: bool
+    file: Path,
+    target: str,
+    source: str | None,
+    out: Path | None,
+    toy: str,
+    language: str,
+    accept: bool,
+    as_json: bool,
 ) -> None:
     """Write the graph or recipe in FILE in another format; say what the new format cannot hold.
 
-    Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or schema.org
-    JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of CaptainCook4D annotations, all
+    Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
+    schema.org JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of annotations, all
     its annotation files and task graphs are written into the folder --out.
 
     \b
@@ -46,7 +54,9 @@ def convert(
         answer = attempt(lambda: convert_folder(file, out), schema="convert/1", about=file, as_json=as_json)
     else:
         answer = attempt(
-            lambda: convert_file(file, target, source=source, out=out, toy=toy, accept_all=accept),
+            lambda: convert_file(
+                file, target, source=source, out=out, toy=toy, language=language, accept_all=accept
+            ),
             schema="convert/1",
             about=file,
             as_json=as_json,
@@ -62,7 +72,14 @@ def convert(
 
 
 def convert_file(
-    file: Path, target: str, *, source: str | None, out: Path | None, toy: str, accept_all: bool
+    file: Path,
+    target: str,
+    *,
+    source: str | None,
+    out: Path | None,
+    toy: str,
+    language: str,
+    accept_all: bool,
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file."""
     from recipe_app.graphs.formats.files import read_text, write_text
@@ -75,6 +92,8 @@ def convert_file(
     graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
     if accept_all:
         graph = accept(graph)
+    if language:
+        graph = graph.in_language(language)
     made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
     answer: dict[str, Any] = {
         "schema": "convert/1",
@@ -114,7 +133,12 @@ def convert_folder(folder: Path, out: Path | None) -> dict[str, Any]:
 
     if out is None:
         raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
-    made = format_annotations(read_annotations(folder))
+    annotations = read_annotations(folder)
+    if contrary := annotations.contradictions:
+        raise BadGraph(
+            folder.name, contrary[0], "two files disagree on its steps; take both from one release"
+        )
+    made = format_annotations(annotations)
     for stem, graph in read_task_graphs(folder).items():
         path = f"task_graphs/{stem}.json"
         made[path] = written_back(read_text(folder / path), "captaincook4d", graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +229,7 @@ def hints_answer(file: Path, node: int | None, category: str | None, *, ask_mode
         "file": graph.name,
         "graph_hash": graph.content_hash,
         "steps": steps,
+        "asked_utc": datetime.now(UTC).isoformat(timespec="seconds") if ask_model else None,
         "notes": sorted(notes),
     }
 

@@ -39,11 +39,11 @@ def score(folder: Path, as_json: bool) -> None:
     \b
     Example: kitchensync graph score captaincook4d --json
     """
-    answer, left_out = attempt(
+    answer, notes = attempt(
         lambda: score_answer(folder), schema="graph-score/1", about=folder, as_json=as_json
     )
-    if left_out:
-        click.echo(f"note: no task graph for: {', '.join(left_out)}; their recordings are left out", err=True)
+    for note in notes:
+        click.echo(f"note: {folder.name}: {note}", err=True)
     if as_json:
         show(answer)
     else:
@@ -51,12 +51,17 @@ def score(folder: Path, as_json: bool) -> None:
 
 
 def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the numbers of a folder, and the recipes left out for want of a graph."""
+    """Return the numbers of a folder, and what a reader must know of them."""
     from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
     from recipe_app.graphs.score import score, without_graph
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
-    return score(graphs, annotations), without_graph(graphs, annotations)
+    notes = []
+    if left_out := without_graph(graphs, annotations):
+        notes.append(f"no task graph for: {', '.join(left_out)}; their recordings are left out")
+    if contrary := annotations.contradictions:
+        notes.append(f"the two step files disagree on {', '.join(contrary)}; the error annotations count")
+    return score(graphs, annotations), notes
 
 
 def _print_score(answer: dict[str, Any]) -> None:

@@ -72,7 +72,7 @@ def draw_diverse(
     done = [tuple(dict.fromkeys(order)) for order in recorded]
     drawn = draw_orders(graph, count=1, seed=seed, budget=budget)
     if drawn.total is None:
-        size = max(count, min(100, uncounted_limit(len(graph.steps)) // 4))
+        size = max(count, uncounted_limit(len(graph.steps), budget=budget) // 4)
         pool = draw_orders(graph, count=size, seed=seed, budget=budget).orders
     else:
         size = drawn.total if drawn.total <= FEW else max(POOL, 4 * count) + len(done)

@@ -130,9 +130,12 @@ def _ranks(rng: random.Random, total: int, count: int) -> list[int]:
     return list(ranks)
 
 
-def uncounted_limit(size: int) -> int:
-    """Return how many perfect draws over `size` steps take about half a minute together, at least one."""
-    return max(PERFECT_EFFORT // max(size, 1) ** 3, 1)
+def uncounted_limit(size: int, *, budget: int = STATE_BUDGET) -> int:
+    """Return how many different orders of `size` steps may be drawn uncounted: within about half a minute.
+
+    Every down-set begins an order, which begins with size + 1 of them: so there are at least twice as many orders.
+    """
+    return max(min(budget // (size + 1) // 2, PERFECT_EFFORT // size**3), 1)
 
 
 def _draw_uncounted(
@@ -141,12 +144,13 @@ def _draw_uncounted(
     size = len(order.items)
     if size > LARGEST_PERFECT:
         raise TooManyOrders(graph.name, f"{why}, and {size} steps are too many for the perfect sampler")
-    at_least = budget // (size + 1)  # every down-set begins an order, which begins with size + 1 of them
-    allowed = max(min(at_least // 2, uncounted_limit(size)), 1)
+    allowed = uncounted_limit(size, budget=budget)
     if count > allowed:
         raise TooManyOrders(graph.name, f"{why}, so at most {allowed} orders are drawn at once")
     drawn: dict[Order, None] = {}
     while len(drawn) < count:
         drawn[draw_perfect(order, rng)] = None
-    note = f"{why}: drawn by Huber's perfect sampler, the total is not known (at least {at_least})"
+    note = (
+        f"{why}: drawn by Huber's perfect sampler, the total is not known (at least {budget // (size + 1)})"
+    )
     return Drawn(None, "huber", tuple(drawn), note)

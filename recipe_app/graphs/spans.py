@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from recipe_app.graphs.amounts import AMOUNT
 from recipe_app.graphs.model import Span, SpanKind
@@ -59,6 +60,7 @@ _AMOUNT = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def find_spans(text: str) -> tuple[Span, ...]:
     """Return the typed pieces of a text, in order and without overlaps; the first kind to claim a place has it."""
     taken: list[Span] = []

@@ -223,6 +223,20 @@ def test_a_language_version_replaces_the_texts_and_back() -> None:
         graph.in_language("fr")
 
 
+def test_the_command_writes_another_language(tmp_path: Path) -> None:
+    german = Wording("de", ((1, "Koche-Koche Wasser"), (2, "B")))
+    graph = Graph(
+        "tea.json", (Step(1, "Boil-Boil water"), Step(2, "B")), ((1, 2),), language="en", wordings=(german,)
+    )
+    path = tmp_path / "tea.json"
+    path.write_text(format_graph_json(graph))
+    arguments = ["convert", str(path), "--to", "captaincook4d", "--language"]
+    written = CliRunner().invoke(command, [*arguments, "de"])
+    assert json.loads(written.stdout)["steps"]["1"] == "Koche-Koche Wasser"
+    refused = CliRunner().invoke(command, [*arguments, "fr"])
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
+
+
 def toys(ids: tuple[str, ...] = ("0", "1", "2", "100")) -> dict[str, Any]:
     """A file as the editor saves it, with keys that only the editor knows."""
     labels = ["START", "attach wheel", "attach “roof”", "END"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -148,9 +149,14 @@ def test_rules_fire_where_participants_really_erred(shared_data: Callable[[str],
     """Shares of the published errors whose step has a hint of that category; floors from the measured figures."""
     errors = json.loads(shared_data("captaincook4d/annotation_json/error_annotations.json").read_text())
     fired, made = Counter[str](), Counter[str]()
+
+    @functools.cache
+    def offered_for(label: str) -> set[str]:
+        return {hint.category for hint in step_hints(Step(1, label))}
+
     for recording in errors:
         for entry in recording["step_annotations"]:
-            offered = {hint.category for hint in step_hints(Step(1, entry["description"]))}
+            offered = offered_for(entry["description"])
             for category in {error["tag"].removesuffix(" Error") for error in entry.get("errors", [])}:
                 made[category] += 1
                 fired[category] += category in offered

@@ -201,6 +201,18 @@ def test_score_for_people_is_a_table(folder: Path) -> None:
     assert "9,900" in result.stdout
 
 
+def test_files_that_disagree_are_noted_and_not_written(tmp_path: Path) -> None:
+    root = small_folder(tmp_path)
+    path = root / "annotation_json" / "complete_step_annotations.json"
+    path.write_text(path.read_text().replace("20.0", "21.0"))
+    result = CliRunner().invoke(command, ["score", str(root), "--json"])
+    assert result.exit_code == 0
+    assert "the two step files disagree on 7_1" in result.stderr
+    refused = CliRunner().invoke(command, ["convert", str(root), "--out", str(tmp_path / "copy")])
+    assert refused.exit_code == 1
+    assert "two files disagree" in refused.stderr
+
+
 @pytest.mark.parametrize(
     "breakage", ["no folder", "no graphs", "no annotations", "two releases", "a time in words"]
 )
