@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
@@ -10,8 +11,11 @@ from recipe_app.graphs.formats.captaincook4d import format_captaincook4d, parse_
 from recipe_app.graphs.formats.dot import format_dot, parse_dot
 from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
+from recipe_app.graphs.formats.strict_json import Reader
 from recipe_app.graphs.model import Graph
-from recipe_app.graphs.recipe_text import new_graph
+from recipe_app.graphs.recipe_text import Selected, new_graph
+
+MAX_RECIPE = 200_000
 
 _GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json, "dot": parse_dot}
 _SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
@@ -41,10 +45,22 @@ def kind_of(name: str, text: str) -> str:
 def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
     """Parse one graph; of a recipe without a graph, make a new one whose edges are suggestions. Raises BadGraph."""
     if kind in _SOURCES:
-        return new_graph(_SOURCES[kind](text, name=name), name=name)
+        return _started(_SOURCES[kind], text, name)
     if kind == "assembly":
         return _one_of(parse_assembly(text, name=name), toy, name)
     return _GRAPHS[kind](text, name=name)
+
+
+def _started(select: Callable[..., Selected], text: str, name: str) -> Graph:
+    """Start a graph from a recipe; what our own format could not read back is refused."""
+    read = Reader(name)
+    if len(text) > MAX_RECIPE:
+        raise read.fail("", f"longer than {MAX_RECIPE} characters; this is no recipe")
+    graph = new_graph(select(text, name=name), name=name)
+    read.number_of_steps(len(graph.nodes), "steps")
+    for step in graph.nodes:
+        read.label(step.label, f"step {step.node}")
+    return graph
 
 
 def _one_of(file: AssemblyFile, toy: str, name: str) -> Graph:

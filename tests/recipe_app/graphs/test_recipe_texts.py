@@ -184,6 +184,9 @@ def test_json_ld_instructions_come_in_many_shapes(instructions: object) -> None:
         ("a.jsonld", '{"@type": "WebPage"}', "no schema.org Recipe"),
         ("a.html", '<script type="application/ld+json">{</script>', "is not JSON"),
         ("a.txt", "Mix.\n" * 600, "at most 500"),
+        ("a.txt", "Stir it. Mix it. " * 300, "602 steps; between 1 and 500"),
+        ("a.txt", f"Stir {'x' * 1200}.", "text longer than 1000"),
+        ("a.cook", "@" * 300_000, "this is no recipe"),
     ],
 )
 def test_what_is_no_recipe_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:
