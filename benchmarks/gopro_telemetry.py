@@ -98,9 +98,8 @@ def compare(path: Path, rounds: int) -> None:
         read = max(0, good[0]["rchar"] - own_bytes) if name == "ours" else good[0]["rchar"]
         what = f"all {good[0]['streams']} streams" if "streams" in good[0] else "GYRO only"
         share = f", read {read / 1e6:.1f} MB = {100 * read / size:.2f} %" if name == "ours" else ""
-        print(
-            f"  {name:15} {seconds:.2f} s ({imports:.2f} s of it imports), {good[0]['samples']} samples, {what}{share}"
-        )
+        took = f"{seconds:.2f} s ({imports:.2f} s of it imports)"
+        print(f"  {name:15} {took}, {good[0]['samples']} samples, {what}{share}")
 
 
 def main() -> None:

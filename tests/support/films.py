@@ -7,6 +7,7 @@ from pathlib import Path
 from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.sensors import Instruments
 from virtual_kitchen.gopro.synthesis import Film, Synthesis, synthesize
+from virtual_kitchen.world.motion import simulated_motion
 
 SMALL = {"width": 320, "height": 180}
 
@@ -18,5 +19,7 @@ def film(
     rule = ChapterRule(frames=chapter_frames, hole_bytes=int(more.pop("hole_bytes", 0)))  # type: ignore[call-overload]
     instruments = more.pop("instruments", None) or Instruments(gps=gps, gps_days=9000.3)
     options = {**SMALL, "codec": b"avc1", "model": "hero11", **more}
+    motion_seed = options.pop("motion_seed", None)
+    motion = simulated_motion(int(motion_seed)) if motion_seed is not None else None  # type: ignore[call-overload]
     folder.mkdir(parents=True, exist_ok=True)
-    return synthesize(folder, Film(frames, rule=rule, instruments=instruments, **options))  # type: ignore[arg-type]
+    return synthesize(folder, Film(frames, rule=rule, instruments=instruments, **options), motion)  # type: ignore[arg-type]

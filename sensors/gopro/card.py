@@ -1,0 +1,149 @@
+"""A camera's card, or any folder of its files: which recordings lie there, and copies that are compared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from sensors.errors import DownloadFailed, SensorError, UnsafeName
+from sensors.gopro.names import card_name, check_safe, group_takes
+from sensors.gopro.take import Take, open_take
+
+COPY_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class CardTake:
+    """One recording on a card, all of its chapters readable."""
+
+    paths: tuple[Path, ...]
+    serial: str | None
+    model: str | None
+    started_s: float | None
+    """Start by the camera's clock, Unix seconds as the file prints it: true UTC on newer cameras, local time on older
+    ones; the sub-second part comes from the time code."""
+    duration_s: float
+    take: Take = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The first chapter's name."""
+        return self.paths[0].name
+
+
+class Bad(NamedTuple):
+    """Files that cannot be imported, and why."""
+
+    paths: tuple[Path, ...]
+    why: str
+
+
+def scan_card(folder: Path) -> tuple[list[CardTake], list[Bad]]:
+    """Find the recordings below a folder; names are checked, links are not followed."""
+    takes: list[CardTake] = []
+    bad: list[Bad] = []
+    videos = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or path.suffix.upper() != ".MP4" or not path.is_file():
+            continue
+        if card_name(path.name) is None:
+            bad.append(Bad((path,), "its name is none that a GoPro gives"))
+            continue
+        try:
+            check_safe("", path.name) if not path.parent.name else check_safe("card", path.name)
+        except UnsafeName as error:
+            bad.append(Bad((path,), str(error)))
+            continue
+        videos.append(path)
+    for group in group_takes(videos):
+        try:
+            takes.append(_read(group.paths, group.missing))
+        except SensorError as error:
+            bad.append(Bad(group.paths, str(error)))
+    return takes, bad
+
+
+def _read(paths: tuple[Path, ...], missing: tuple[int, ...]) -> CardTake:
+    if missing:
+        raise DownloadFailed(paths[0].name, f"chapter {missing[0]} is missing beside it")
+    # One path would be widened to its siblings, which are these.
+    take = open_take(*paths)
+    first = take.chapters[0]
+    if not len(take.frame_times_s):
+        raise DownloadFailed(paths[0].name, "it holds no pictures")
+    return CardTake(paths, first.serial, first.camera_model, _started_s(take), float(take.duration_s), take)
+
+
+def _started_s(take: Take) -> float | None:
+    first = take.chapters[0]
+    if first.creation_time is None:
+        return None
+    try:
+        whole_s = datetime.fromisoformat(first.creation_time).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+    wall_s = first.tmcd_wall_seconds_since_midnight
+    return whole_s + (wall_s % 1.0 if wall_s is not None else 0.5)
+
+
+def file_sha256(path: Path) -> str:
+    """Hash a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def copy_verified(source: Path, target: Path) -> str:
+    """Copy a file under a partial name, sync it, read it back past the page cache, compare, rename; return its hash.
+
+    A target that is there already with the same bytes is left alone; with others it is never written over.
+    Raises `DownloadFailed`.
+    """
+    part = target.with_name(target.name + ".part")
+    try:
+        if target.exists():
+            digest = file_sha256(source)
+            if file_sha256(target) != digest:
+                raise DownloadFailed(
+                    source.name, f"{target} exists with other bytes; it is never written over"
+                )
+            return digest
+        digest = _copy(source, part)
+        if _read_back(part) != digest:
+            part.unlink()
+            raise DownloadFailed(
+                source.name, f"the copy in {target.parent} is not what was written; check that disk"
+            )
+        os.replace(part, target)
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise DownloadFailed(source.name, (error.strerror or str(error)).lower()) from error
+    return digest
+
+
+def _copy(source: Path, part: Path) -> str:
+    digest = hashlib.sha256()
+    with source.open("rb") as reader, part.open("wb") as writer:
+        while block := reader.read(COPY_BYTES):
+            writer.write(block)
+            digest.update(block)
+        writer.flush()
+        os.fsync(writer.fileno())
+    return digest.hexdigest()
+
+
+def _read_back(path: Path) -> str:
+    with path.open("rb") as file:
+        if hasattr(os, "posix_fadvise"):  # what was just written must come from the disk, not from memory
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return hashlib.file_digest(file, "sha256").hexdigest()

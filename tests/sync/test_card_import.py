@@ -1,0 +1,159 @@
+"""Cards of several cameras, mixed: every take goes to its recording by serial, clock and motion, or is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from films import film
+
+from capture.cli import main
+from sensors.errors import DownloadFailed
+from sensors.gopro.card import copy_verified, scan_card
+from sensors.hololens import imu
+from storage.chunk import Packet, seal
+from storage.manifest import write_json
+from storage.verify import verify
+from virtual_kitchen.gopro.models import MODELS
+from virtual_kitchen.gopro.sensors import Instruments
+from virtual_kitchen.world.motion import simulated_motion
+
+UTC0_S = 1_750_000_000
+SECONDS, FRAMES, HZ, BATCH = 20.0, 480, 1000.0, 50
+CAMERA_A, CAMERA_B, FOREIGN = 5, 6, 77
+
+
+def serial(seed: int) -> str:
+    return MODELS["hero12"].serial(seed)
+
+
+def recording(root: Path, name: str, camera: int, start_s: float, motion: int | None) -> Path:
+    """A recording whose headset moved as `motion` says; without it no headset was there."""
+    path = root / name
+    (path / "events").mkdir(parents=True)
+    streams = {}
+    if motion is not None:
+        streams["hololens/gyroscope"] = {"device": "hololens", "port": 3806, "nominal_hz": 20, "format": {}}
+        _gyroscope(path / "hololens" / "gyroscope", motion)
+    devices: dict[str, Any] = {"gopro": {"kind": "gopro", "serial": serial(camera)}}
+    manifest = {
+        "schema": "recording/1", "recording": name, "uuid": name, "state": "complete", "streams": streams,
+        "started": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s) * 1e9)},
+        "stopped": {"host_ns": 10**12, "utc_ns": round((UTC0_S + start_s + SECONDS) * 1e9)},
+        "zone": {"iana": None, "utc_offset_s": 7200}, "devices": devices, "files": {}, "consent": "none",
+    }  # fmt: skip
+    write_json(path / "recording.json", manifest)
+    return path
+
+
+def _gyroscope(folder: Path, seed: int) -> None:
+    folder.mkdir(parents=True)
+    world_s = np.arange(int(SECONDS * HZ)) / HZ
+    samples = np.zeros(len(world_s), imu.SAMPLE)
+    samples["xyz"] = np.rad2deg(simulated_motion(seed).angular_velocity(world_s))
+    samples["vinyl_ns"] = 10**11 + np.rint(world_s * 1e9).astype(np.int64)
+    ticks = 10**10 + np.rint(world_s * 1e7).astype(np.int64)
+    samples["soc_ticks"] = np.repeat(ticks[::BATCH], BATCH)
+    packets = [
+        Packet(k, 1, int(batch["soc_ticks"][0]), 10**12 + k, 1, imu.encode_samples(batch), b"")
+        for k, batch in enumerate(np.split(samples, len(samples) // BATCH))
+    ]
+    seal(folder, 1, packets, {})
+
+
+def shoot(
+    folder: Path, camera: int, number: int, start_s: float, motion: int, chapters: int | None = None
+) -> list[Path]:
+    """One take on a card, begun 2 s after its recording."""
+    made = film(
+        folder, FRAMES, chapters, seed=camera, number=number, model="hero12", gps=False, motion_seed=motion,
+        local_s=UTC0_S + start_s + 7200.3, start_world_s=2.0, instruments=Instruments(),
+    )  # fmt: skip
+    return [chapter.path for chapter in made.chapters]
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four recordings of two cameras, and cards with five takes: one of another house, one cut short."""
+    root = tmp_path_factory.mktemp("evening")
+    data, card = root / "data", root / "cards"
+    # Two of camera A a minute apart: the clock allows both, the motion decides.
+    recording(data, "a-1", CAMERA_A, 0.0, motion=51)
+    recording(data, "a-2", CAMERA_A, 60.0, motion=52)
+    recording(data, "b-1", CAMERA_B, 0.0, motion=None)
+    recording(data, "b-2", CAMERA_B, 7200.0, motion=None)
+    shoot(card / "one" / "100GOPRO", CAMERA_A, 1, 2.0, motion=51, chapters=240)
+    shoot(card / "one" / "100GOPRO", CAMERA_A, 2, 30.0, motion=52)
+    shoot(card / "one" / "101GOPRO", FOREIGN, 1, 2.0, motion=53)
+    shoot(card / "two" / "100GOPRO", CAMERA_B, 1, 3.0, motion=54)
+    cut = shoot(card / "two" / "100GOPRO", CAMERA_B, 2, 7203.0, motion=55)[0]
+    cut.write_bytes(cut.read_bytes()[:-200_000])
+    return root
+
+
+def test_mixed_cards_go_to_the_right_places(evening: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(evening / "data", data)
+    before = {path: path.stat().st_mtime_ns for path in (evening / "cards").rglob("*.MP4")}
+    done = CliRunner().invoke(
+        main, ["gopro", "import", str(evening / "cards"), "--match", str(data), "--yes", "--json"]
+    )
+    assert done.exit_code == 1
+    answer = json.loads(done.stdout)
+    placed = {Path(one["recording"]).name: one["files"] for one in answer["imported"]}
+    assert placed == {
+        "a-1": ["GH010001.MP4", "GH020001.MP4"],
+        "a-2": ["GH010002.MP4"],
+        "b-1": ["GH010001.MP4"],
+    }
+    assert [one["files"][0].rpartition("/")[2] for one in answer["unreadable"]] == ["GH010002.MP4"]
+    assert "moov" in answer["unreadable"][0]["why"]
+    refused = [one for one in answer["proposals"] if one["recording"] is None]
+    assert [serial(FOREIGN) in one["problem"] for one in refused] == [True]
+    assert "2 not imported" in done.stderr
+    aligned = next(one for one in answer["proposals"] if (one["recording"] or "").endswith("a-2"))
+    assert "motion: aligned" in aligned["evidence"] or "motion: check" in aligned["evidence"]
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    for name, files in placed.items():
+        checked = verify(data / name)["streams"]
+        for file in files:
+            assert checked[f"gopro/{file}"]["received"] == checked[f"gopro/{file}"]["stored"] > 0
+    again = CliRunner().invoke(
+        main, ["gopro", "import", str(evening / "cards"), "--match", str(data), "--yes"]
+    )
+    assert "GH010002.MP4 -> " in again.stdout
+
+
+def test_nothing_is_moved_before_it_is_shown(evening: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(evening / "data", data)
+    done = CliRunner().invoke(
+        main, ["gopro", "import", str(evening / "cards"), "--match", str(data)], input="n\n"
+    )
+    assert "copy 3 takes?" in done.stdout
+    assert not list(data.rglob("*.MP4"))
+    assert CliRunner().invoke(main, ["gopro", "import", str(evening / "cards")]).exit_code == 2
+
+
+def test_copies_are_compared_and_never_written_over(tmp_path: Path) -> None:
+    source, target = tmp_path / "GX010001.MP4", tmp_path / "there" / "GX010001.MP4"
+    source.write_bytes(b"one")
+    target.parent.mkdir()
+    target.write_bytes(b"two")
+    with pytest.raises(DownloadFailed, match="never written over"):
+        copy_verified(source, target)
+    assert target.read_bytes() == b"two"
+
+
+def test_links_and_strange_names_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card" / "GX010001.MP4").symlink_to("/etc/passwd")
+    (tmp_path / "card" / "my film.mp4").write_bytes(b"x")
+    takes, bad = scan_card(tmp_path / "card")
+    assert takes == []
+    assert [one.why for one in bad] == ["its name is none that a GoPro gives"]
