@@ -77,6 +77,7 @@ class StreamRecorder:
         """Prepare the thread."""
         self._ending = threading.Event()
         self._client: StreamClient | None = None
+        self._connected_client: StreamClient | None = None
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._seq = 0
         self._stamps = StampWatch()
@@ -147,6 +148,13 @@ class StreamRecorder:
 
     def _connect(self, wait_s: float) -> StreamClient | None:
         """Connect, as often as it takes; None when the end was asked first."""
+        if (client := self._connected_client) is not None:
+            self._connected_client, self._client = None, client
+            if self._ending.is_set():
+                client.close()
+                return None
+            self._connected()
+            return client
         while not self._ending.wait(wait_s):
             client = self._new_client()
             try:
@@ -269,7 +277,9 @@ class StreamRecorder:
                 continue
             except SensorError:
                 return False
+            if self.spec.sends_first:
+                self._connected_client = client  # its packets are on their way already
             else:
                 client.close()
-                return False
+            return False
         return True
