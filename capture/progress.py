@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from storage.disk_guard import OK
+
 if TYPE_CHECKING:
     from capture.supervisor import Supervisor
 
@@ -60,7 +62,11 @@ class Progress:
         self._shown_s = now_s
         streams = supervisor.streams()
         if self._live:
-            self._live.update(Group(self._headline(now_s), self._table(streams, supervisor)), refresh=True)
+            shown: list[Text | Table] = [self._headline(now_s), self._table(streams, supervisor)]
+            if supervisor.outlook is not None:
+                style = "" if supervisor.outlook.level == OK else "bold red"
+                shown.append(Text(f"disk: {supervisor.outlook.text}", style=style))
+            self._live.update(Group(*shown), refresh=True)
         else:
             received = sum(int(facts.get("received", 0)) for facts in streams.values())
             waiting = [name for name, facts in streams.items() if not facts.get("first_host_ns")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
 from capture.plan import Plan
 from capture.queue_server import QueueServer
+from storage.disk_guard import STOP, DiskGuard, Outlook
 from storage.names import LOGS
 
 LOOP_MS = 100
@@ -109,6 +109,8 @@ class Supervisor:
         self.outcome = Outcome()
         self.board = HealthBoard(plan.health)
         self._control = ControlServer(plan.control)
+        self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
+        self.outlook: Outlook | None = None
         self._stop_asked = ""
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
@@ -200,7 +202,7 @@ class Supervisor:
                 self.ask_stop("time")
             elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
                 self.ask_stop("ended_by_device")
-            elif shutil.disk_usage(self.plan.path).free < LOW_SPACE_BYTES or self._drainers_lack_space():
+            elif self._space_runs_out():
                 self.ask_stop("no_space")
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
         self.outcome.reason = self._stop_asked
@@ -223,6 +225,11 @@ class Supervisor:
 
     def _restarted(self, name: str, code: int | None) -> None:
         self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
+
+    def _space_runs_out(self) -> bool:
+        """Look at the disk, keep what it says for the operator, and tell whether it is time to stop."""
+        self.outlook = self._guard.look(time.monotonic_ns())
+        return self.outlook.level == STOP or self._drainers_lack_space()
 
     def _make_room(self) -> None:
         """Give back what was kept aside, so that what is in the queue can still be sealed."""
