@@ -18,6 +18,7 @@ from storage.errors import BadChunk, BadEventLog, NotARecording
 from storage.events import read_lines
 from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
 from storage.manifest import Manifest, read_manifest
+from storage.media_blocks import damaged_stretches
 from storage.names import MANIFEST, MEDIA, chunk_name, stream_folder
 from storage.notes import Note, read_notes
 
@@ -276,7 +277,10 @@ def _check_camera(
         if stored != entry["bytes"]:
             findings.add(FAIL, f"{name}: {stored} of {entry['bytes']} bytes are here; fetch it again")
         elif digest != entry.get("sha256"):
-            findings.damage(name, name, "file: its hash is not the one it was fetched with")
+            known = entry.get("blocks")
+            places = damaged_stretches(path, known) if isinstance(known, dict) else []
+            for place in places or ["file: its hash is not the one it was fetched with"]:
+                findings.damage(name, name, place)
         streams[name] = {
             "received": entry["bytes"],
             "stored": stored,

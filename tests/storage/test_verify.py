@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from storage.chunk import Packet, Sealed, seal
 from storage.cli import verify as verify_command
 from storage.manifest import edit_manifest, write_json
+from storage.media_blocks import block_checksums
 from storage.verify import verify
 
 STREAM = "hololens/gyroscope"
@@ -162,3 +163,19 @@ def test_the_command_prints_one_object_and_the_worst_decides(whole, tmp_path):
     assert [result["recording"] for result in answer["recordings"]] == ["other", "take"]
     plain = runner.invoke(verify_command, [str(whole)])
     assert "PASS  take" in plain.output
+
+
+@pytest.mark.parametrize("place", [0, 4 << 20, (9 << 20) - 1])
+def test_a_flipped_bit_in_a_camera_file_is_located_to_its_block(finished, place):
+    film = finished / "gopro" / "GX010001.MP4"
+    media = json.loads((finished / "gopro" / "media.json").read_text())
+    media["files"][0]["blocks"] = block_checksums(film)
+    write_json(finished / "gopro" / "media.json", media)
+    assert verify(finished)["status"] == "PASS"
+    content = bytearray(film.read_bytes())
+    content[place] ^= 64
+    film.write_bytes(content)
+    first = place // (4 << 20) * (4 << 20)
+    block = f"bytes {first}-{min(first + (4 << 20), len(content)) - 1}"
+    name = "gopro/GX010001.MP4"
+    assert verify(finished)["corrupt"] == [{"file": name, "stream": name, "block": block}]
