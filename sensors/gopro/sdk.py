@@ -8,9 +8,11 @@ through it: questions and keep-alive are asked by plain HTTP on the same connect
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import datetime
@@ -111,7 +113,12 @@ class SdkCamera(GoProHttp):
                     logging.getLogger(__name__).warning("%s: the session was not closed in order", self.url)
             self._loop.close()
             self._loop = None
-        self._sdk = None
+        # The library leaves a coroutine that it never awaits and an open database: let them go here and quietly,
+        # not somewhere later and with a warning.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._sdk = None
+            gc.collect()
         self._folder.cleanup()
         super().close()
 

@@ -1,0 +1,173 @@
+"""One camera's take as a session runs it: whole, lost and found again, ended by itself, several at once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cameras import virtual_camera
+from click.testing import CliRunner
+
+from capture import camera_take
+from capture.camera_take import CameraTake
+from capture.camera_watch import CameraState, Watch
+from capture.cli import main
+from sensors.gopro.camera_types import CameraState as Answer
+from storage.manifest import write_json
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("WATCH_S", 0.1), ("RETRY_S", 0.1), ("LOST_LIMIT_S", 1.0)):
+        monkeypatch.setattr(camera_take, name, value)
+    monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
+
+
+def wait_for(what: Callable[[], bool], limit_s: float = 30.0) -> None:
+    deadline_s = time.monotonic() + limit_s
+    while not what():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+
+
+def media(folder: Path) -> dict:
+    return json.loads((folder / "media.json").read_text())
+
+
+def recorded(take: CameraTake, seconds: float) -> None:
+    take.start()
+    wait_for(lambda: take.state.state in ("recording", "failed", "pending"))
+    time.sleep(seconds)
+    take.end()
+    take.join(timeout=60)
+    assert not take.is_alive()
+
+
+def test_chapters_come_home_in_order(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path / "sim", chapter_s=1.0) as (gopro, url):
+        take = CameraTake("gopro", url, tmp_path / "rec" / "gopro")
+        assert take.prepare()["notes"] == []
+        recorded(take, 2.5)
+        truth = {file["file"]: file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
+    found = media(tmp_path / "rec" / "gopro")
+    assert found["state"] == "done"
+    assert {file["file"]: file["sha256"] for file in found["files"]} == truth
+    assert [file["file"] for file in found["files"]][:2] == ["GX010001.MP4", "GX020001.MP4"]
+    assert found["shutter_on"]["before_host_ns"] < found["shutter_off"]["observed_host_ns"]
+    assert found["state_at_start"]["settings"]["83"] == 0
+
+
+def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path / "sim", "gopro_vanish@1+1.5") as (_, url):
+        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take.prepare()
+        recorded(take, 4.0)
+    found = media(tmp_path / "gopro")
+    assert found["state"] == "done"
+    assert len(found["gaps"]) == 1
+    assert "did not answer" in take.state.problem
+    assert len(found["files"]) == 1
+
+
+def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
+    recording = tmp_path / "data" / "take-1"
+    with virtual_camera(tmp_path / "sim", "gopro_vanish@1+5") as (gopro, url):
+        take = CameraTake("gopro", url, recording / "gopro")
+        device = take.prepare()
+        recorded(take, 1.5)
+        assert take.state.state == "pending"
+        assert "fetch --pending" in take.state.problem
+        assert media(recording / "gopro")["files"] == []
+        manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
+        write_json(recording / "recording.json", manifest)
+        wait_for(lambda: not gopro.camera.is_gone)
+        done = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending", "--json"])
+        assert done.exit_code == 0, done.output
+        truth = gopro.camera.kitchen.truth.as_dict()["gopro"]
+    assert json.loads(done.stdout)["takes"][0]["files"] == ["GX010001.MP4"]
+    found = media(recording / "gopro")
+    assert (found["state"], found["files"][0]["sha256"]) == ("done", truth[0]["sha256"])
+    again = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending"])
+    assert "nothing is pending" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("card_full", "card: full"), ("overheat", "overheating"), ("write_error", "card too slow")],
+)
+def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
+    tmp_path: Path, fault: str, words: str
+) -> None:
+    with virtual_camera(tmp_path / "sim", f"gopro_{fault}@1") as (_, url):
+        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take.prepare()
+        recorded(take, 2.0)
+    assert "stopped recording by itself" in take.state.problem
+    assert words in take.state.problem
+    assert len(media(tmp_path / "gopro")["files"]) == 1
+
+
+def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path / "sim", "gopro_battery_dead@1") as (_, url):
+        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take.prepare()
+        recorded(take, 1.5)
+    assert take.state.state == "pending"
+    assert media(tmp_path / "gopro")["state"] == "pending"
+
+
+def test_two_cameras_at_once(tmp_path: Path) -> None:
+    with (
+        virtual_camera(tmp_path / "one", name="left") as (_, left),
+        virtual_camera(tmp_path / "two", name="right", seed=4) as (_, right),
+    ):
+        takes = [CameraTake(name, url, tmp_path / name) for name, url in (("left", left), ("right", right))]
+        serials = {take.prepare()["serial"] for take in takes}
+        assert len(serials) == 2
+        for take in takes:
+            take.start()
+        wait_for(lambda: all(take.state.state == "recording" for take in takes))
+        for take in takes:
+            take.end()
+        for take in takes:
+            take.join(timeout=60)
+    assert all(media(tmp_path / name)["state"] == "done" for name in ("left", "right"))
+
+
+def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
+    recording = tmp_path / "data" / "take-1"
+    with virtual_camera(tmp_path / "sim") as (gopro, url):
+        take = CameraTake("gopro", url, recording / "gopro")
+        take.prepare()
+        recorded(take, 0.2)
+        arguments = ["gopro", "free", str(recording), "--copy", str(tmp_path / "nas")]
+        alone = CliRunner().invoke(main, arguments)
+        assert alone.exit_code == 1
+        assert "1 verified copies, 2 are needed" in alone.stdout
+        copy = tmp_path / "nas" / "take-1" / "gopro" / "GX010001.MP4"
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes((recording / "gopro" / "GX010001.MP4").read_bytes()[:-1] + b"?")
+        assert CliRunner().invoke(main, arguments).exit_code == 1
+        assert len(gopro.camera.card.files()) == 1
+        copy.write_bytes((recording / "gopro" / "GX010001.MP4").read_bytes())
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+        assert gopro.camera.card.files() == []
+
+
+def test_what_a_state_says() -> None:
+    def answer(second: int, **status: int) -> Answer:
+        values = {"8": 0, "10": 1, "13": second, "33": 0, "35": 5000, "70": 80} | status
+        return Answer(values, {}, second * 10**9)
+
+    shown = CameraState()
+    watch = Watch(shown)
+    watch.answered(answer(1))
+    assert (shown.problem, shown.battery_percent, shown.minutes_left) == ("", 80, 83.3)
+    watch.answered(answer(2, **{"70": 7, "35": 60}))
+    assert shown.problem == "battery at 7 %, card full in 60 s"
+    watch.answered(Answer(answer(3).status, {}, 20 * 10**9))
+    watch.answered(Answer(answer(3).status, {}, 30 * 10**9))
+    assert "does not grow" in shown.problem

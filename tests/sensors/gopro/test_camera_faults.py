@@ -1,0 +1,122 @@
+"""Downloads and control while the virtual camera misbehaves as cameras do."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cameras import virtual_camera
+
+from sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
+from sensors.gopro.camera import GoProHttp, MediaFile
+from sensors.gopro.credentials import read_credentials, write_credentials
+from sensors.gopro.download import download
+from sensors.gopro.open_camera import open_camera
+from sensors.gopro.proxies import fetch_small
+from sensors.gopro.settings import wanted_options
+from virtual_kitchen.gopro.card import CardFile
+
+
+def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, bytes]:
+    """Put a file with an index on the card; no camera made it."""
+    body = os.urandom(size)
+    data = (16).to_bytes(4, "big") + b"ftypmp41" + bytes(4)
+    data += (8 + size).to_bytes(4, "big") + b"mdat" + body + (8).to_bytes(4, "big") + b"moov"
+    path = folder / "GX010009.MP4"
+    path.write_bytes(data)
+    gopro.camera.card.add(CardFile(path.name, path, len(data), 0))
+    return MediaFile("100GOPRO", path.name, len(data), None), data
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ("gopro_cut:400000x6",),
+        ("gopro_truncate:400000x6",),
+        ("gopro_stall:1000000+1.5",),
+        ("gopro_ignore_range", "gopro_cut:2000000x2"),
+        ("gopro_slow:20000000",),
+    ],
+    ids=lambda faults: faults[0].partition(":")[0],
+)
+def test_every_fault_of_the_way_ends_in_the_very_bytes(tmp_path: Path, faults: tuple[str, ...]) -> None:
+    with virtual_camera(tmp_path / "sim", *faults) as (gopro, url):
+        file, data = put(gopro, tmp_path)
+        (tmp_path / "here").mkdir()
+        got = download(url, file, tmp_path / "here", read_timeout_s=0.5, back_off_s=0.01)
+        assert got.path.read_bytes() == data
+
+
+def test_twenty_cuts_of_a_long_file(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path / "sim", "gopro_cut:2000000x20") as (gopro, url):
+        file, data = put(gopro, tmp_path, 50_000_000)
+        (tmp_path / "here").mkdir()
+        got = download(url, file, tmp_path / "here", back_off_s=0.0)
+        assert got.path.read_bytes() == data
+        assert gopro.camera.faults.find("gopro_cut").times == 0
+
+
+def test_a_storm_of_errors_and_silence_are_named(tmp_path: Path) -> None:
+    faults: list[tuple[str, type[SensorError], str]] = [
+        ("gopro_500@0+1000", CameraRefused, "HTTP 500"),
+        ("gopro_vanish@0+1000", CameraLost, "does not answer"),
+    ]
+    for fault, error, words in faults:
+        with (
+            virtual_camera(tmp_path, fault) as (_, url),
+            GoProHttp(url) as camera,
+            pytest.raises(error, match=words),
+        ):
+            camera.state()
+
+
+def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
+    from sensors.gopro.media import open_media
+
+    with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
+        camera.shutter(True)
+        camera.shutter(False)
+        camera.wait_idle()
+        file = camera.media()[0]
+        small = fetch_small(camera.entry, file, tmp_path / "proxies")
+        assert [path.name for path in small] == ["GL010001.LRV", "GX010001.THM"]
+        original = download(url, file, tmp_path / file.name)
+    assert len(open_media(small[0]).frame_pts) == len(open_media(original.path).frame_pts)
+
+
+def test_credentials_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "private" / "cameras.json"
+    monkeypatch.setenv("KITCHENSYNC_CREDENTIALS", str(path))
+    with pytest.raises(NoCredentials, match="gopro remember"):
+        read_credentials("kitchen")
+    values = {"address": "192.168.1.40", "username": "gopro", "password": "s3cret", "certificate": "PEM"}
+    write_credentials("kitchen", **values)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    entry = read_credentials("kitchen")
+    assert (entry.base_url, entry.password) == ("https://192.168.1.40", "s3cret")
+    assert "s3cret" not in repr(entry)
+    path.chmod(0o644)
+    with pytest.raises(NoCredentials, match="chmod 600"):
+        read_credentials("kitchen")
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "usb:", "usb:abc", "http//x", ""])
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(SensorError):
+        open_camera(url).state()
+
+
+def test_settings_in_words() -> None:
+    assert list(wanted_options({"lens": "linear"}).items())[:5] == [
+        (134, 2),
+        (108, 1),
+        (2, 1),
+        (3, 8),
+        (121, 4),
+    ]
+    assert wanted_options()[83] == 0
+    with pytest.raises(ValueError, match="lens = 'round'"):
+        wanted_options({"lens": "round"})

@@ -1,0 +1,110 @@
+"""The camera maker's library, its own classes, against the virtual camera: open, set, start, stop, list, close."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cameras import virtual_camera
+
+from sensors.errors import CameraLost, CameraRefused
+from sensors.gopro.clock import measure_clock, set_clock_now
+from sensors.gopro.download import download
+from sensors.gopro.entry import Entry
+from sensors.gopro.open_camera import open_camera
+from sensors.gopro.settings import apply_settings, wanted_options
+
+pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
+from sensors.gopro.sdk import SdkCamera, at_home, wired
+
+
+@pytest.fixture(params=["usb", "cohn"])
+def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    with virtual_camera(tmp_path, at_home=request.param == "cohn") as (gopro, url):
+        if gopro.home is None:
+            made = wired(gopro.camera.serial, url)
+        else:
+            made = at_home(
+                "kitchen", Entry(url, gopro.home.username, gopro.home.password, gopro.home.certificate)
+            )
+        with made:
+            yield gopro, made
+
+
+def test_a_whole_take(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
+    gopro, sdk = camera
+    sdk.open()
+    sdk.external_control()
+    assert gopro.camera.control_owner == 2
+    applied = apply_settings(sdk, wanted_options())
+    assert applied.problems == []
+    assert {key: applied.settings[key] for key in ("2", "3", "83", "121", "134", "135")} == {
+        "2": 1, "3": 8, "83": 0, "121": 0, "134": 2, "135": 0,
+    }  # fmt: skip
+    started = sdk.shutter(True)
+    assert started.before_host_ns < started.observed_host_ns
+    assert sdk.state().encoding
+    sdk.hilight()
+    time.sleep(0.5)
+    sdk.shutter(False)
+    sdk.wait_idle()
+    files = sdk.media()
+    assert [file.name for file in files] == ["GX010001.MP4"]
+    got = download(sdk.entry, files[0], tmp_path / "GX010001.MP4")
+    assert got.sha256 == gopro.camera.kitchen.truth.as_dict()["gopro"][0]["sha256"]
+    before = threading.active_count()
+    sdk.close()
+    assert threading.active_count() < before
+
+
+def test_the_clock_is_set_and_measured(camera: tuple[Any, SdkCamera]) -> None:
+    gopro, sdk = camera
+    set_clock_now(sdk, 120)
+    found = measure_clock(sdk, limit_s=5.0)
+    assert found is not None
+    assert found.zone_minutes == 120
+    # What the camera really shows at that very moment, by its own inner clock (whole nanoseconds).
+    inner = gopro.camera.clock
+    true_ns = inner._local_minus_utc_ns + gopro.camera.kitchen.utc_minus_host_ns
+    ours_ns = found.offset_ns + time.time_ns() - time.monotonic_ns()
+    assert abs(true_ns - ours_ns) < found.error_ns + 20_000_000
+    assert abs(found.offset_ns - timedelta(hours=2).total_seconds() * 1e9) < 1_000_000_000
+
+
+def test_opening_a_camera_that_records_does_not_hang(camera: tuple[Any, SdkCamera]) -> None:
+    gopro, sdk = camera
+    gopro.camera.start_recording()
+    while not sdk.state().encoding:
+        time.sleep(0.02)
+    sdk.open()
+    assert sdk.state().ready
+
+
+def test_a_refused_setting_is_named(camera: tuple[Any, SdkCamera]) -> None:
+    _, sdk = camera
+    with pytest.raises(CameraRefused, match="it offers 4K, 5.3K"):
+        sdk.set_setting(2, 24)
+    assert apply_settings(sdk, {3: 5}).problems[0].startswith("frames a second")
+
+
+def test_a_camera_that_is_gone_is_one_line_in_time(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path) as (gopro, url):
+        serial = gopro.camera.serial
+    with open_camera(f"usb:{serial}@{url.removeprefix('http://')}") as camera, pytest.raises(CameraLost):
+        camera.open()
+
+
+def test_strangers_are_not_let_in(tmp_path: Path) -> None:
+    with virtual_camera(tmp_path, at_home=True) as (gopro, url):
+        assert gopro.home is not None
+        with (
+            at_home("k", Entry(url, "gopro", "wrong", gopro.home.certificate)) as camera,
+            pytest.raises(CameraRefused, match="401"),
+        ):
+            camera.open()
+        with at_home("k", Entry(url, "gopro", "kitchen")) as camera, pytest.raises(CameraLost):
+            camera.state()

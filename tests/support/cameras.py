@@ -1,0 +1,52 @@
+"""A virtual camera for tests: served on a free port, closed at the end of the block."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from virtual_kitchen.gopro.faults import CameraFaults, parse_camera_fault
+from virtual_kitchen.gopro.server import VirtualGoPro
+from virtual_kitchen.gopro.tls import home_network
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.motion import simulated_motion
+from virtual_kitchen.world.scene import Scene
+
+
+@lru_cache(maxsize=4)
+def painted(seed: int) -> Scene:
+    """Paint a kitchen once for all tests."""
+    return Scene(seed)
+
+
+@contextmanager
+def virtual_camera(
+    folder: Path,
+    *faults: str,
+    model: str = "hero11",
+    at_home: bool = False,
+    chapter_s: float | None = None,
+    name: str = "",
+    seed: int = 3,
+) -> Iterator[tuple[VirtualGoPro, str]]:
+    """Serve a camera; yields it with its address."""
+    if at_home and shutil.which("openssl") is None:
+        pytest.skip("no openssl on this computer: the camera can have no certificate")
+    kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
+    kitchen.__dict__["scene"] = painted(seed)
+    home = home_network("127.0.0.1") if at_home else None
+    plan = CameraFaults([parse_camera_fault(fault) for fault in faults])
+    gopro = VirtualGoPro(
+        kitchen, "127.0.0.1", 0, model, None, faults=plan, chapter_s=chapter_s, home=home, name=name
+    )
+    port = gopro.start()
+    try:
+        yield gopro, f"{'https' if at_home else 'http'}://127.0.0.1:{port}"
+    finally:
+        gopro.stop()
