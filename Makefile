@@ -8,10 +8,10 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench system clean
+.PHONY: help install demo test check format docs bench bench-hololens fuzz system clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(BIN)/python:
 	@echo "== making $(VENV) with $(PYTHON)"
@@ -57,6 +57,14 @@ docs: $(VENV)/.core  ## write the generated pages of docs/reference
 
 bench: $(VENV)/.core  ## one honest line for the path of a packet, beside the bare socket
 	@$(BIN)/python benchmarks/path.py
+
+bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
+	@$(BIN)/python benchmarks/hololens.py
+	@$(BIN)/python benchmarks/hololens.py --rig encoded --seconds $(SECONDS)
+	@$(BIN)/python benchmarks/hololens.py --rig raw-depth --seconds $(SECONDS)
+
+fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
+	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py
 
 system:  ## install the Debian packages that browser tests and Open3D want (needs root)
 	apt-get update -q

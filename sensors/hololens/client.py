@@ -18,10 +18,10 @@ from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.wire import HEADER_BYTES
 
 SMALL_BUFFER_BYTES = 64 * 1024
-START_BUFFER_BYTES = 256 * 1024
-GULP_BYTES = 256 * 1024
+START_BUFFER_BYTES = 1024 * 1024
+GULP_BYTES = 1024 * 1024
 "Most to take in one call while the size of the frame is not known: leaves little to move to the front later."
-EXACT_READ_BYTES = 64 * 1024
+EXACT_READ_BYTES = 512 * 1024
 "A frame that lacks this much or more is received exactly; a smaller rest takes whatever has come."
 
 _SIZE_FIELD = struct.Struct("<8xI")

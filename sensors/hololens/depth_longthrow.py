@@ -21,6 +21,7 @@ SENSOR_HZ = 62_976_000
 SENSOR_TICKS = struct.Struct("<Q")
 PICTURE = np.dtype(("<u2", (LONGTHROW_HEIGHT, LONGTHROW_WIDTH)))
 _PNG = b"\x89PNG\r\n\x1a\n"
+_HEADER_CHUNK = b"IHDR" + struct.pack(">IIBB", LONGTHROW_WIDTH, LONGTHROW_HEIGHT, 8, 6)
 
 
 class LongThrowPacket(NamedTuple):
@@ -53,6 +54,8 @@ def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
     """
     import cv2
 
+    if bytes(png[12 : 12 + len(_HEADER_CHUNK)]) != _HEADER_CHUNK:  # before a wrong size takes gigabytes
+        raise BadPacket(NAME, "the PNG is not one of 320x288 pixels of 8-bit RGBA")
     try:
         bgra = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from processes import kitchensync, running
+from processes import COMMAND, kitchensync, running
 from second_server import SecondServer
 
 from storage.notes import read_notes

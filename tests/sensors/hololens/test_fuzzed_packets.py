@@ -1,0 +1,218 @@
+"""Thousands of mutated packets of every stream kind: our own error or a frame, never a crash, a hang or a flood.
+
+KITCHENSYNC_FUZZ_PACKETS sets how many of each kind (`make fuzz`: 10,000).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import socket
+import struct
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sensors.errors import AbsurdSize, SensorError, StreamClosed
+from sensors.hololens import (
+    accelerometer,
+    depth_ahat,
+    depth_longthrow,
+    extended_depth,
+    eye_tracking,
+    gyroscope,
+    magnetometer,
+    microphone,
+    pv,
+    spatial_input,
+    video,
+    vlc,
+    wire,
+    zdepth,
+)
+from sensors.hololens.catalogue import STREAMS, StreamSpec
+from sensors.hololens.client import StreamClient
+
+PACKETS = int(os.environ.get("KITCHENSYNC_FUZZ_PACKETS", "300"))
+A_CONNECTION = 50
+pytestmark = pytest.mark.timeout(900)
+
+
+def sample(name: str, rng: random.Random) -> bytes:
+    """A payload of the right form and small size."""
+    if name in ("pv", "extended_video"):
+        return b"\0\0\0\1\x67" + rng.randbytes(400) + bytes(80)
+    if name.startswith("vlc_"):
+        return b"\0\0\0\1\x40\1" + rng.randbytes(400) + bytes(24)
+    if name == "depth_ahat":
+        return depth_ahat.encode(rng.randbytes(500), 7, zdepth.HEADER.pack(0xCA, 1, 0, 8, 8, *[0] * 8))
+    if name == "depth_longthrow":
+        return depth_longthrow.encode(PNG, 7)
+    if name in ("gyroscope", "accelerometer", "magnetometer"):
+        return rng.randbytes(32 * 11)
+    if name in ("microphone", "extended_audio"):
+        return microphone.encode(rng.randbytes(300))
+    if name == "extended_depth":
+        return extended_depth.encode(rng.randbytes(512), 16, 16)
+    return bytes({"spatial_input": 1936, "eye_tracking": 92}[name])
+
+
+PNG = depth_longthrow.pack(np.zeros((288, 320), np.uint16), np.zeros((288, 320), np.uint16))
+
+
+def read_all_of(name: str, payload: memoryview) -> None:
+    """Decode as far as a reader ever does."""
+    if name in ("pv", "extended_video"):
+        pv.decode(payload)
+        video.is_key_frame("h264", pv.decode(payload).picture)
+        with contextlib.suppress(SensorError):
+            pv.raw_picture(pv.decode(payload))
+    elif name.startswith("vlc_"):
+        video.is_key_frame("h265", vlc.decode(payload).picture)
+    elif name == "depth_ahat":
+        packet = depth_ahat.decode(payload)
+        zdepth.header(packet.zdepth)
+        depth_ahat.raw_images(packet.image)
+    elif name == "depth_longthrow":
+        depth_longthrow.images(depth_longthrow.decode(payload).png)
+    elif name == "extended_depth":
+        extended_depth.raw_depth(extended_depth.decode(payload))
+    else:
+        {
+            "gyroscope": gyroscope.decode,
+            "accelerometer": accelerometer.decode,
+            "magnetometer": magnetometer.decode,
+            "microphone": microphone.decode,
+            "extended_audio": microphone.decode_pcm,
+            "spatial_input": spatial_input.decode,
+            "eye_tracking": eye_tracking.decode,
+        }[name](payload)
+
+
+def mutated(frame: bytes, rng: random.Random) -> bytes:
+    """Change bits, sizes, lengths, or nothing."""
+    data = bytearray(frame)
+    for _ in range(rng.choice((0, 1, 1, 2, 8))):
+        kind = rng.randrange(6)
+        at = rng.randrange(len(data)) if data else 0
+        if kind == 0 and data:
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            del data[at:]
+        elif kind == 2:
+            data[at:at] = rng.randbytes(rng.randrange(40))
+        elif kind == 3 and len(data) >= 12:
+            data[8:12] = struct.pack("<I", rng.choice((0, 1, len(data), rng.randrange(2**32), 2**32 - 1)))
+        elif kind == 4:
+            data += data[at:]
+        elif kind == 5:
+            data[at : at + 8] = rng.choice((b"\xff" * 8, b"\0" * 8))
+    return bytes(data[: 1 << 20])
+
+
+def limit_of(name: str) -> int:
+    return STREAMS[name].max_payload_bytes
+
+
+class Peer(threading.Thread):
+    """Sends what it is told on one connection each, then closes."""
+
+    def __init__(self, batches: list[bytes]) -> None:
+        super().__init__()
+        self._batches = batches
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+
+    def run(self) -> None:
+        with self._listener:
+            for batch in self._batches:
+                connection, _ = self._listener.accept()
+                with connection, contextlib.suppress(OSError):  # the client saw enough
+                    connection.sendall(batch)
+
+
+def fuzz(name: str, packets: int, seed: int = 1) -> SimpleNamespace:
+    rng = random.Random(f"{seed} {name}")
+    spec = STREAMS[name]
+    pose = bytes(spec.pose_bytes)
+    broken = [mutated(wire.join_frame(k, sample(name, rng), pose), rng) for k in range(packets)]
+    framed = [
+        wire.join_frame(k, mutated(sample(name, rng), rng)[: limit_of(name)], pose) for k in range(packets)
+    ]
+    frames = broken + framed
+    batches = [b"".join(frames[i : i + A_CONNECTION]) for i in range(0, len(frames), A_CONNECTION)]
+    peer = Peer(batches)
+    peer.start()
+    here = StreamSpec(
+        name,
+        peer.port,
+        spec.pose_bytes,
+        spec.nominal_hz,
+        spec.max_payload_bytes,
+        spec.sends_first,
+        spec.module,
+    )
+    seen = SimpleNamespace(frames=0, absurd=0, unreadable=0, largest=0)
+    for _ in batches:
+        with StreamClient(here, "127.0.0.1", b"", 5, 20, 20) as client:
+            try:
+                while True:
+                    _, payload, _ = wire.split_frame(client.read_frame(), spec.pose_bytes)
+                    seen.frames += 1
+                    try:
+                        read_all_of(name, payload)
+                    except SensorError:
+                        seen.unreadable += 1
+            except AbsurdSize:
+                seen.absurd += 1
+            except StreamClosed:
+                pass
+            seen.largest = max(seen.largest, len(client._buffer))
+    peer.join()
+    return seen
+
+
+@pytest.mark.parametrize("name", list(STREAMS))
+def test_mutated_packets(name: str) -> None:
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seen = fuzz(name, PACKETS)
+    limit = STREAMS[name].max_payload_bytes + 12 + STREAMS[name].pose_bytes
+    assert seen.largest <= max(limit, 64 * 1024), "memory beyond the kind's largest packet"
+    assert seen.frames >= PACKETS, "every packet whose frame is whole is read"
+    assert seen.absurd > 0
+    grown_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
+    assert grown_mib < 64 + 20 * PACKETS * 2000 / 2**20, f"{grown_mib:.0f} MiB more"
+    print(
+        f"{name}: {PACKETS} packets, {seen.frames} frames, {seen.absurd} absurd, {seen.unreadable} unreadable"
+    )
+
+
+def test_other_streams_are_untouched() -> None:
+    rng = random.Random(3)
+    good = [wire.join_frame(k, sample("gyroscope", rng), bytes(64)) for k in range(300)]
+    peer = Peer([b"".join(good)])
+    peer.start()
+    noise = threading.Thread(target=fuzz, args=("pv", PACKETS, 9))
+    noise.start()
+    spec = STREAMS["gyroscope"]
+    here = StreamSpec("gyroscope", peer.port, 64, 21.0, spec.max_payload_bytes, False, spec.module)
+    got = []
+    with StreamClient(here, "127.0.0.1", b"", 5, 20, 20) as client, contextlib.suppress(StreamClosed):
+        while True:
+            got.append(bytes(client.read_frame()))
+    noise.join()
+    peer.join()
+    assert got == good
+
+
+def test_garbage_pictures_are_named_and_the_rest_is_decoded() -> None:
+    rng = random.Random(4)
+    told: list[int] = []
+    units = [rng.randbytes(rng.randrange(1, 2000)) for _ in range(min(PACKETS, 2000))]
+    for codec in ("h264", "h265"):
+        assert list(video.decode_units(codec, units, lambda index, _: told.append(index))) == []
+    assert sorted(told) == sorted([*range(len(units))] * 2)
