@@ -64,26 +64,107 @@ def align(
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--master", type=click.Choice(["pv", "gopro"]), help="Whose frames are indexed.  [default: pv]")
+@click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
+)
+@click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
+@click.option(
+    "--summary", type=click.Path(path_type=Path), help="Page over all of them.  [FOLDER/sync-summary.html]"
+)
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def sync(paths: tuple[Path, ...], master: str | None, strict: bool, as_json: bool) -> None:
+def sync(
+    paths: tuple[Path, ...],
+    master: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    again: bool,
+    summary: Path | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
     """Align the clocks of recordings and index their frames.
 
-    PATHS are recordings, or folders of recordings. Only files under `sync/` of a recording are written.
+    PATHS are recordings, or folders of recordings. Only files under `sync/` of a recording are written, and for a
+    folder a summary page, worst first. A folder's finished recordings are not computed again.
 
     \b
     Example:
       kitchensync sync data/take-1
+      kitchensync sync data --workers 4
     """
     from sync.batch import synchronize_all
+    from sync.result import plain
 
-    answer = synchronize_all(paths, master=master)
+    answer = plain(
+        synchronize_all(
+            paths,
+            master=master,
+            scheduler=scheduler,
+            workers=workers,
+            again=again,
+            progress=show_progress if sys.stderr.isatty() else None,
+        )
+    )
+    write_summary(answer, paths, summary)
     if as_json:
         click.echo(json.dumps(answer))
     else:
         for recording in answer["recordings"]:
             show_recording(recording)
     leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
+
+
+def show_progress(done: int, total: int, answer: dict[str, Any]) -> None:
+    """Say on stderr what was finished last."""
+    click.echo(f"{done}/{total}  {answer['status']}  {answer['recording']}", err=True)
+
+
+def write_summary(answer: dict[str, Any], paths: tuple[Path, ...], wanted: Path | None) -> None:
+    """Write the page over several recordings beside them, or where it is wanted."""
+    from sync.errors import CannotWriteReport
+    from sync.summary import summary_page
+
+    folders = [path for path in paths if path.is_dir() and not (path / "recording.json").exists()]
+    target = wanted or (folders[0] / "sync-summary.html" if len(folders) == 1 else None)
+    if target is None:
+        return
+    try:
+        part = target.with_name(target.name + ".part")
+        part.write_text(summary_page(answer, target.parent), encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        raise CannotWriteReport(target, error.strerror or str(error)) from error
+
+
+@click.command("sync-compare")
+@click.argument("first", type=click.Path(exists=True, path_type=Path))
+@click.argument("second", type=click.Path(exists=True, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sync_compare(first: Path, second: Path, as_json: bool) -> None:
+    """Show what another version, or other settings, changed.
+
+    FIRST and SECOND are recordings, folders of recordings, or files with what `sync --json` printed.
+
+    \b
+    Example:
+      kitchensync sync data --json > before.json
+      kitchensync sync data --again --json > after.json
+      kitchensync sync-compare before.json after.json
+    """
+    from sync.summary import compare
+
+    answer = compare(first, second)
+    if as_json:
+        click.echo(json.dumps(answer))
+        return
+    for row in answer["pairs"]:
+        before, after = (status or "absent" for status in row["status"])
+        moved = "" if row["moved_ms"] is None else f", moved by up to {row['moved_ms']:.4f} ms"
+        mark = "*" if row["changed"] else " "
+        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}")
+    click.echo(f"{answer['changed']} of {len(answer['pairs'])} changed")
 
 
 def worst(statuses: list[str]) -> str:

@@ -55,3 +55,21 @@ class CannotWriteReport(SyncError):
 
     def __init__(self, path: object, why: str) -> None:
         super().__init__(f"{path}: the report cannot be written ({why}); make the folder writable")
+
+
+class NoDask(SyncError):
+    """A cluster that cannot be used."""
+
+    def __init__(self, address: str = "", why: object = "") -> None:
+        super().__init__(
+            f"cannot work on {address}: {why}"
+            if address
+            else "Dask is not installed: pip install 'kitchensync[batch]', or leave --scheduler out"
+        )
+
+
+class CannotCompare(SyncError):
+    """Something that holds no alignments."""
+
+    def __init__(self, path: object, why: str) -> None:
+        super().__init__(f"{path}: {why}")

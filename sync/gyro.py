@@ -26,7 +26,10 @@ NEAR_SIGMAS = 2.0
 WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
 WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
 RESCUE_GAIN = 1.3
+GYROSCOPE, HEAD_POSE = "gyroscope", "head_pose"
+HEAD_POSE_FACTOR = 4.0  # windows of 30 Hz poses scatter less than they err
 STAT_FLOOR_S = 5e-6
+BEND_SHARE = 1.5  # a clock that wants one degree more wants some of the next too
 STAMP_SHARE = 0.15  # twice what the 5th percentile of exponential delays is off, as a share of their spread
 BLOCK_SAMPLES = 1 << 16
 
@@ -38,6 +41,7 @@ class HeadsetGyro:
     epoch_ticks: int
     track: GyroTrack
     repair: StampRepair
+    source: str = GYROSCOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class PairAlignment:
     stat_ms: tuple[float, float, float]
     model_ms: tuple[float, float, float]
     overlay: Overlay | None
+    head_pose: bool = False
 
     @property
     def bound95_ms(self) -> tuple[float, float, float]:
@@ -247,11 +252,12 @@ def _conclude(
         edge=coarse.edge,
         tau0_s=coarse.tau_s,
         lobe_distance_s=coarse.second_tau_s - coarse.tau_s,
+        head_pose=headset.source == HEAD_POSE,
         prior_s=prior.tau0_s if prior else None,
         prior_sigma_s=prior.sigma_s if prior else None,
     )
     if fine is not None:
-        stat, model = _errors_ms(fine, headset.repair)
+        stat, model = _errors_ms(fine, headset)
         evidence = replace(
             evidence,
             tau0_s=float(fine.line.at(0.0)),
@@ -274,7 +280,10 @@ def _conclude(
     usable = fine is not None and verdict.status != "not_aligned"
     clock_map = _map_of(headset.epoch_ticks, fine) if fine is not None and usable else None
     unit = _unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured")
-    return PairAlignment(verdict, clock_map, coarse, fine, unit, prior, nominal, stat, model, overlay)
+    by_pose = headset.source == HEAD_POSE
+    return PairAlignment(
+        verdict, clock_map, coarse, fine, unit, prior, nominal, stat, model, overlay, by_pose
+    )
 
 
 def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
@@ -292,7 +301,7 @@ def _unit_of(fine: Fine | None, factor: float) -> Unit:
 
 
 def _errors_ms(
-    fine: Fine, repair: StampRepair
+    fine: Fine, headset: HeadsetGyro
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Statistical sigma and model part at start, middle and end of the overlap; in pieces, the worst of each third.
 
@@ -305,8 +314,10 @@ def _errors_ms(
     sigma = np.hypot(fine.coupling * fine.line.sigma_s(where), STAT_FLOOR_S) * 1e3
     third = np.clip(((where - first) / max(last - first, 1e-9) * 3.0).astype(int), 0, 2)
     stat = [float(sigma[third == k].max()) for k in range(3)]
-    stamps = STAMP_SHARE * repair.jitter_ms
-    model = [float(b) * 1e3 + stamps for b in fine.bend_s]
+    stamps = STAMP_SHARE * headset.repair.jitter_ms
+    if headset.source == HEAD_POSE:
+        sigma *= HEAD_POSE_FACTOR
+    model = [BEND_SHARE * float(b) * 1e3 + stamps for b in fine.bend_s]
     return (stat[0], stat[1], stat[2]), (model[0], model[1], model[2])
 
 

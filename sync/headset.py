@@ -93,15 +93,22 @@ def head_poses(stream: StoredStream) -> PoseTrack:
     count = len(stream)
     position = np.full((count, 3), np.nan)
     matrices = np.full((count, 3, 3), np.nan)
+    rows, records = [], []
     for row, payload in enumerate(stream.payloads()):
         try:
             record = spatial_input.decode(payload)
         except SensorError:
             continue
         if record["valid"] & spatial_input.HEAD:
-            up, back = record["head_up"].astype(np.float64), -record["head_forward"].astype(np.float64)
-            matrices[row] = np.stack([np.cross(up, back), up, back], axis=1)
-            position[row] = record["head_position"]
+            rows.append(row)
+            records.append(record)
+    if records:
+        up, forward, at = (
+            np.array([record[name] for record in records], dtype=np.float64)
+            for name in ("head_up", "head_forward", "head_position")
+        )
+        matrices[rows] = np.stack([np.cross(up, -forward), up, -forward], axis=2)
+        position[rows] = at
     return PoseTrack("head", stream.index["device_ticks"].astype(np.int64), position, rotation_wxyz(matrices))
 
 

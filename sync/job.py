@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from storage.manifest import write_json
-from storage.recording import Recording, open_recording
+from storage.recording import Recording, StoredStream, open_recording
 from sync.cameras import CameraFile, camera_files
 from sync.clock_map import ClockMap
-from sync.errors import TooShort
-from sync.gyro import HeadsetGyro, align_pair
-from sync.headset import InertialClock, gyroscope, inertial_clock, probes_of
+from sync.errors import BadArrays, TooShort
+from sync.gyro import HEAD_POSE, HeadsetGyro, align_pair
+from sync.head_pose import head_pose_gyro
+from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock, probes_of
 from sync.host_clock import HostClock, constant_clock
 from sync.prior import prior_of
 from sync.result import alignment_object, plot_arrays, refusal_object
@@ -85,7 +86,18 @@ def _open(recording: Recording) -> Session:
     session.host = probes_of(recording, headset) or _host_clock_of_utc(recording, headset)
     if session.cameras and "gyroscope" in session.inertial:
         session.gyro = gyroscope(recording[f"{headset}/gyroscope"], session.inertial["gyroscope"])
+    elif session.cameras and f"{headset}/spatial_input" in recording.streams:
+        session.gyro = _gyro_of_poses(recording[f"{headset}/spatial_input"])
     return session
+
+
+def _gyro_of_poses(stream: StoredStream) -> HeadsetGyro | None:
+    """The last resort: rotation rates of the head pose."""
+    track = head_poses(stream)
+    try:
+        return head_pose_gyro(track.ticks, track.rotation_wxyz)
+    except BadArrays:
+        return None
 
 
 def _host_clock_of_utc(recording: Recording, headset: str) -> HostClock | None:
@@ -122,7 +134,7 @@ def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[s
     if session.headset is None:
         return refusal_object("no headset was recorded to align with", inputs=inputs), {}
     if session.gyro is None:
-        reason = "the headset's gyroscope was not recorded: there is no common motion to compare"
+        reason = "the headset's gyroscope was not recorded, nor its head pose: there is no common motion to compare"
         return refusal_object(reason, inputs=inputs), {}
     if file.gyro is None:
         return refusal_object(file.problem, inputs=inputs), {}
@@ -136,7 +148,9 @@ def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[s
         timestamps["host_clock"] = {"probes": host.probes, "bound_ms": host.bound_ns / 1e6}
     device = session.recording.manifest["devices"][session.headset]
     try:
-        found = align_pair(session.gyro, file.gyro, prior=prior, unit=device.get("gyroscope_unit") or "auto")
+        unit = device.get("gyroscope_unit") or "auto"
+        by_pose = session.gyro.source == HEAD_POSE
+        found = align_pair(session.gyro, file.gyro, prior=prior, unit="rad_per_s" if by_pose else unit)
     except TooShort as error:
         return refusal_object(str(error), inputs=inputs), {}
     if found.clock_map is not None:
@@ -145,7 +159,7 @@ def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[s
         found,
         epoch_ticks=session.gyro.epoch_ticks,
         last_t_s=float(file.gyro.t_s[-1]),
-        headset=session.gyro.repair.report(),
+        headset=session.gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
         camera=file.gyro_report,
         inputs=inputs,
         timestamps=timestamps,

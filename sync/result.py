@@ -15,6 +15,12 @@ from sync.gyro import PairAlignment, Prior
 from sync.verdict import THRESHOLDS
 
 SCHEMA = "alignment/1"
+HEAD_POSE_PART: dict[str, Any] = {
+    "part": "head_pose_filter",
+    "value": 0.0,
+    "sigma": 10.0,
+    "source": "default",
+}
 SYSTEMATIC: tuple[dict[str, Any], ...] = (
     {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"},
     {"part": "gyro_to_frame", "value": 0.0, "sigma": 15.0, "source": "default"},
@@ -91,12 +97,13 @@ def sigma_object(found: PairAlignment) -> dict[str, Any] | None:
     """Statistical, model and systematic parts apart, ms; lists are [start, middle, end] of the overlap."""
     if found.fine is None:
         return None
-    systematic = math.fsum(float(part["sigma"]) ** 2 for part in SYSTEMATIC)
+    parts = SYSTEMATIC + ((HEAD_POSE_PART,) if found.head_pose else ())
+    systematic = math.fsum(float(part["sigma"]) ** 2 for part in parts)
     return {
         "stat_ms": _rounded(found.stat_ms, 4),
         "model_ms": _rounded(found.model_ms, 4),
         "bound95_ms": _rounded(found.bound95_ms, 4),
-        "systematic_ms": [dict(part) for part in SYSTEMATIC],
+        "systematic_ms": [dict(part) for part in parts],
         "total_ms": round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + systematic), 3),
     }
 

@@ -63,6 +63,7 @@ class Evidence:
     drift_ppm: float = 0.0
     scale: float = 1.0
     nominal_rate: bool = False
+    head_pose: bool = False
     stamp_bend_ms: float = 0.0
 
 
@@ -140,6 +141,10 @@ def _fit_refusals(e: Evidence, t: dict[str, float]) -> list[str]:
 
 def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
     found = []
+    if e.head_pose:
+        found.append(
+            "aligned by the head pose, since the gyroscope is missing: the headset may smooth or predict it"
+        )
     if e.step_z > t["step_z_most"] and abs(e.step_ms) > t["step_most_ms"]:
         found.append(f"a clock seems to jump by {e.step_ms:.1f} ms near {e.step_t_s:.1f} s of the video")
     if e.jumps:

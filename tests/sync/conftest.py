@@ -9,14 +9,24 @@ from types import ModuleType
 
 import pytest
 
-BENCH = Path(__file__).resolve().parents[2] / "benchmarks" / "sync_trials.py"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="session")
 def trials() -> ModuleType:
     """The trial bench as a module."""
-    name = "kitchensync_sync_trials"
-    spec = importlib.util.spec_from_file_location(name, BENCH)
+    return _load("sync_trials")
+
+
+@pytest.fixture(scope="session")
+def recordings() -> ModuleType:
+    """The writer of whole recordings as a module."""
+    return _load("sync_recordings")
+
+
+def _load(stem: str) -> ModuleType:
+    name = f"kitchensync_{stem}"
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{stem}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

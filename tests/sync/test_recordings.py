@@ -269,7 +269,7 @@ def test_another_kitchens_camera_is_refused_and_the_old_index_goes(made, take):
     assert entry["status"] == "not_aligned"
     assert entry["pairs"][0]["samples"] == []
     assert "map" not in entry["pairs"][0]
-    assert sorted(p.name for p in (take / "sync").iterdir()) == ["alignment"]
+    assert sorted(p.name for p in (take / "sync").iterdir()) == ["alignment", "state.json"]
 
 
 def test_one_of_two_files_can_be_refused(made, take):
@@ -314,7 +314,10 @@ def test_a_camera_alone_has_an_index_of_its_own(take):
     ("spoil", "words"),
     [
         (lambda take: (take / "gopro" / "GX010001.MP4").write_bytes(b"no film"), "GX010001.MP4"),
-        (lambda take: shutil.rmtree(take / "hololens" / "gyroscope"), "gyroscope was not recorded"),
+        (
+            lambda take: [shutil.rmtree(take / "hololens" / name) for name in ("gyroscope", "spatial_input")],
+            "gyroscope was not recorded",
+        ),
         (lambda take: (take / "gopro" / "GX010001.MP4").unlink(), "none of its files is here"),
     ],
 )
@@ -327,6 +330,19 @@ def test_what_is_missing_is_said_in_words(take, spoil, words):
     assert words in pair["reasons"][0]
     assert "\n" not in pair["reasons"][0]
     assert not (take / "sync" / "index.parquet").exists()
+
+
+def test_without_a_gyroscope_the_head_pose_serves_with_an_honest_bound(made, take):
+    shutil.rmtree(take / "hololens" / "gyroscope")
+    answer = synchronize(take)
+    assert answer["status"] == "check"
+    [pair] = answer["pairs"]
+    assert "head pose" in pair["reasons"][0]
+    times = np.array([row[0] for row in pair["samples"]])
+    error = np.array([row[1] for row in pair["samples"]]) - truth_ticks(made[1], times)
+    assert np.abs(error).max() / 1e4 < max(pair["sigma"]["bound95_ms"])
+    assert max(pair["sigma"]["bound95_ms"]) < 10.0
+    assert any(part["part"] == "head_pose_filter" for part in pair["sigma"]["systematic_ms"])
 
 
 def test_without_probes_and_media_the_motion_still_decides(made, take):

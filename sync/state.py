@@ -1,0 +1,72 @@
+"""What a finished synchronization rested on, so that a run over many recordings can be taken up again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from storage.manifest import write_json
+from sync.result import software_version
+from sync.verdict import THRESHOLDS
+
+STATE = Path("sync") / "state.json"
+SCHEMA = "sync-state/1"
+OWN = "sync"
+LATER = ("annotations", "logs", "report.html")
+
+
+def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
+    """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
+    try:
+        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(state, dict) or state.get("schema") != SCHEMA:
+        return None
+    if state.get("inputs") != fingerprint(recording, master):
+        return None
+    if any(not (recording / OWN / name).exists() for name in state["written"]):
+        return None
+    answer: dict[str, Any] = state["answer"]
+    return answer | {"path": str(recording)}
+
+
+def forget(recording: Path) -> None:
+    """Say that a recording is being worked on: whatever is there now may be half."""
+    try:
+        (recording / STATE).unlink(missing_ok=True)
+    except OSError:
+        return  # not a folder, or not ours to write: the job will say so
+
+
+def remember(recording: Path, master: str | None, answer: dict[str, Any]) -> None:
+    """Write the state last of all; it holds no machine's path, so that equal recordings have equal files."""
+    folder = recording / OWN
+    folder.mkdir(exist_ok=True)
+    written = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    kept = {key: value for key, value in answer.items() if key != "path"}
+    state = {"schema": SCHEMA, "inputs": fingerprint(recording, master), "answer": kept}
+    write_json(
+        recording / STATE, state | {"written": [n for n in written if n not in (STATE.name, "report.html")]}
+    )
+
+
+def fingerprint(recording: Path, master: str | None) -> str:
+    """Digest of what an answer depends on: files by name and size, the manifest (it holds hashes), the software."""
+    digest = hashlib.sha256()
+    for line in [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), *_files(recording)]:
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _files(recording: Path) -> Iterator[str]:
+    for path in sorted(recording.rglob("*")):
+        relative = path.relative_to(recording)
+        if relative.parts[0] in (OWN, *LATER) or not path.is_file():
+            continue
+        if relative.name == "recording.json":
+            yield hashlib.sha256(path.read_bytes()).hexdigest()
+        yield f"{relative.as_posix()} {path.stat().st_size}"

@@ -1,0 +1,151 @@
+"""Many recordings in one run: any number of workers, killed and taken up again, one bad among them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from capture.cli import main
+from sync.batch import failed, synchronize_all
+from sync.state import finished
+from sync.summary import compare, summary_page, worst_first
+
+COUNT, SECONDS = 3, 14.0
+
+
+@pytest.fixture(scope="module")
+def made(recordings, tmp_path_factory):
+    root = tmp_path_factory.mktemp("many")
+    for k in range(COUNT):
+        recordings.write_take(root / f"take-{k}", 50 + k, SECONDS, pv_bytes=50)
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    """Copies that a test may spoil, and one that is no recording at all."""
+    shutil.copytree(made, tmp_path / "data")
+    (tmp_path / "data" / "broken").mkdir()
+    (tmp_path / "data" / "broken" / "recording.json").write_text("{")
+    return tmp_path / "data"
+
+
+def statuses(answer):
+    return {entry["recording"]: entry["status"] for entry in answer["recordings"]}
+
+
+def without_paths(answer):
+    own = ("path", "reasons")  # the reason of a broken one names its folder
+    return [{k: v for k, v in entry.items() if k not in own} for entry in answer["recordings"]]
+
+
+def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
+    shutil.copytree(root, tmp_path / "other")
+    alone = synchronize_all([root], workers=1)
+    together = synchronize_all([tmp_path / "other"], workers=2)
+    assert statuses(alone) == statuses(together)
+    assert statuses(alone)["broken"] == "not_aligned"
+    assert without_paths(alone) == without_paths(together)
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+
+
+def test_processes_without_dask_give_the_same(root, recordings, tmp_path, monkeypatch):
+    shutil.copytree(root, tmp_path / "other")
+    synchronize_all([root], workers=1)
+    monkeypatch.setattr("sync.batch.find_spec", lambda name: None)
+    synchronize_all([tmp_path / "other"], workers=2)
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+
+
+def test_a_killed_run_is_taken_up_again(root, recordings, tmp_path):
+    """Half of the recordings are finished, one was left in the middle, with files half written."""
+    shutil.copytree(root, tmp_path / "other")
+    whole = synchronize_all([root], workers=1)
+    synchronize_all([tmp_path / "other" / "take-0"], workers=1)
+    before = (tmp_path / "other" / "take-0" / "sync" / "index.parquet").stat().st_mtime_ns
+    left = tmp_path / "other" / "take-1" / "sync"
+    (left / "alignment").mkdir(parents=True)
+    (left / "alignment" / "GX010001.MP4.json.part").write_text("{")
+    (left / "index.parquet").write_bytes(b"half")
+    again = synchronize_all([tmp_path / "other"], workers=1)
+    assert without_paths(again) == without_paths(whole)
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    assert (tmp_path / "other" / "take-0" / "sync" / "index.parquet").stat().st_mtime_ns == before
+
+
+def test_what_changed_is_not_taken_for_finished(root):
+    take = root / "take-0"
+    synchronize_all([take], workers=1)
+    assert finished(take, None) is not None
+    assert finished(take, "gopro") is None
+    (take / "sync" / "poses.parquet").unlink()
+    assert finished(take, None) is None
+    synchronize_all([take], workers=1)
+    with (take / "gopro" / "GH010001.MP4").open("ab") as film:
+        film.write(b"more")
+    assert finished(take, None) is None
+
+
+def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
+    from sync import batch
+
+    def synchronize(path, master):
+        if path.name == "take-1":
+            raise ZeroDivisionError("nobody thought of it")
+        return {"recording": path.name, "status": "aligned", "pairs": [], "path": str(path)}
+
+    monkeypatch.setattr(batch, "synchronize", synchronize)
+    answer = synchronize_all([root], workers=1)
+    assert statuses(answer)["take-0"] == "aligned"
+    bad = next(entry for entry in answer["recordings"] if entry["recording"] == "take-1")
+    assert bad["reasons"] == ["unforeseen ZeroDivisionError: nobody thought of it"]
+    assert finished(root / "take-1", None) is None
+
+
+def test_the_command_writes_a_summary_worst_first(root):
+    result = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
+    assert result.exit_code == 1
+    json.loads(result.stdout)
+    page = (root / "sync-summary.html").read_text(encoding="utf-8")
+    assert page.index("broken") < page.index("take-0")
+
+
+def test_worst_comes_first_whatever_the_order():
+    entries = [
+        {"recording": name, "status": status, "pairs": []}
+        for name, status in [
+            ("a", "aligned"),
+            ("b", "check"),
+            ("c", "not_aligned"),
+            ("d", "nothing_to_align"),
+        ]
+    ]
+    assert [e["recording"] for e in worst_first(entries[::-1])] == ["c", "b", "a", "d"]
+
+
+def test_names_are_escaped(tmp_path):
+    page = summary_page({"recordings": [failed(tmp_path / "x", "<script>alert(1)</script>")]}, tmp_path)
+    assert "<script>" not in page
+
+
+def test_what_a_new_version_changed(root, tmp_path):
+    shutil.copytree(root / "take-0", tmp_path / "old")
+    synchronize_all([root / "take-0"], workers=1)
+    shutil.copytree(root / "take-0", tmp_path / "new", dirs_exist_ok=True)
+    path = tmp_path / "new" / "sync" / "alignment" / "GH010001.MP4.json"
+    body = json.loads(path.read_text())
+    assert compare(root / "take-0", tmp_path / "new")["changed"] == 0
+    body["map"]["coef"][0] += 0.002
+    path.write_text(json.dumps(body))
+    answer = compare(root / "take-0", tmp_path / "new")
+    assert answer["changed"] == 1
+    assert answer["pairs"][0]["moved_ms"] == pytest.approx(2.0, abs=0.001)
+    result = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "new")])
+    assert result.exit_code == 0
+    assert "1 of 1 changed" in result.output
+    nothing = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "old")])
+    assert nothing.exit_code == 1
+    assert len(nothing.stderr.strip().splitlines()) == 1
