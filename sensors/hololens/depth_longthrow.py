@@ -21,6 +21,7 @@ SENSOR_HZ = 62_976_000
 SENSOR_TICKS = struct.Struct("<Q")
 PICTURE = np.dtype(("<u2", (LONGTHROW_HEIGHT, LONGTHROW_WIDTH)))
 _PNG = b"\x89PNG\r\n\x1a\n"
+_CHUNK_FRAME_BYTES = 12  # length, name and checksum of a chunk
 _HEADER_CHUNK = b"IHDR" + struct.pack(">IIBB", LONGTHROW_WIDTH, LONGTHROW_HEIGHT, 8, 6)
 
 
@@ -54,8 +55,7 @@ def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
     """
     import cv2
 
-    if bytes(png[12 : 12 + len(_HEADER_CHUNK)]) != _HEADER_CHUNK:  # before a wrong size takes gigabytes
-        raise BadPacket(NAME, "the PNG is not one of 320x288 pixels of 8-bit RGBA")
+    _check_chunks(memoryview(png))
     try:
         bgra = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
@@ -64,6 +64,18 @@ def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
         raise BadPacket(NAME, "the PNG does not decode to 320x288 pixels of 8-bit RGBA")
     both = np.ascontiguousarray(bgra).view("<u2").reshape(2, LONGTHROW_HEIGHT, LONGTHROW_WIDTH)
     return both[0], both[1]
+
+
+def _check_chunks(png: memoryview) -> None:
+    """Refuse a PNG of another size, or whose chunks do not fit in it: the decoder would take gigabytes for them."""
+    if bytes(png[12 : 12 + len(_HEADER_CHUNK)]) != _HEADER_CHUNK:
+        raise BadPacket(NAME, "the PNG is not one of 320x288 pixels of 8-bit RGBA")
+    at = len(_PNG)
+    while at < len(png):
+        size = int.from_bytes(png[at : at + 4], "big")
+        at += _CHUNK_FRAME_BYTES + size
+    if at != len(png):
+        raise BadPacket(NAME, "the PNG's chunks do not fit in it")
 
 
 def pack(depth_mm: np.ndarray, ab: np.ndarray) -> bytes:
