@@ -20,6 +20,7 @@ from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 
 if TYPE_CHECKING:
     from storage.calibration import Table
+    from storage.reading.cameras import CameraStream
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
@@ -196,6 +197,19 @@ class Recording:
         """Camera files by device name, in the order of chapter and number."""
         cameras = [name for name, device in self.manifest["devices"].items() if device["kind"] == "gopro"]
         return {name: _camera_files(self.path / name) for name in cameras}
+
+    @property
+    def camera_streams(self) -> list[str]:
+        """Full names of the streams of cameras with files: `gopro/video`, `audio`, `gyroscope`, `accelerometer`."""
+        from storage.reading.cameras import KINDS
+
+        return [f"{device}/{kind}" for device, files in self.gopro_files.items() if files for kind in KINDS]
+
+    def camera(self, name: str, take: int = 0) -> CameraStream:
+        """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
+        from storage.reading.cameras import camera_stream
+
+        return camera_stream(self, name, take)
 
     def events(self) -> list[Event]:
         """Return what people did, by time on the capture clock."""

@@ -1,0 +1,89 @@
+"""The streams of a GoPro in a recording: `gopro/video`, `audio`, `gyroscope`, `accelerometer`, on media time.
+
+Media time is seconds from the first picture of a take, all its chapters together; `sync` maps it to the headset's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.gopro.names import group_takes
+from sensors.gopro.take import Take, open_take
+from storage.errors import UnknownStream
+
+if TYPE_CHECKING:
+    from sensors.gopro.motion import ImuTrack
+    from sensors.gopro.take import TakePictures
+    from storage.recording import Recording
+
+KINDS = ("video", "audio", "gyroscope", "accelerometer")
+
+
+class Sound(NamedTuple):
+    """One decoded block of sound."""
+
+    t_s: float
+    "Media seconds of its first sample."
+    samples: npt.NDArray[np.float32]
+    "(channels, n) within +-1."
+    rate_hz: int
+
+
+@dataclass(frozen=True)
+class CameraStream:
+    """One stream of one take of a camera."""
+
+    name: str
+    take: Take
+
+    @property
+    def t_s(self) -> npt.NDArray[np.float64]:
+        """Media seconds of every picture or inertial sample, (n,)."""
+        if self.name.endswith("/video"):
+            return self.take.frame_times_s
+        if self.name.endswith("/audio"):
+            return np.array([block.t_s for block in self.sound()])
+        return self.imu().t_s
+
+    def imu(self) -> ImuTrack:
+        """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up."""
+        return self.take.gyroscope() if self.name.endswith("/gyroscope") else self.take.accelerometer()
+
+    def pictures(self) -> TakePictures:
+        """Open the pictures for access by time or number (a context manager)."""
+        return self.take.pictures()
+
+    def sound(self) -> Iterator[Sound]:
+        """Decode the sound lazily, chapter by chapter; chapters follow one another by the sound's own length."""
+        begin = Fraction(0)
+        for chapter in self.take.chapters:
+            length = Fraction(0)
+            with chapter.container() as container:
+                for frame in container.decode(audio=0) if container.streams.audio else ():
+                    samples = frame.to_ndarray().astype(np.float32, copy=False)
+                    yield Sound(float(begin + length), samples, frame.sample_rate)
+                    length += Fraction(frame.samples, frame.sample_rate)
+            begin += length
+
+
+def camera_takes(recording: Recording) -> dict[str, list[Take]]:
+    """Open the takes of every camera, chapters joined; a camera without files has none. Raises SensorError."""
+    return {
+        device: [open_take(*group.paths) for group in group_takes(paths)]
+        for device, paths in recording.gopro_files.items()
+    }
+
+
+def camera_stream(recording: Recording, name: str, take: int) -> CameraStream:
+    """Return one stream of one take; raises UnknownStream."""
+    device, _, kind = name.rpartition("/")
+    groups = group_takes(recording.gopro_files.get(device, []))
+    if kind not in KINDS or not 0 <= take < len(groups):
+        raise UnknownStream(name, [f"{known}/{kind}" for known in recording.gopro_files for kind in KINDS])
+    return CameraStream(name, open_take(*groups[take].paths))
