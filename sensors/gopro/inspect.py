@@ -13,8 +13,8 @@ import numpy as np
 from sensors.errors import BadGpmf, UnreadableMedia
 from sensors.gopro import gpmf
 from sensors.gopro.boxes import looks_like_mp4
+from sensors.gopro.chapter_file import read_chapter
 from sensors.gopro.gpmf import Klv, StreamPart
-from sensors.gopro.join import read_chapter
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.telemetry import Payload
 from sensors.gopro.timecode import wall_clock

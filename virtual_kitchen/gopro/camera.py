@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import threading
 import time
 import zlib
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.gopro.card import Card, CardFile, replayed_file, sha256_of
@@ -28,6 +27,7 @@ from virtual_kitchen.gopro.sensors import (
     frame_media_s,
 )
 from virtual_kitchen.gopro.settings import Settings
+from virtual_kitchen.gopro.takes import Phase, ReplayTake, Take, WrongState
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.clocks import CameraClock, media_map
 from virtual_kitchen.world.seeds import generator
@@ -38,63 +38,7 @@ SECONDS_TO_2000 = 946_684_800
 BYTES_PER_S = 7_500_000  # what a camera reckons with at 60 Mbit/s
 NS_PER_S = 1_000_000_000
 log = logging.getLogger(__name__)
-
-
-class Phase(enum.Enum):
-    """Where the camera stands between two shutter commands."""
-
-    IDLE = "idle"
-    STARTING = "starting"
-    ENCODING = "encoding"
-    FINALISING = "finalising"
-
-
-class WrongState(KitchenError):
-    """Refuse a command that the camera cannot follow now."""
-
-
-class Take(Protocol):
-    """One recording, from the shutter's start to the closed file."""
-
-    def stop(self) -> float:
-        """End it now and return the world time of that."""
-        ...
-
-    def abandon(self) -> None:
-        """Give it up at once."""
-        ...
-
-    def record(self) -> bool:
-        """Run it to its end; False when given up."""
-        ...
-
-
-class ReplayTake:
-    """A recording that hands out a real file: nothing is written, it lasts until the stop."""
-
-    def __init__(self, kitchen: Kitchen) -> None:
-        """Prepare."""
-        self._kitchen = kitchen
-        self._stopped = threading.Event()
-        self._is_abandoned = False
-        self._stop_world_s = 0.0
-
-    def stop(self) -> float:
-        """End it now and return the world time of that."""
-        if not self._stopped.is_set():
-            self._stop_world_s = self._kitchen.world_time_s(time.monotonic_ns())
-            self._stopped.set()
-        return self._stop_world_s
-
-    def abandon(self) -> None:
-        """Give it up at once."""
-        self._is_abandoned = True
-        self.stop()
-
-    def record(self) -> bool:
-        """Wait for the end; False when given up."""
-        self._stopped.wait()
-        return not self._is_abandoned
+__all__ = ["Camera", "Phase", "WrongState"]
 
 
 class Camera:

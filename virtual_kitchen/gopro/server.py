@@ -13,9 +13,10 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from virtual_kitchen.errors import KitchenError, PortBusy
+from virtual_kitchen.gopro.api import CameraApi
 from virtual_kitchen.gopro.camera import Camera, Phase
 from virtual_kitchen.gopro.faults import CameraFaults
-from virtual_kitchen.gopro.http import CameraApi, GoProRequestHandler
+from virtual_kitchen.gopro.http import GoProRequestHandler
 from virtual_kitchen.gopro.tls import HomeNetwork
 from virtual_kitchen.kitchen import Kitchen
 
