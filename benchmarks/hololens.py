@@ -163,18 +163,21 @@ def rig(which: str, seconds: float) -> bool:
                 stderr=subprocess.DEVNULL,
                 text=True,
             )
-            cpu, memory = _watch(recorder)
+            cpu, steady, memory = _watch(recorder)
             answer = json.loads(recorder.communicate()[0])
             simulated.wait()
         truth = json.loads(Path(folder, "sim", "truth.json").read_text())["streams"]
     lost = [n for n, s in answer["streams"].items() if s["sha256"] != truth[n]["sha256"] or s["missing"]]
     dropped = sum(stream["dropped_by_backpressure"] for stream in truth.values())
-    ours_percent = 100 * (cpu.get("producer", 0) + cpu.get("drainer", 0)) / seconds
-    server_percent = 100 * cpu.get("server", 0) / seconds
+    ours_percent = 100 * (steady.get("producer", 0) + steady.get("drainer", 0))
+    server_percent = 100 * steady.get("server", 0)
+    whole_s = cpu.get("producer", 0) + cpu.get("drainer", 0)
     megabytes = sum(stream["bytes"] for stream in truth.values()) / 1e6
     print(
         f"{which} rig, {seconds:g} s, {megabytes / seconds:.1f} MB/s: clients and drainers {ours_percent:.1f} % of a "
-        f"core (target {most_percent:g}), queue server {server_percent:.1f} %, differing streams {lost or 'none'}, "
+        f"core (target {most_percent:g}; {whole_s:.1f} CPU s with start and end), queue server "
+        f"{server_percent:.1f} %, "
+        f"differing streams {lost or 'none'}, "
         f"dropped at the source {dropped}"
     )
     for name, seen in memory.items():
@@ -183,10 +186,14 @@ def rig(which: str, seconds: float) -> bool:
     return not lost and dropped == 0 and ours_percent <= most_percent
 
 
-def _watch(recorder: subprocess.Popen[str]) -> tuple[dict[str, float], dict[str, list[int]]]:
-    """Follow the recorder's processes; return CPU seconds and resident KiB over time by kind."""
+Sums = dict[str, float]
+
+
+def _watch(recorder: subprocess.Popen[str]) -> tuple[Sums, Sums, dict[str, list[int]]]:
+    """Follow the recorder's processes, by kind: CPU seconds, share of a core once all streams run, resident KiB."""
     cpu: dict[int, tuple[str, float]] = {}
     memory: dict[str, list[int]] = {}
+    series: list[tuple[float, Sums]] = []
     tick = os.sysconf("SC_CLK_TCK")
     while recorder.poll() is None:
         sums: dict[str, int] = {}
@@ -200,11 +207,18 @@ def _watch(recorder: subprocess.Popen[str]) -> tuple[dict[str, float], dict[str,
             sums[kind] = sums.get(kind, 0) + resident
         for kind, value in sums.items():
             memory.setdefault(kind, []).append(value)
+        series.append((time.monotonic(), _by_kind(cpu)))
         time.sleep(0.25)
-    totals: dict[str, float] = {}
+    (begin_s, before), (end_s, after) = series[len(series) // 5], series[len(series) * 4 // 5]
+    steady = {kind: (used - before.get(kind, 0.0)) / (end_s - begin_s) for kind, used in after.items()}
+    return _by_kind(cpu), steady, memory
+
+
+def _by_kind(cpu: dict[int, tuple[str, float]]) -> Sums:
+    totals: Sums = {}
     for kind, used in cpu.values():
         totals[kind] = totals.get(kind, 0.0) + used
-    return totals, memory
+    return totals
 
 
 def _processes(parent: int) -> dict[int, str]:
