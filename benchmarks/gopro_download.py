@@ -36,7 +36,9 @@ def serve(path: Path, pipe: Connection) -> None:
     gopro.camera.card.add(CardFile(path.name, path, size, 0))
     pipe.send(gopro.start())
     while (cuts := pipe.recv()) is not None:
-        faults.faults[:] = [CameraFault("gopro_cut", after_bytes=size // (cuts + 1), times=cuts)] if cuts else []
+        faults.faults[:] = (
+            [CameraFault("gopro_cut", after_bytes=size // (cuts + 1), times=cuts)] if cuts else []
+        )
         pipe.send(True)
     gopro.stop()
 
