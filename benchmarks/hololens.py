@@ -203,6 +203,7 @@ def _watch(recorder: subprocess.Popen[str]) -> tuple[Sums, Sums, dict[str, list[
                 resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4
             except (OSError, IndexError):
                 continue
+            kind = cpu[pid][0] if kind == "other" and pid in cpu else kind  # a zombie has no command line
             cpu[pid] = kind, (int(stat[11]) + int(stat[12])) / tick
             sums[kind] = sums.get(kind, 0) + resident
         for kind, value in sums.items():
