@@ -26,6 +26,9 @@ import click
 @click.option("--start-timeout", default=30.0, show_default=True, help="Seconds for the first packets.")
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
 @click.option("--redis", "redis_url", metavar="URL", help="A queue server of yours instead of the built-in.")
+@click.option(
+    "--nas", multiple=True, type=click.Path(path_type=Path), help="A store that gets proved copies; repeat."
+)
 @click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
 @click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
 @click.option("--participant", default="", help="Pseudonym of the person who cooks.")

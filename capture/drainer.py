@@ -24,8 +24,8 @@ from capture import queue
 from capture.health import HealthSender
 from capture.orphan import watch_supervisor
 from capture.plan import Plan, load_plan
-from storage.chunk import Chunk, Packet, Sealed, chunk_paths, seal
-from storage.names import PART_SUFFIX, chunk_number, stream_folder
+from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
+from storage.names import chunk_number
 
 CHUNK_BYTES = 64 << 20
 CHUNK_S = 10.0
@@ -75,10 +75,7 @@ class OpenChunk:
 
 def open_chunk(recording: Path, stream: str) -> OpenChunk:
     """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
-    folder = stream_folder(recording, stream)
-    folder.mkdir(parents=True, exist_ok=True)
-    for part in folder.glob(f"*{PART_SUFFIX}"):
-        part.unlink()
+    folder = prepare_folder(recording, stream)
     sealed = chunk_paths(folder)
     if not sealed:
         return OpenChunk(stream, folder, 1, 0)

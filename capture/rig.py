@@ -54,6 +54,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         consent=options["consent"],
         participant=options["participant"],
         place=options["place"],
+        stores=list(options["nas"]),
         gyroscope_unit=rig.get("gyroscope_unit", "auto"),
     )
 

@@ -27,8 +27,10 @@ from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spe
 from sensors.hololens.remote import RemoteControl, require_version
 from sensors.host_clock import utc_anchor
 from sensors.plugin import load_sensor
+from storage.disk import make_durable_folders
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
+from storage.mover import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
 
 NEEDED_BYTES = 512 << 20
@@ -53,6 +55,8 @@ class Order:
     consent: str = "none"
     participant: str = ""
     place: str = ""
+    stores: list[Path] = field(default_factory=list)
+    """Folders of network stores that get a proved copy while recording."""
     gyroscope_unit: str = "auto"
     """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
 
@@ -82,21 +86,35 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     plan = _plan(order, path)
     with _private_folders(order, plan), _queue(order, plan) as server:
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
-        path.mkdir()
+        make_durable_folders(path, order.data)
         try:
             write_json(path / MANIFEST, _manifest(order, plan, devices))
             (path / "events").mkdir()
             (path / LOGS).mkdir()
             plan.save(Path(plan.work) / "plan.json")
             set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
-            outcome = _run(order, plan, server, cameras, show)
-            close_books(plan, outcome, own_queue=server is not None)
+            with _mover(order, path):
+                outcome = _run(order, plan, server, cameras, show)
+                close_books(plan, outcome, own_queue=server is not None)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
             raise
         except OSError as error:
             raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
     return Result(path, outcome, warnings)
+
+
+@contextlib.contextmanager
+def _mover(order: Order, path: Path) -> Iterator[None]:
+    """Copy sealed files to the network stores while recording; what is left then is for `kitchensync move`."""
+    if not order.stores:
+        yield
+        return
+    mover = MoverProcess(path, order.stores, path / LOGS / "mover.log")
+    try:
+        yield
+    finally:
+        mover.stop()
 
 
 def _take_back(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Lossless compression of pictures that stock HDF5 reads back: shuffle, then deflate, made by ISA-L where it is.
 
 Any HDF5 library undoes both filters by itself. zlib's own deflate is six times too slow for a raw depth
-camera; ISA-L's (package `isal`, extra `depth`) takes 1.4 ms of CPU a MB. Without it pictures stay uncompressed.
+camera; ISA-L's (package `isal`) takes 1.4 ms of CPU a MB. Where it has no build, pictures stay uncompressed.
 """
 
 from __future__ import annotations

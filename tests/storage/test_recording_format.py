@@ -63,7 +63,7 @@ CASES = [(stream, layout, False) for stream, layout in STREAMS.items()]
 )
 def test_the_page_reads_chunks_and_archives(tmp_path, reader, monkeypatch, stream, layout, compressed):
     if compressed and compressor() is None:
-        pytest.skip("the extra `depth` (isal) is not here")
+        pytest.skip("isal is not here")
     if not compressed:
         monkeypatch.setattr(chunk_module, "compressor", lambda: None)
     truth = payloads_of(stream, 9)
