@@ -314,10 +314,6 @@ def test_a_camera_alone_has_an_index_of_its_own(take):
     ("spoil", "words"),
     [
         (lambda take: (take / "gopro" / "GX010001.MP4").write_bytes(b"no film"), "GX010001.MP4"),
-        (
-            lambda take: [shutil.rmtree(take / "hololens" / name) for name in ("gyroscope", "spatial_input")],
-            "gyroscope was not recorded",
-        ),
         (lambda take: (take / "gopro" / "GX010001.MP4").unlink(), "none of its files is here"),
     ],
 )
@@ -343,6 +339,27 @@ def test_without_a_gyroscope_the_head_pose_serves_with_an_honest_bound(made, tak
     assert np.abs(error).max() / 1e4 < max(pair["sigma"]["bound95_ms"])
     assert max(pair["sigma"]["bound95_ms"]) < 10.0
     assert any(part["part"] == "head_pose_filter" for part in pair["sigma"]["systematic_ms"])
+
+
+def test_without_any_motion_the_clocks_serve_and_say_how_badly(made, take):
+    for name in ("gyroscope", "spatial_input"):
+        shutil.rmtree(take / "hololens" / name)
+    answer = synchronize(take)
+    assert answer["status"] == "check"
+    [pair] = answer["pairs"]
+    assert "gyroscope was not recorded" in pair["reasons"][0]
+    assert "clocks alone" in pair["reasons"][1]
+    times = np.array([row[0] for row in pair["samples"]])
+    error = np.array([row[1] for row in pair["samples"]]) - truth_ticks(made[1], times)
+    assert np.abs(error).max() / 1e4 < max(pair["sigma"]["bound95_ms"])
+
+
+def test_without_any_motion_and_any_clock_there_is_no_alignment(take):
+    for name in ("hololens/gyroscope", "hololens/spatial_input", "clock"):
+        shutil.rmtree(take / name)
+    answer = synchronize(take)
+    assert answer["status"] == "not_aligned"
+    assert "gyroscope was not recorded" in answer["pairs"][0]["reasons"][0]
 
 
 def test_without_probes_and_media_the_motion_still_decides(made, take):
