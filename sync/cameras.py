@@ -34,6 +34,11 @@ class CameraFile:
     starts: tuple[Start, ...]
 
     @property
+    def can_be_placed(self) -> bool:
+        """Tell whether it has frames at all."""
+        return len(self.frame_times_s) > 0
+
+    @property
     def source(self) -> str:
         """Name of the alignment source."""
         return f"{self.device}/{self.path.name}"

@@ -195,6 +195,9 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
         click.echo(f"{indent}  - {text}")
     if "map" in answer:
         gyro, bound_ms = answer["evidence"]["gyro"], max(answer["sigma"]["bound95_ms"])
+        if gyro is None:
+            click.echo(f"{indent}  within {bound_ms:.2f} ms (95 %), latencies apart")
+            return
         windows = f"{gyro['windows_ok']} of {gyro['windows']} windows, agreement {gyro['correlation']:.3f}"
         click.echo(f"{indent}  drift {gyro['drift_ppm']:.2f} ppm, within {bound_ms:.2f} ms (95 %), {windows}")
 

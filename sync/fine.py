@@ -31,6 +31,7 @@ ROUNDS = 3
 SETTLE_STEPS = 10
 SHORT_CLIP_S = 120.0
 MOST_JUMPS = 6
+MOUNT_S = 10.0
 STEP_GAIN = 0.85
 JUMP_REACH = 1.0
 
@@ -83,6 +84,7 @@ def fine_alignment(
         return None
     line, lags, rotation = refined
     line, lags = _reshape(pairing, line, lags, rotation, prior, (first, last))
+    line, lags = _follow_mount(pairing, line, lags, prior, (first, last))
     good = pairing.overlap(line.at(t_s))
     return _evidence(pairing, line, lags, good, (first, last)) if good.sum() >= FINE_HZ else None
 
@@ -99,12 +101,40 @@ def _refine(
         if good.sum() < FINE_HZ:
             return None
         line, rotation = settle(pairing, line, good)
-        lags = window_lags(pairing, line, rotation, span_s)
+        lags = window_lags(pairing, line, pairing.camera.values @ rotation.T, span_s)
         if lags.kept.sum() < max(3, shape.size):
             break
         line = fit_line(lags, shape, prior)
     assert lags is not None
     return line, lags, rotation
+
+
+def _follow_mount(
+    pairing: Pairing, line: Line, lags: Lags, prior: DriftPrior, span_s: tuple[float, float]
+) -> tuple[Line, Lags]:
+    """When the camera turned on the head: lags with a rotation for every stretch, since a wrong one pulls at them."""
+    good = pairing.overlap(line.at(pairing.camera.t_s))
+    if good.sum() < FINE_HZ or _halves_deg(pairing, line, good) <= THRESHOLDS["mount_most_deg"]:
+        return line, lags
+    for _ in range(2):
+        turned = np.zeros_like(pairing.camera.values)
+        for rows in np.array_split(np.flatnonzero(good), max(2, round((span_s[1] - span_s[0]) / MOUNT_S))):
+            part = np.zeros_like(good)
+            part[rows] = True
+            turned[part] = pairing.camera.values[part] @ settle(pairing, line, part)[1].T
+        found = window_lags(pairing, line, turned, span_s)
+        if found.kept.sum() < line.shape.size + 3:
+            break
+        line, lags = fit_line(found, line.shape, prior), found
+    return line, lags
+
+
+def _halves_deg(pairing: Pairing, line: Line, good: Mask) -> float:
+    """How much the rotations of the first and of the second half differ."""
+    halves = [np.zeros_like(good), np.zeros_like(good)]
+    for half, part in zip(halves, np.array_split(np.flatnonzero(good), 2), strict=True):
+        half[part] = True
+    return _angle_deg(*(fit_rotation(pairing, line, half) for half in halves))
 
 
 def _reshape(
@@ -217,10 +247,6 @@ def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tupl
     slope = pairing.spline(t_s[good] + line.at(t_s[good]), 1)
     w_h, w_g = w_h - w_h.mean(axis=0), w_g - w_g.mean(axis=0)
     correlation = float((w_h * w_g).sum() / np.sqrt((w_h**2).sum() * (w_g**2).sum() + 1e-30))
-    rows = np.flatnonzero(good)
-    halves = [np.zeros_like(good), np.zeros_like(good)]
-    for half, part in zip(halves, np.array_split(rows, 2), strict=True):
-        half[part] = True
     noise = np.sqrt(np.mean((w_h - w_g) ** 2))
     kept_t, kept_tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
     return Fine(
@@ -228,7 +254,7 @@ def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tupl
         lags=lags,
         coupling=float(np.sqrt(max(np.linalg.pinv(normal)[0, 0] * normal[0, 0], 1.0))),
         rotation=rotation,
-        rotation_halves_deg=_angle_deg(*(fit_rotation(pairing, line, half) for half in halves)),
+        rotation_halves_deg=_halves_deg(pairing, line, good),
         correlation=correlation,
         scale=float(np.sqrt((w_h**2).sum() / max((w_g**2).sum(), 1e-30))),
         residual_rms_s=float(np.sqrt(np.mean((kept_tau - line.at(kept_t)) ** 2)))

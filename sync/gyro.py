@@ -89,6 +89,11 @@ class PairAlignment:
     head_pose: bool = False
 
     @property
+    def saw_motion(self) -> bool:
+        """Tell whether both sides moved enough to be told apart: then a refusal stands."""
+        return self.fine is not None and self.fine.lags.kept.sum() >= THRESHOLDS["windows_least"]
+
+    @property
     def bound95_ms(self) -> tuple[float, float, float]:
         """Bound of the error at start, middle and end: two statistical sigmas and the model part."""
         first, middle, last = (2.0 * s + m for s, m in zip(self.stat_ms, self.model_ms, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,25 @@ import numpy as np
 from storage.manifest import write_json
 from storage.recording import Recording, StoredStream, open_recording
 from sync.cameras import CameraFile, camera_files
-from sync.clock_map import ClockMap
+from sync.clock_map import ClockMap, sample_rows
 from sync.errors import BadArrays, TooShort
-from sync.gyro import HEAD_POSE, HeadsetGyro, align_pair
+from sync.fusion import by_clocks, by_sound, with_sound
+from sync.gyro import HEAD_POSE, HeadsetGyro, PairAlignment, Prior, align_pair
 from sync.head_pose import head_pose_gyro
 from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock, probes_of
 from sync.host_clock import HostClock, constant_clock
+from sync.listening import camera_sound, headset_sound
 from sync.prior import prior_of
-from sync.result import alignment_object, plot_arrays, refusal_object
+from sync.result import (
+    alignment_object,
+    clock_sigma,
+    fallback_object,
+    plain,
+    plot_arrays,
+    refusal_object,
+    sound_sigma,
+)
+from sync.sound import Heard, align_sounds
 from sync.tables import write_tables
 
 INERTIAL = ("accelerometer", "gyroscope", "magnetometer")
@@ -27,6 +38,7 @@ ORDER = ("not_aligned", "check", "aligned")
 NOTHING = "nothing_to_align"
 FILETIME_OF_UNIX = 116_444_736_000_000_000
 ANCHOR_BOUND_NS = 5_000_000_000
+CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
 
 
 @dataclass(slots=True)
@@ -130,31 +142,72 @@ def _align(session: Session, file: CameraFile) -> dict[str, Any]:
 
 
 def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
     inputs = _inputs(session, file)
-    if session.headset is None:
+    epoch = _epoch(session)
+    if session.headset is None or epoch is None:
         return refusal_object("no headset was recorded to align with", inputs=inputs), {}
-    if session.gyro is None:
-        reason = "the headset's gyroscope was not recorded, nor its head pose: there is no common motion to compare"
-        return refusal_object(reason, inputs=inputs), {}
-    if file.gyro is None:
-        return refusal_object(file.problem, inputs=inputs), {}
     host = session.host
     prior, timestamps = prior_of(
-        list(file.starts) if host else [],
-        ticks_of_host=host.to_ticks if host else None,
-        epoch_ticks=session.gyro.epoch_ticks,
+        list(file.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
         timestamps["host_clock"] = {"probes": host.probes, "bound_ms": host.bound_ns / 1e6}
+        timestamps["host_clock"]["stretches"] = len(host.lines)
+    found, problem = _by_motion(session, file, prior)
+    doubted = found is None or found.verdict.status != "aligned"
+    heard = _listen(session, file, epoch) if doubted else None
+    if found is not None and (found.clock_map is not None or found.saw_motion):
+        return _told_by_motion(session, file, with_sound(found, heard), heard, inputs, timestamps)
+    problem = problem or "; ".join(found.verdict.reasons if found else ())
+    if heard is not None and heard.is_usable:
+        verdict, clock_map = by_sound(heard, epoch)
+        sigma = sound_sigma(heard)
+    elif prior is not None and found is None and file.can_be_placed and prior.sigma_s <= CLOCKS_SERVE_S:
+        verdict, clock_map = by_clocks(prior, epoch, float(file.frame_times_s[-1]))
+        sigma = clock_sigma(prior)
+    else:
+        return refusal_object(problem, inputs=inputs), {}
+    if clock_map is not None:
+        session.maps[file.source] = clock_map
+    answer = fallback_object(
+        replace(verdict, reasons=(problem, *verdict.reasons)), clock_map, sigma=sigma, inputs=inputs
+    )
+    evidence = {"gyro": None, "audio": heard.as_object() if heard else None, "timestamps": timestamps}
+    samples = sample_rows(clock_map, float(file.frame_times_s[-1])) if clock_map else []
+    return plain(answer | {"epoch_hl2_qpc": epoch, "evidence": evidence, "samples": samples}), {}
+
+
+def _by_motion(session: Session, file: CameraFile, prior: Prior | None) -> tuple[PairAlignment | None, str]:
+    """The gyroscopes' answer, or why there is none."""
+    if session.gyro is None:
+        return (
+            None,
+            "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
+        )
+    if file.gyro is None:
+        return None, file.problem
     device = session.recording.manifest["devices"][session.headset]
+    unit = "rad_per_s" if session.gyro.source == HEAD_POSE else device.get("gyroscope_unit") or "auto"
     try:
-        unit = device.get("gyroscope_unit") or "auto"
-        by_pose = session.gyro.source == HEAD_POSE
-        found = align_pair(session.gyro, file.gyro, prior=prior, unit="rad_per_s" if by_pose else unit)
+        return align_pair(session.gyro, file.gyro, prior=prior, unit=unit), ""
     except TooShort as error:
-        return refusal_object(str(error), inputs=inputs), {}
+        return None, str(error)
+
+
+def _told_by_motion(
+    session: Session,
+    file: CameraFile,
+    found: PairAlignment,
+    heard: Heard | None,
+    inputs: list[dict[str, Any]],
+    timestamps: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    assert session.gyro is not None
+    assert file.gyro is not None
     if found.clock_map is not None:
         session.maps[file.source] = found.clock_map
+    by_pose = session.gyro.source == HEAD_POSE
     body = alignment_object(
         found,
         epoch_ticks=session.gyro.epoch_ticks,
@@ -164,7 +217,27 @@ def _compare(session: Session, file: CameraFile) -> tuple[dict[str, Any], dict[s
         inputs=inputs,
         timestamps=timestamps,
     )
+    body["evidence"]["audio"] = plain(heard.as_object()) if heard else None
     return body, plot_arrays(found)
+
+
+def _listen(session: Session, file: CameraFile, epoch: int) -> Heard | None:
+    """Compare the sounds, where both were recorded; None where not."""
+    name = f"{session.headset}/microphone"
+    if name not in session.recording.streams or len(session.recording[name]) == 0:
+        return None
+    camera = camera_sound(file.path)
+    headset = headset_sound(session.recording[name], epoch) if camera is not None else None
+    return align_sounds(headset, camera) if headset is not None and camera is not None else None
+
+
+def _epoch(session: Session) -> int | None:
+    """Ticks that seconds of the headset count from: its gyroscope's first, or else its first packet's."""
+    if session.gyro is not None:
+        return session.gyro.epoch_ticks
+    names = [n for n in session.recording.streams if n.startswith(f"{session.headset}/")]
+    firsts = [int(session.recording[n].index["device_ticks"][0]) for n in names if len(session.recording[n])]
+    return min(firsts, default=None)
 
 
 def _inputs(session: Session, file: CameraFile) -> list[dict[str, Any]]:

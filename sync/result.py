@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sync.clock_map import sample_rows
+from sync.clock_map import ClockMap, sample_rows
 from sync.fine import Fine
 from sync.gyro import PairAlignment, Prior
-from sync.verdict import THRESHOLDS
+from sync.sound import Heard
+from sync.verdict import THRESHOLDS, Verdict
 
 SCHEMA = "alignment/1"
 HEAD_POSE_PART: dict[str, Any] = {
@@ -91,6 +92,43 @@ def refusal_object(reason: str, *, inputs: list[dict[str, Any]]) -> dict[str, An
             "samples": [],
         }
     )
+
+
+def fallback_object(
+    verdict: Verdict,
+    clock_map: ClockMap | None,
+    *,
+    sigma: dict[str, Any],
+    inputs: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """An alignment without gyroscopes: the caller adds epoch, evidence and samples."""
+    answer = refusal_object("", inputs=inputs)
+    answer |= {"status": verdict.status, "reasons": list(verdict.reasons), "sigma": sigma}
+    return answer | ({"map": clock_map.as_object()} if clock_map else {})
+
+
+def sound_sigma(heard: Heard) -> dict[str, Any]:
+    """Error parts of an alignment by sound alone, ms."""
+    first, last = heard.span_s
+    where = np.array([first, 0.5 * (first + last), last])
+    stat = heard.line.sigma_s(where) * 1e3 if heard.line else np.zeros(3)
+    return _sigma_of(stat, [{"part": "microphones", "value": 0.0, "sigma": 15.0, "source": "default"}])
+
+
+def clock_sigma(prior: Prior) -> dict[str, Any]:
+    """Error parts of an alignment by clocks alone, ms."""
+    return _sigma_of(np.full(3, prior.sigma_s * 1e3), [dict(part) for part in SYSTEMATIC])
+
+
+def _sigma_of(stat_ms: npt.NDArray[np.floating], parts: list[dict[str, Any]]) -> dict[str, Any]:
+    systematic = math.fsum(float(part["sigma"]) ** 2 for part in parts)
+    return {
+        "stat_ms": _rounded(tuple(stat_ms.tolist()), 4),
+        "model_ms": [0.0, 0.0, 0.0],
+        "bound95_ms": _rounded(tuple((2.0 * stat_ms).tolist()), 4),
+        "systematic_ms": parts,
+        "total_ms": round(math.sqrt(float(stat_ms.max()) ** 2 + systematic), 3),
+    }
 
 
 def sigma_object(found: PairAlignment) -> dict[str, Any] | None:

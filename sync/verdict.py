@@ -34,6 +34,12 @@ THRESHOLDS: dict[str, float] = {
     "period_share_most": 0.25,
     "lobe_sigmas": 2.0,
     "stamp_bend_most_ms": 1.0,
+    "sound_z_least": 10.0,
+    "sound_peak_least": 9.0,
+    "sound_inliers_least": 0.6,
+    "sound_drift_most_ppm": 200.0,
+    "sound_sigmas": 3.0,
+    "sound_systematic_ms": 15.0,
 }
 
 

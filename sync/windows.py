@@ -21,14 +21,13 @@ SHORTEST_S, LONGEST_S = 1.5, 20.0
 WINDOWS_IN_SPAN = 8.0
 
 
-def window_lags(pairing: Pairing, line: Line, rotation: Floats, span_s: tuple[float, float]) -> Lags:
+def window_lags(pairing: Pairing, line: Line, turned: Floats, span_s: tuple[float, float]) -> Lags:
     """Lag of every window of clip(T/8, 1.5, 20) s, half overlapping, with the line's slope held.
 
-    No window reaches over a jump of the line.
+    `turned` (n, 3) are the camera's cells in the headset's axes. No window reaches over a jump of the line.
     """
     width = float(np.clip((span_s[1] - span_s[0]) / WINDOWS_IN_SPAN, SHORTEST_S, LONGEST_S))
     inner = [at for at in line.shape.breaks_s if span_s[0] < at < span_s[1]]
-    turned = pairing.camera.values @ rotation.T
     rows = []
     for first, last in pairwise([span_s[0], *inner, span_s[1]]):
         rows += _stretch(pairing, line, turned, first, last, width)
