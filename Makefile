@@ -24,12 +24,12 @@ $(VENV)/.core: $(BIN)/python setup.cfg constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	@echo "== installing the test and check tools into $(VENV)"
-	@$(PIP) -e ".[dev]"
+	@$(PIP) -e ".[dev,gopro]"
 	@touch $@
 
 $(VENV)/.all: $(VENV)/.dev
 	@echo "== installing every extra into $(VENV) (a minute or two, 2 GB)"
-	@$(PIP) -e ".[dev,gopro,calib]"
+	@$(PIP) -e ".[dev,gopro,calib,cloud]"
 	@touch $@
 
 install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync
