@@ -15,6 +15,7 @@ from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.copies import freed_to
 from storage.errors import FilesFreed, UnknownStream
 from storage.events import Event, read_events
+from storage.instants import Instant, Instants
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 
@@ -191,6 +192,15 @@ class Recording:
 
         device, _, short = name.partition("/")
         return read_calibration(self.path / device / CALIBRATION / f"{short}.h5")
+
+    @cached_property
+    def instants(self) -> Instants:
+        """The frames of the master as synchronization indexed them."""
+        return Instants(self)
+
+    def at(self, master_index: int) -> Instant:
+        """Return what every stream held at the instant of a master frame. Raises NotIndexed, IndexError."""
+        return self.instants[master_index]
 
     @property
     def gopro_files(self) -> dict[str, list[Path]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student_t
 
 from sync.clock_map import ClockMap
 from sync.coarse import Coarse, Window, coarse_search, search_rate
@@ -29,6 +30,7 @@ RESCUE_GAIN = 1.3
 GYROSCOPE, HEAD_POSE = "gyroscope", "head_pose"
 HEAD_POSE_FACTOR = 4.0  # windows of 30 Hz poses scatter less than they err
 STAT_FLOOR_S = 5e-6
+TWO_SIDED_95 = 1.96
 BEND_SHARE = 1.5  # a clock that wants one degree more wants some of the next too
 STAMP_SHARE = 0.15  # twice what the 5th percentile of exponential delays is off, as a share of their spread
 BLOCK_SAMPLES = 1 << 16
@@ -316,7 +318,9 @@ def _errors_ms(
     breaks = np.array(fine.line.shape.breaks_s)
     inside = np.concatenate([breaks, np.nextafter(breaks, np.inf)])
     where = np.concatenate([np.array([first, 0.5 * (first + last), last]), inside])
-    sigma = np.hypot(fine.coupling * fine.line.sigma_s(where), STAT_FLOOR_S) * 1e3
+    freedom = max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)  # windows overlap by half
+    few = float(student_t.ppf(0.975, freedom)) / TWO_SIDED_95
+    sigma = np.hypot(few * fine.coupling * fine.line.sigma_s(where), STAT_FLOOR_S) * 1e3
     third = np.clip(((where - first) / max(last - first, 1e-9) * 3.0).astype(int), 0, 2)
     stat = [float(sigma[third == k].max()) for k in range(3)]
     stamps = STAMP_SHARE * headset.repair.jitter_ms

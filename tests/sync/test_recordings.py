@@ -341,6 +341,29 @@ def test_without_a_gyroscope_the_head_pose_serves_with_an_honest_bound(made, tak
     assert any(part["part"] == "head_pose_filter" for part in pair["sigma"]["systematic_ms"])
 
 
+def test_a_recording_tells_everything_at_an_instant(made, take):
+    from storage.recording import open_recording
+
+    synchronize(take)
+    kitchen = made[1]
+    with open_recording(take) as recording:
+        assert recording.instants.master == "pv"
+        here = recording.at(300)
+        assert recording["hololens/pv"].index["device_ticks"][here.rows["pv"]] == here.ticks
+        depth = recording["hololens/depth_ahat"].index["device_ticks"][here.rows["depth_ahat"]]
+        assert int(depth) - here.ticks == pytest.approx(10 * here.dt_us["depth_ahat"], abs=10)
+        assert here.files["gopro"] == "gopro/GX010001.MP4"
+        shown_s = kitchen.camera_clock.world_s_at(here.rows["gopro"] * 1001 / 30000, START_WORLD_S)
+        assert kitchen.headset_clock.ticks_at(shown_s) == pytest.approx(here.ticks, abs=180_000)
+        position, _ = here.poses["head"]
+        world_s = kitchen.headset_clock.world_s_at(here.ticks)
+        assert position == pytest.approx(kitchen.motion.position(np.array([world_s]))[0], abs=2e-3)
+        first, last = here.slices["gyroscope"]
+        assert last - first == pytest.approx(GYRO_HZ / 29.97, abs=3)
+        with pytest.raises(IndexError):
+            recording.at(len(recording.instants))
+
+
 def test_without_any_motion_the_clocks_serve_and_say_how_badly(made, take):
     for name in ("gyroscope", "spatial_input"):
         shutil.rmtree(take / "hololens" / name)

@@ -1,0 +1,116 @@
+"""What every stream of a recording held at one instant, from the tables that synchronization left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from storage.recording import Recording
+
+INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
+
+
+class NotIndexed(StorageError):
+    """A recording without a frame index."""
+
+    def __init__(self, recording: str, why: str) -> None:
+        super().__init__(f"{recording}: {why}")
+
+
+@dataclass(frozen=True)
+class Instant:
+    """One row of the index.
+
+    `rows`: sample of each stream, by its short name, absent where none is near; `dt_us` how much later it was taken;
+    `files`: for cameras the file that the row counts in; `slices`: half-open sample ranges until the next master
+    frame; `poses`: (position_m (3,), rotation w x y z (4,)), absent where unknown.
+    """
+
+    master_index: int
+    ticks: int
+    rows: dict[str, int] = field(default_factory=dict)
+    dt_us: dict[str, int] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    slices: dict[str, tuple[int, int]] = field(default_factory=dict)
+    poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+
+class Instants:
+    """The index of one recording: `instants[k]` is the k-th frame of the master. Raises NotIndexed."""
+
+    def __init__(self, recording: Recording) -> None:
+        """Nothing is read before it is asked for."""
+        self._recording = recording
+
+    def _table(self, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(self._recording.path / path)
+        except FileNotFoundError as error:
+            raise NotIndexed(self._recording.id, "no frame index; run `kitchensync sync` first") from error
+        except (OSError, ValueError) as error:
+            raise NotIndexed(
+                self._recording.id, f"{path} cannot be read; run `kitchensync sync` again"
+            ) from error
+        columns = {name: table.column(name).to_numpy() for name in table.column_names}
+        return columns, json.loads((table.schema.metadata or {}).get(b"kitchensync", b"{}"))
+
+    @cached_property
+    def _index(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        return self._table(INDEX)
+
+    @cached_property
+    def _poses(self) -> dict[str, np.ndarray]:
+        return self._table(POSES)[0]
+
+    @property
+    def master(self) -> str:
+        """Short name of the stream whose frames are counted."""
+        return str(self._index[1].get("name", ""))
+
+    def __len__(self) -> int:
+        """Count the frames of the master."""
+        return len(self._index[0]["master_ticks"])
+
+    def __getitem__(self, master_index: int) -> Instant:
+        """Return everything at the instant of a master frame. Raises IndexError beyond the ends."""
+        if not 0 <= master_index < len(self):
+            raise IndexError(
+                f"{self._recording.id} has {len(self)} indexed frames, there is no frame {master_index}"
+            )
+        columns, about = self._index
+        here = {name: values[master_index] for name, values in columns.items()}
+        found = Instant(master_index, int(here["master_ticks"]))
+        found.rows[self.master] = int(here["master_i"])
+        found.dt_us[self.master] = 0
+        if "master_file" in here:
+            found.files[self.master] = str(about["files"][int(here["master_file"])])
+        for name in (n.removesuffix("_dt_us") for n in columns if n.endswith("_dt_us")):
+            if here[f"{name}_i"] >= 0:
+                found.rows[name], found.dt_us[name] = int(here[f"{name}_i"]), int(here[f"{name}_dt_us"])
+                if f"{name}_file" in here:
+                    found.files[name] = str(about["files"][int(here[f"{name}_file"])])
+        for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
+            found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
+        found.poses.update(self._poses_at(master_index))
+        return found
+
+    def _poses_at(self, row: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        poses = self._poses
+        names = [n.removesuffix("_valid") for n in poses if n.endswith("_valid") and poses[n][row]]
+        return {
+            name: (
+                np.array([poses[f"{name}_{axis}_m"][row] for axis in "xyz"]),
+                np.array([poses[f"{name}_q{axis}"][row] for axis in "wxyz"]),
+            )
+            for name in names
+        }
