@@ -59,15 +59,6 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
     )
 
 
-def order_of_rig(path: Path) -> Order:
-    """Make the order that a rig file alone gives, to look at it. Raises BadRig, SensorError."""
-    wanted = dict.fromkeys(
-        ("link", "streams", "seconds", "start_timeout", "accept_version", "redis_url", "retake_of")
-    )
-    more: dict[str, Any] = {"rig": path, "hololens": (), "gopro": (), "data": path.parent}
-    return order_from("check", {**wanted, **more, "consent": "none", "participant": "", "place": ""})
-
-
 def read_rig(path: Path) -> dict[str, Any]:
     """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as tables name -> address. Raises BadRig."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -54,10 +55,15 @@ def check(path: Path, as_json: bool) -> None:
     Example:
       kitchensync rig check rig.toml
     """
-    from capture.rig import order_of_rig
+    from capture.commands import record
+    from capture.rig import order_from
     from sensors.hololens.catalogue import Profile, describe
 
-    order = order_of_rig(path)
+    options: dict[str, Any] = {}
+    for parameter in record.params:
+        is_many = isinstance(parameter, click.Option) and parameter.multiple
+        options[str(parameter.name)] = () if is_many else None
+    order = order_from("check", options | {"rig": path, "data": path.parent, "start_timeout": 0.0})
     streams = {
         f"{headset.name}/{short}": describe(short, Profile(**headset.profile))
         for headset in order.headsets
