@@ -85,7 +85,7 @@ def test_an_existing_recording_is_never_written_over(kitchen, runtime, tmp_path)
         (["take"], "nothing to record"),
         (["take", "--hololens", "127.0.0.1", "--streams", "smell"], "smell"),
         (["take", "--hololens", "127.0.0.1", "--hololens", "127.0.0.2"], "two devices"),
-        (["take", "--gopro", "usb:711"], "usb:711"),
+        (["take", "--gopro", "ftp:711"], "ftp:711"),
         (["take", "--hololens", "127.0.0.1", "--redis", "unix:///nowhere/queue"], "unix:///nowhere/queue"),
     ],
 )
