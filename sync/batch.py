@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from storage.errors import StorageError
@@ -24,6 +25,7 @@ from sync.state import finished, forget, remember
 
 SCHEMA = "sync/1"
 FEW = 4
+MANY = 100  # from here on a cluster is worth the seconds it takes to start
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
@@ -74,7 +76,7 @@ def _run(
             answer = one(path, master)
             _tell(answer)
             yield path, answer
-    elif find_spec("distributed") is not None:
+    elif len(todo) >= MANY and find_spec("distributed") is not None:
         yield from _on_dask(todo, master, None, workers)
     else:
         yield from _in_processes(todo, master, workers)
@@ -129,13 +131,28 @@ def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterato
 
 
 def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload(["sync.job"])
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
         jobs = {pool.submit(one, path, master): path for path in paths}
         for job in as_completed(jobs):
             try:
                 yield jobs[job], job.result()
             except BrokenProcessPool:
                 yield jobs[job], None
+
+
+def _end_with_parent() -> None:
+    """Leave no worker behind when the command is killed."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def _on_dask(

@@ -182,8 +182,10 @@ def fit_line(lags: Lags, shape: Shape, prior: DriftPrior) -> Line:
     _, _, base = lags.of_kept()
     problem = _Problem.of(lags, shape, prior)
     beta, weights, chi = problem.huber(base)
-    inverse = np.linalg.pinv((problem.x * weights[:, None]).T @ problem.x + np.diag(problem.prior))
-    covariance = inverse * np.outer(problem.unit, problem.unit) * _likely_chi(lags, base, chi) ** 2
+    normal, held = (problem.x * weights[:, None]).T @ problem.x, np.diag(problem.prior)
+    inverse = np.linalg.pinv(normal + held)
+    scatter = _likely_chi(lags, base, chi) ** 2
+    covariance = inverse @ (scatter * normal + held) @ inverse * np.outer(problem.unit, problem.unit)
     return Line(
         shape, beta * problem.unit, covariance, _bootstrap(problem, weights, beta), weights / base, chi
     )
