@@ -18,9 +18,7 @@ from storage.chunk import Packet, seal
 from storage.manifest import edit_manifest, write_json
 from sync.clock_map import ClockMap
 from sync.job import synchronize
-from virtual_kitchen.gopro.models import MODELS, FileIds
-from virtual_kitchen.gopro.recorder import TakeFile, WallTimes
-from virtual_kitchen.gopro.sensors import Timeline
+from virtual_kitchen.gopro.synthesis import Film, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map
@@ -37,14 +35,9 @@ GYRO_HZ = 6550.0
 def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
     folder.mkdir(parents=True)
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
-    wall = WallTimes(created_utc_s=UTC0_NS // 10**9 + 2, local_s=UTC0_NS / 1e9 + START_WORLD_S)
-    ids = FileIds(MODELS["hero12"], seed, UTC0_NS // 10**9, 120)
-    file = TakeFile(
-        folder / "GX010001.MP4", kitchen, Timeline(kitchen.camera_clock, START_WORLD_S), ids, wall
-    )
-    for _ in range(frames):
-        file.add_frame()
-    file.finish()
+    local_s = UTC0_NS / 1e9 + START_WORLD_S
+    film = Film(frames, 320, 180, seed=seed, local_s=local_s, zone_minutes=0, start_world_s=START_WORLD_S)
+    synthesize(folder, film, kitchen.motion)
     return kitchen
 
 
