@@ -56,12 +56,12 @@ docs: $(VENV)/.core  ## write the generated pages of docs/reference
 	@$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.core  ## one honest line for the path of a packet, beside the bare socket
-	@$(BIN)/python benchmarks/path.py
+	@$(BIN)/python -P benchmarks/path.py
 
 bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
-	@$(BIN)/python benchmarks/hololens.py
-	@$(BIN)/python benchmarks/hololens.py --rig encoded --seconds $(SECONDS)
-	@$(BIN)/python benchmarks/hololens.py --rig raw-depth --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/hololens.py
+	@$(BIN)/python -P benchmarks/hololens.py --rig encoded --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/hololens.py --rig raw-depth --seconds $(SECONDS)
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py

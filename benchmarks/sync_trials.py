@@ -437,6 +437,7 @@ class Row:
     name: str
     kind: Class
     outcomes: list[Outcome] = field(default_factory=list)
+    first_seed: int = 0
 
     @property
     def accepted(self) -> list[Outcome]:
@@ -478,7 +479,11 @@ class Row:
         """The row of the table."""
         counts = [sum(o.status == s for o in self.outcomes) for s in ("aligned", "check", "not_aligned")]
         slow = f"{max(o.seconds for o in self.outcomes):.1f}"
-        head = [self.name, f"0..{len(self.outcomes) - 1}", "/".join(map(str, counts))]
+        head = [
+            self.name,
+            f"{self.first_seed}..{self.first_seed + len(self.outcomes) - 1}",
+            "/".join(map(str, counts)),
+        ]
         target = (
             "{:g}/{:g}".format(*self.kind.target)
             if self.kind.target
@@ -522,6 +527,9 @@ def main() -> int:
     """Run the trials and print the table; exit 1 when a pair that must be refused was accepted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of trials")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="to judge by seeds that nothing was tuned on"
+    )
     parser.add_argument("--only", default="", help="classes whose name contains this")
     parser.add_argument("--prior-sigma", type=float, default=0.0, help="give clocks of this quality, s")
     parser.add_argument(
@@ -539,10 +547,9 @@ def main() -> int:
             if options.only not in name:
                 continue
             count = max(1, round(kind.trials * options.scale))
-            jobs = [
-                pool.submit(trial, name, seed, options.data, options.prior_sigma) for seed in range(count)
-            ]
-            row = Row(name, kind, [job.result() for job in jobs])
+            seeds = range(options.first_seed, options.first_seed + count)
+            jobs = [pool.submit(trial, name, seed, options.data, options.prior_sigma) for seed in seeds]
+            row = Row(name, kind, [job.result() for job in jobs], options.first_seed)
             print("| " + " | ".join(row.cells()) + " |", flush=True)
             if options.why:
                 _why(row)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
 import click
 
-COMMANDS: dict[str, tuple[str, str]] = {
+from capture.lazy import LazyGroup, Table
+
+COMMANDS: Table = {
     "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
     "stop": ("capture.commands:stop", "Stop a running recording."),
     "recover": ("capture.commands:recover", "Take up recordings whose recorder was killed."),
@@ -42,25 +43,8 @@ EXPECTED_ERRORS = (
 """The base errors of the folders: each is one line for the user, never a traceback."""
 
 
-class LazyGroup(click.Group):
-    """A group that imports a command only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of a session."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+class KitchenSync(LazyGroup):
+    """The group of all commands, which turns expected errors into one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an expected error becomes one line on stderr and exit code 1."""
@@ -79,7 +63,7 @@ def _is_expected(error: Exception) -> bool:
     return any(isinstance(error, getattr(module, name)) for module, name in loaded)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=KitchenSync, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="kitchensync")
 def main() -> None:
     """Record people cooking with many sensors: one clock, nothing missing without a name.

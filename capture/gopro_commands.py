@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from dataclasses import asdict
@@ -10,7 +9,9 @@ from pathlib import Path
 
 import click
 
-COMMANDS: dict[str, tuple[str, str]] = {
+from capture.lazy import LazyGroup, Table
+
+COMMANDS: Table = {
     "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
     "join": ("sensors.gopro.cli:join_files", "Join the chapters of a recording into one MP4."),
     "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
@@ -21,28 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class GoProGroup(click.Group):
-    """A group that imports a command only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of a session."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return the command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
-@click.group(cls=GoProGroup)
+@click.group(cls=LazyGroup, table=COMMANDS)
 def gopro() -> None:
     """Cameras: look into their files, join them, fetch and import them.
 

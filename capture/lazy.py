@@ -1,0 +1,37 @@
+"""A group of commands that are imported only when they are called: its help is instant."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+Table = dict[str, tuple[str, str]]
+"""command -> (`module:function` where it lives, one line of help)."""
+
+
+class LazyGroup(click.Group):
+    """A click group over a table; no import edge is added by a line of it."""
+
+    def __init__(self, *arguments: Any, table: Table, **options: Any) -> None:
+        """Take the table beside what every group takes."""
+        super().__init__(*arguments, **options)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of a session."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return the command."""
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
