@@ -23,7 +23,7 @@ from virtual_kitchen.headset.client_configuration import (
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet
 from virtual_kitchen.headset.pv_stream import video_schedule
-from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
 
@@ -108,8 +108,8 @@ class AhatConfiguration:
 class GroupShelf:
     """Encoded groups of pictures of one seed, the latest used few of them, for all clients that ever come."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, *, at_asked_rate: bool = False) -> None:
+        self._seed, self._at_asked_rate = seed, at_asked_rate
         self._scene: NearScene | None = None
         self._pictures: dict[int, tuple[U16, U16]] = {}
         self._groups: OrderedDict[tuple[AhatConfiguration, int], tuple[PictureGroup, list[bytes]]] = (
@@ -130,8 +130,7 @@ class GroupShelf:
         key = (wanted, start_k * wanted.divisor % RING)
         with self._lock:
             if key not in self._groups:
-                quality = quality_for(wanted.encoding, SIDE * SIDE * HZ * 16, better_by=8)
-                self._groups[key] = (PictureGroup(wanted.encoding.profile, SIDE, SIDE, HZ, quality), [])
+                self._groups[key] = (self._encoder(wanted.encoding), [])
             self._groups.move_to_end(key)
             while len(self._groups) > _KEPT_GROUPS:
                 self._groups.popitem(last=False)
@@ -141,6 +140,11 @@ class GroupShelf:
                 pack = only_brightness if wanted.is_zdepth else packed
                 units.append(group.encode(pack(*self.picture(index))))
             return units[k - start_k]
+
+    def _encoder(self, encoding: VideoEncoding) -> PictureGroup:
+        pixels_per_s = SIDE * SIDE * HZ * 16
+        control = control_for(encoding, pixels_per_s, at_asked_rate=self._at_asked_rate, better_by=8)
+        return PictureGroup(encoding.profile, SIDE, SIDE, HZ, control)
 
 
 class AhatFeed:
@@ -202,7 +206,7 @@ class AhatStream:
 
     def __init__(self, headset: Headset) -> None:
         self._headset = headset
-        self._shelf = GroupShelf(headset.kitchen.seed)
+        self._shelf = GroupShelf(headset.kitchen.seed, at_asked_rate=headset.has_rings)
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
         """Read mode, divisor, depth and brightness encodings and options; mode 2 downloads constants."""

@@ -50,6 +50,8 @@ class ConfigurationReader:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self.taken = b""
+        "What has been read so far."
 
     def take(self, count: int) -> bytes:
         """Return exactly `count` bytes."""
@@ -59,6 +61,7 @@ class ConfigurationReader:
             if not more:
                 raise ClientGone(f"the client closed {count - len(got)} bytes early")
             got += more
+        self.taken += got
         return bytes(got)
 
     def answer(self, constants: bytes) -> None:

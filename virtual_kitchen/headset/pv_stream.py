@@ -16,7 +16,7 @@ from virtual_kitchen.headset.client_configuration import (
 )
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet, Schedule
-from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
@@ -67,7 +67,7 @@ class PvFeed:
         self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
         self._focal_px = wanted.format.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
         pixels_per_s = wanted.format.width * wanted.format.height * wanted.format.hz
-        self._quality = quality_for(wanted.encoding, pixels_per_s) if self._is_encoded else 0.0
+        self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
         self._group: PictureGroup | None = None
         self._next_k = -1
 
@@ -97,7 +97,7 @@ class PvFeed:
         if self._group is None or k % self._wanted.gop == 0 or k != self._next_k:
             size = self._wanted.format
             self._group = PictureGroup(
-                self._wanted.encoding.profile, size.width, size.height, size.hz, self._quality
+                self._wanted.encoding.profile, size.width, size.height, size.hz, self._control
             )
         self._next_k = k + 1
         return self._group.encode(picture)

@@ -1,6 +1,7 @@
 """Two seconds of packets made once and sent round and round: cheap to serve, for benchmarks.
 
 Packet k of a ring carries the payload of packet k mod n with its own stamp, so that it still depends on k alone.
+Video in a ring has the bit rate that the client asked for, since it is encoded only once.
 """
 
 from dataclasses import replace
@@ -19,10 +20,11 @@ class RingFeed:
         """`made_first` makes the whole ring before the first packet leaves, else each packet when it is due."""
         self._feed = feed
         period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
-        group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
-        self._count = ceil(RING_S / period_s / group) * group
+        self._group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
+        self._count = ceil(RING_S / period_s / self._group) * self._group
         self._packets: list[Packet | None] = [None] * self._count
         self._lap_ticks = 0
+        self._last_made = -1
         if made_first:
             for place in range(self._count):
                 self._made(place)
@@ -51,5 +53,10 @@ class RingFeed:
     def _made(self, place: int) -> Packet:
         packet = self._packets[place]
         if packet is None:
-            packet = self._packets[place] = self._feed.packet(place).with_digest()
+            # A group that an earlier client left half made is made again: its pictures hang together.
+            first = place if place == self._last_made + 1 else place - place % self._group
+            for one in range(first, place + 1):
+                packet = self._packets[one] = self._feed.packet(one).with_digest()
+            self._last_made = place
+        assert packet is not None
         return packet

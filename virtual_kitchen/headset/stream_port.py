@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Protocol
 
 from virtual_kitchen.errors import PortBusy
@@ -133,6 +134,7 @@ class StreamPort(ListeningPort):
             headset.kitchen.truth.stream(self._truth_name)
         self._connections = 0
         self._next_s = 0.0
+        self._kept: tuple[tuple[object, ...], RingFeed] | None = None
         self.has_ended = False
 
     @property
@@ -143,13 +145,19 @@ class StreamPort(ListeningPort):
     def serve(self, client: socket.socket) -> None:
         """Read the configuration, start the world if this is the first data connection, and stream."""
         try:
-            feed = self._stream.configure(ConfigurationReader(client))
+            reader = ConfigurationReader(client)
+            feed = self._stream.configure(reader)
             if feed is not None:
-                ring = self._headset.has_rings
-                made_first = self._headset.is_unthrottled
-                self._serve_feed(client, RingFeed(feed, made_first=made_first) if ring else feed)
+                self._serve_feed(client, self._ring(feed, reader.taken) if self._headset.has_rings else feed)
         finally:
             self._stream.release()
+
+    def _ring(self, feed: Feed, asked: bytes) -> RingFeed:
+        """Return the ring of the client before if this one asks for the same and nothing has changed meanwhile."""
+        key = (asked, self._headset.restarts, astuple(self._headset.camera))
+        if self._kept is None or self._kept[0] != key:
+            self._kept = key, RingFeed(feed, made_first=self._headset.is_unthrottled)
+        return self._kept[1]
 
     def _serve_feed(self, client: socket.socket, feed: Feed) -> None:
         headset = self._headset

@@ -17,7 +17,7 @@ from virtual_kitchen.headset.client_configuration import (
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet
 from virtual_kitchen.headset.pv_stream import video_schedule
-from virtual_kitchen.headset.video_encoder import PictureGroup, quality_for
+from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.world.rotations import multiply
 from virtual_kitchen.world.seeds import generator
 
@@ -52,6 +52,8 @@ class VlcFeed:
         self._sensor_epoch_ns = int(rng.integers(10**9, 10**14))
         self._mount = camera.orientation()
         self._is_raw = wanted.encoding.profile is VideoProfile.RAW
+        pixels_per_s = camera.width * camera.height * HZ
+        self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
         self._group: PictureGroup | None = None
         self._next_k = -1
 
@@ -85,8 +87,9 @@ class VlcFeed:
     def _encode(self, k: int, grey: npt.NDArray[np.uint8]) -> bytes:
         camera, wanted = self._camera, self._wanted
         if self._group is None or k % wanted.gop == 0 or k != self._next_k:
-            quality = quality_for(wanted.encoding, camera.width * camera.height * HZ)
-            self._group = PictureGroup(wanted.encoding.profile, camera.width, camera.height, HZ, quality)
+            self._group = PictureGroup(
+                wanted.encoding.profile, camera.width, camera.height, HZ, self._control
+            )
         self._next_k = k + 1
         grey_chroma = np.full((camera.height // 2, camera.width), 128, np.uint8)
         return self._group.encode(np.concatenate((grey, grey_chroma)))

@@ -1,0 +1,65 @@
+"""Rings of packets: as many bits as were asked for, and payloads that no client before has changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from virtual_kitchen.headset.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
+from virtual_kitchen.headset.cameras import VLC
+from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.packets import Feed
+from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed
+from virtual_kitchen.headset.rings import RingFeed
+from virtual_kitchen.headset.vlc_stream import VlcConfiguration, VlcFeed
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.motion import simulated_motion
+
+H264, H265 = VideoProfile.H264_MAIN, VideoProfile.H265_MAIN
+
+
+@pytest.fixture(scope="module")
+def headset(tmp_path_factory: pytest.TempPathFactory) -> Headset:
+    folder = tmp_path_factory.mktemp("sim")
+    return Headset(Kitchen(3, simulated_motion(3), Truth(folder, 3), 1.0), has_rings=True)
+
+
+def grey(headset: Headset, gop: int = 15, bits: int = 737_280) -> VlcFeed:
+    return VlcFeed(headset, VLC[1], VlcConfiguration(True, 1, VideoEncoding(H265, bits), gop, 0))
+
+
+def front(headset: Headset, profile: VideoProfile, bits: int, size: VideoFormat) -> PvFeed:
+    return PvFeed(headset, PvConfiguration(False, size, 1, VideoEncoding(profile, bits), 30))
+
+
+def depth(headset: Headset) -> AhatFeed:
+    shelf = GroupShelf(3, at_asked_rate=headset.has_rings)
+    return AhatFeed(headset, AhatConfiguration(False, 1, VideoEncoding(H265, 15_099_488), 45), shelf)
+
+
+def bits_per_s(feed: Feed, pictures: int) -> float:
+    seconds = feed.due_s(pictures) - feed.due_s(0)
+    return 8 * sum(len(feed.packet(k).payload) for k in range(pictures)) / seconds
+
+
+def test_pictures_in_rings_fill_the_bit_rate_that_was_asked_for(headset: Headset) -> None:
+    small = VideoFormat(640, 360, 30)
+    assert bits_per_s(front(headset, H265, 552_960, small), 30) == pytest.approx(552_960, rel=0.25)
+    assert bits_per_s(front(headset, H264, 1_105_920, small), 30) == pytest.approx(1_105_920, rel=0.25)
+    assert bits_per_s(grey(headset, gop=30), 30) == pytest.approx(737_280, rel=0.25)
+    assert bits_per_s(depth(headset), 45) == pytest.approx(15_099_488, rel=0.25)
+
+
+def test_a_full_hd_ring_is_several_times_larger(headset: Headset) -> None:
+    large = front(headset, H264, 9_953_280, VideoFormat(1920, 1080, 30))
+    assert bits_per_s(large, 10) > 6e6
+
+
+def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset: Headset) -> None:
+    whole = RingFeed(grey(headset), made_first=False)
+    expected = [whole.packet(k).payload for k in range(60)]
+    ring = RingFeed(grey(headset), made_first=False)
+    left = [ring.packet(k).payload for k in range(15, 19)]  # a client that goes in the middle of a group
+    assert left == expected[15:19]
+    assert [ring.packet(k).payload for k in range(30, 120)] == expected[30:] + expected
