@@ -25,6 +25,7 @@ from capture.health import HealthSender
 from capture.orphan import watch_supervisor
 from capture.plan import Plan, load_plan
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
+from storage.disk import LOCAL, Disk
 from storage.names import chunk_number
 
 CHUNK_BYTES = 64 << 20
@@ -73,9 +74,9 @@ class OpenChunk:
         return old
 
 
-def open_chunk(recording: Path, stream: str) -> OpenChunk:
+def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
     """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
-    folder = prepare_folder(recording, stream)
+    folder = prepare_folder(recording, stream, disk)
     sealed = chunk_paths(folder)
     if not sealed:
         return OpenChunk(stream, folder, 1, 0)
@@ -94,9 +95,10 @@ def _only_one(lock: Path) -> IO[bytes]:
 class Drainer:
     """Empties its share of the streams."""
 
-    def __init__(self, plan: Plan, number: int) -> None:
+    def __init__(self, plan: Plan, number: int, disk: Disk = LOCAL) -> None:
         """Look at what is sealed already and join the queue."""
         self._plan = plan
+        self._disk = disk
         self._alone = _only_one(Path(plan.work) / f"drainer-{number}.lock")
         self._ending = threading.Event()
         self._health = HealthSender(plan.health, f"drainer {number}")
@@ -104,7 +106,7 @@ class Drainer:
         share = plan.share(number)
         queue.wait_until_ready(self._client, plan.queue_url)
         self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
-        self._chunks = {stream: open_chunk(Path(plan.path), stream) for stream in share}
+        self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
         self._problem = ""
         self._told_s = 0.0
 
@@ -164,7 +166,7 @@ class Drainer:
     def _seal(self, chunk: OpenChunk) -> None:
         attributes = {"recording": self._plan.uuid, "stream": chunk.stream}
         try:
-            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes)
+            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, self._disk)
         except OSError as error:
             self._problem = "no_space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
             self._tell()

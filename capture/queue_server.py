@@ -48,6 +48,7 @@ class QueueServer:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                umask=0o077,  # its files hold payloads
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one system call)
             )
         except OSError as error:

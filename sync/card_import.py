@@ -8,6 +8,7 @@ from typing import Any
 
 from sensors.gopro.card import copy_verified, file_sha256
 from storage.manifest import edit_manifest, write_json
+from storage.media_blocks import block_checksums
 from storage.names import MEDIA
 from sync.card_match import Proposal
 
@@ -29,6 +30,7 @@ def import_take(proposal: Proposal) -> list[str]:
             "sha256": digest,
         }
         entry |= {"stored_bytes": entry["bytes"], "imported": True}
+        entry["blocks"] = block_checksums(folder / path.name)
         entries[:] = [known for known in entries if known["file"] != path.name] + [entry]
         names.append(path.name)
     media["state"] = "done"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +57,10 @@ def test_chapters_come_home_in_order(tmp_path: Path) -> None:
     assert found["state"] == "done"
     assert {file["file"]: file["sha256"] for file in found["files"]} == truth
     assert [file["file"] for file in found["files"]][:2] == ["GX010001.MP4", "GX020001.MP4"]
+    content = (tmp_path / "rec" / "gopro" / "GX010001.MP4").read_bytes()
+    step = found["files"][0]["blocks"]["block_bytes"]
+    checksums = [zlib.crc32(content[at : at + step]) for at in range(0, len(content), step)]
+    assert found["files"][0]["blocks"]["crc32"] == checksums
     assert found["shutter_on"]["before_host_ns"] < found["shutter_off"]["observed_host_ns"]
     assert found["state_at_start"]["settings"]["83"] == 0
 

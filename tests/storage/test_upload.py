@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -23,10 +22,6 @@ from storage.manifest import edit_manifest
 from storage.upload import upload
 from storage.verify import verify
 
-MISSING = [name for name in ("s3fs", "moto", "flask") if importlib.util.find_spec(name) is None]
-needs_cloud = pytest.mark.skipif(
-    bool(MISSING), reason=f"the extras cloud and cloudtest are not here: {MISSING}"
-)
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -85,7 +80,6 @@ def fetch(url: str, target: Path) -> Path:
     return target
 
 
-@needs_cloud
 def test_a_recording_comes_back_from_the_store_as_it_was(finished, bucket, tmp_path):
     seen = []
     done = upload(finished, bucket, lambda *progress: seen.append(progress))
@@ -101,7 +95,6 @@ def test_a_recording_comes_back_from_the_store_as_it_was(finished, bucket, tmp_p
     assert upload(finished, bucket).sent == 0
 
 
-@needs_cloud
 def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
     real, sent = upload_module._send, []
 
@@ -121,7 +114,6 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
 
 
-@needs_cloud
 def test_a_store_that_gives_back_something_else_is_caught(finished, bucket, monkeypatch):
     import s3fs
 
@@ -137,14 +129,12 @@ def test_a_store_that_gives_back_something_else_is_caught(finished, bucket, monk
     assert not any("000002" in line.file for line in read_book(finished))
 
 
-@needs_cloud
 def test_the_command_prints_one_object(finished, bucket):
     done = CliRunner().invoke(upload_command, [str(finished), bucket, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["sent"] == 8
 
 
-@needs_cloud
 def test_a_bucket_that_is_not_there_is_one_line(finished, bucket):
     with pytest.raises(CloudRefused, match="s3://other"):
         upload(finished, "s3://other/x")
