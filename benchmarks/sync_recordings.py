@@ -26,6 +26,7 @@ from sensors import clock_probe
 from sensors.hololens import imu, spatial_input
 from storage.chunk import Packet, seal
 from storage.manifest import write_json
+from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.synthesis import Film, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
@@ -41,17 +42,30 @@ GYRO_HZ, ACCELEROMETER_HZ, ACCELEROMETER_BATCH = 6550.0, 1100.0, 93
 Row = tuple[float, int, bytes]  # world seconds, device ticks, payload
 
 
-def write_take(folder: Path, seed: int, seconds: float, *, pv_bytes: int = 2000) -> Kitchen:
-    """Write one recording whose camera starts `START_WORLD_S` late; return its world, which is the truth."""
+def write_take(
+    folder: Path,
+    seed: int,
+    seconds: float,
+    *,
+    pv_bytes: int = 2000,
+    chapter_frames: int | None = None,
+    camera_s: float | None = None,
+) -> Kitchen:
+    """Write one recording whose camera starts `START_WORLD_S` late; return its world, which is the truth.
+
+    The camera begins a new chapter after each `chapter_frames` (whole payloads of 30), and runs for `camera_s`; the
+    default ends it as long before the headset as it started after it.
+    """
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
         kitchen = Kitchen(seed, simulated_motion(seed), Truth(Path(scratch), seed))
     (folder / "gopro").mkdir()
     local_s = UTC0_NS / 1e9 + START_WORLD_S
-    frames = int((seconds - 2 * START_WORLD_S) * 30000 / 1001)
+    frames = int((camera_s or seconds - 2 * START_WORLD_S) * 30000 / 1001)
     film = Film(
-        frames, 320, 180, b"avc1", seed=seed, local_s=local_s, zone_minutes=0, start_world_s=START_WORLD_S
-    )
+        frames, 320, 180, b"avc1", seed=seed, rule=ChapterRule(frames=chapter_frames), local_s=local_s,
+        zone_minutes=0, start_world_s=START_WORLD_S,
+    )  # fmt: skip
     synthesize(folder / "gopro", film, kitchen.motion)
     rng = np.random.default_rng(seed)
     streams = {

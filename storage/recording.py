@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.gopro.names import card_name
 from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.copies import freed_to
 from storage.errors import FilesFreed, UnknownStream
@@ -228,8 +229,12 @@ class Recording:
 
 def _camera_files(folder: Path) -> list[Path]:
     """Sort by file number, then chapter: GX020001 is the next chapter of GX010001, GX010002 another take."""
-    files = [path for path in folder.glob("*") if path.suffix.upper() == ".MP4"]
-    return sorted(files, key=lambda path: (path.stem[4:], path.stem[2:4], path.name))
+
+    def place(path: Path) -> tuple[str, str, int, str]:
+        known = card_name(path.name)
+        return (known.number, known.letters, known.chapter, path.name) if known else ("", "", 0, path.name)
+
+    return sorted((path for path in folder.glob("*") if path.suffix.upper() == ".MP4"), key=place)
 
 
 def open_recording(path: Path | str) -> Recording:

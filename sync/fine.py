@@ -62,6 +62,10 @@ class Fine:
             self, line=line, step=step_test(self.lags, line), bend_s=_bends(self.lags, line, self.overlap_s)
         )
 
+    def over(self, span_s: tuple[float, float]) -> Fine:
+        """The same curve, spoken of over another span of media time."""
+        return replace(self, overlap_s=span_s, bend_s=_bends(self.lags, self.line, span_s))
+
 
 def fine_alignment(
     pairing: Pairing, *, tau_s: float, rate: float, t_ref_s: float, jumps: Jumps = ()

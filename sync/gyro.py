@@ -264,7 +264,7 @@ def _conclude(
         prior_sigma_s=prior.sigma_s if prior else None,
     )
     if fine is not None:
-        stat, model = _errors_ms(fine, headset)
+        stat, model = errors_ms(fine, headset)
         evidence = replace(
             evidence,
             tau0_s=float(fine.line.at(0.0)),
@@ -307,7 +307,7 @@ def _unit_of(fine: Fine | None, factor: float) -> Unit:
     return Unit(name, _raw_scale(fine, factor), "measured")
 
 
-def _errors_ms(
+def errors_ms(
     fine: Fine, headset: HeadsetGyro
 ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Statistical sigma and model part at start, middle and end of the overlap; in pieces, the worst of each third.

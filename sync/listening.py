@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,22 @@ def camera_sound(path: Path) -> Sound | None:
         return None
     samples, hz = _thin(np.concatenate(pieces), rate)
     return Sound(start_s, samples, hz)
+
+
+def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
+    """The sound of all chapters, (file, take time of its first picture) each; silence where one is missing."""
+    heard = [(camera_sound(path), start_s) for path, start_s in chapters]
+    known = [replace(sound, start_s=sound.start_s + start_s) for sound, start_s in heard if sound is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    first, hz = known[0].start_s, known[0].hz
+    places = [round((sound.start_s - first) * hz) for sound in known]
+    whole = np.zeros(
+        max(at + len(sound.samples) for at, sound in zip(places, known, strict=True)), np.float32
+    )
+    for at, sound in zip(places, known, strict=True):
+        whole[at : at + len(sound.samples)] = sound.samples
+    return Sound(first, whole, hz)
 
 
 def _mono(block: npt.NDArray[Any]) -> Floats:

@@ -25,7 +25,7 @@ from sync.headset import PoseTrack, frame_poses, head_poses, sample_ticks
 from sync.result import plain
 
 if TYPE_CHECKING:
-    from sync.job import Session
+    from sync.session import Session
 
 Int64 = npt.NDArray[np.int64]
 
@@ -107,12 +107,20 @@ def _camera_stamps(session: Session) -> list[FrameStamps]:
 
 
 def _media_stamps(session: Session) -> list[FrameStamps]:
-    """Without a headset: the first file of a camera on its own media time."""
-    for number, file in enumerate(session.cameras):
-        if len(file.frame_times_s):
-            ticks = np.rint(file.frame_times_s * MEDIA_TICKS_PER_S).astype(np.int64)
-            return [file_stamps(file.device, [(number, ticks)])]
+    """Without a headset: the first take of a camera on its own media time."""
+    numbers = {file.source: number for number, file in enumerate(session.cameras)}
+    for take in session.takes:
+        files = [
+            (numbers[file.source], _ticks_of_media(file.start_s + file.frame_times_s))
+            for file in take.readable
+        ]
+        if files:
+            return [file_stamps(take.device, files)]
     return []
+
+
+def _ticks_of_media(media_s: npt.NDArray[np.floating]) -> Int64:
+    return np.rint(media_s * MEDIA_TICKS_PER_S).astype(np.int64)
 
 
 def _pose_tracks(session: Session) -> list[PoseTrack]:

@@ -21,6 +21,7 @@ from sensors.gopro.pictures import Picture, PictureReader, index_at
 from sensors.gopro.telemetry import Payload, Telemetry
 
 STAMP_AGREES_S = 0.5
+STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour
 
 
 class Place(NamedTuple):
@@ -113,7 +114,7 @@ class Take(Telemetry):
     def continuity_s(self) -> list[float]:
         """How far each later chapter's picture stamps (STMP of SHUT) lie from where its file puts them, seconds.
 
-        Empty when the camera writes no stamps. More than `STAMP_AGREES_S` means that a chapter is missing.
+        Empty when the camera writes no stamps. More than `stamps_agree_s` means that a chapter is missing.
         """
         starts = [_shutter_us(chapter) for chapter in self.chapters]
         if any(start is None for start in starts):
@@ -122,6 +123,24 @@ class Take(Telemetry):
         return [((us or 0) - zero) / 1e6 - float(at) for us, at in zip(starts, self.starts_s, strict=True)][
             1:
         ]
+
+    @property
+    def telemetry_starts_s(self) -> list[float] | None:
+        """Where the first picture of each chapter lies on the time of `gyroscope()`; None when no stamps tell.
+
+        The stamps count on over all chapters, so that one that is missing leaves a hole of its length.
+        """
+        if len(self.chapters) == 1:
+            return [0.0]
+        late = self.continuity_s
+        if not late or any(by < -stamps_agree_s(at) for by, at in zip(late, self.starts_s[1:], strict=True)):
+            return None
+        return [0.0, *(float(at) + by for by, at in zip(late, self.starts_s[1:], strict=True))]
+
+
+def stamps_agree_s(since_s: Fraction | float) -> float:
+    """How far stamps may lie from where the pictures put them, so long after the first."""
+    return STAMP_AGREES_S + STAMP_DRIFT * float(since_s)
 
 
 class TakePictures:
@@ -168,8 +187,8 @@ def open_take(*paths: Path | str) -> Take:
             )
         files = list(found.paths)
     take = Take([open_media(path) for path in files])
-    for late_s, chapter in zip(take.continuity_s, take.chapters[1:], strict=False):
-        if abs(late_s) > STAMP_AGREES_S:
+    for late_s, chapter, at in zip(take.continuity_s, take.chapters[1:], take.starts_s[1:], strict=False):
+        if abs(late_s) > stamps_agree_s(at):
             why = f"its stamps lie {late_s:+.3f} s from where the chapter before ends; is one missing?"
             raise CannotJoin(chapter.path.name, why)
     return take

@@ -148,6 +148,15 @@ class Telemetry:
         return [Slip(int(frame), int(skipped[frame])) for frame in at]
 
     @property
+    def frames_before(self) -> int | None:
+        """Pictures of this recording before this file, as the stamps count them; None when they do not tell."""
+        for part in self.stream_parts[0] if self.stream_parts else ():
+            total = part.integer("TSMP")
+            if part.key in ("SHUT", "CORI") and total is not None:
+                return max(total - part.count, 0)
+        return None
+
+    @property
     def sensor_read_out_ms(self) -> float | None:
         """Time from the first to the last row of a picture (SROT), by the telemetry; None when not told there."""
         if "SROT" not in self.stream_names:

@@ -59,6 +59,14 @@ def test_camera_files_are_in_the_order_of_recording_and_chapter(folder):
     assert names == ["GX010001.MP4", "GX020001.MP4", "GX010002.MP4"]
 
 
+def test_old_cameras_begin_with_another_name(folder):
+    for name in ("GP010007.MP4", "GOPR0007.MP4", "GP020007.MP4"):
+        (folder / "gopro" / name).write_bytes(b"")
+    with open_recording(folder) as recording:
+        names = [path.name for path in recording.gopro_files["gopro"]]
+    assert names[-3:] == ["GOPR0007.MP4", "GP010007.MP4", "GP020007.MP4"]
+
+
 def test_unknown_streams_and_folders_are_named(folder, tmp_path):
     with open_recording(folder) as recording, pytest.raises(UnknownStream, match="hololens/pv"):
         recording["hololens/lidar"]
