@@ -66,3 +66,15 @@ class NotNow(RecipeError):
 
 class BadSetup(RecipeError):
     """The app cannot start with these options."""
+
+
+class NotAllowed(RecipeError):
+    """Somebody who may not do this, or whose secret is wrong."""
+
+
+class TooOften(RecipeError):
+    """Too many tries; `wait_s` says how long to wait."""
+
+    def __init__(self, wait_s: int) -> None:
+        super().__init__(f"too many tries; wait {wait_s} s and try again")
+        self.wait_s = wait_s

@@ -15,11 +15,13 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from databases import emptied, postgresql
 
 from recipe_app.app import create_app
 from recipe_app.collaborators import Collaborators
 from recipe_app.sessions import Sessions
 from recipe_app.shelf import Shelf
+from recipe_app.store.database import Database, open_database
 
 RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 
@@ -87,3 +89,20 @@ def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
     made.record("soup_1")
     with made.opened:
         yield made
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    with postgresql() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database of either kind."""
+    if request.param == "sqlite":
+        opened = open_database(tmp_path / "app" / "app.db")
+    else:
+        opened = open_database(emptied(request.getfixturevalue("postgresql_server")))
+    yield opened
+    opened.close()

@@ -1,0 +1,240 @@
+"""What can be done to a recording from a tablet, and what each operation must say.
+
+An operation is one action of one person, made once on one device, kept for ever. The server adds two kinds of its
+own: `recording` (what was chosen, frozen with everything that is shown) and `capture` (what the devices were told).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from recipe_app.errors import BadOperation
+
+OpId = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+        description="UUID version 7, made by the client once per action",
+    ),
+]
+Milliseconds = Annotated[float, Field(ge=0, le=4e12, allow_inf_nan=False)]
+Nanoseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Node = Annotated[int, Field(ge=0, le=999_999_999)]
+Categories = Annotated[list[Annotated[int, Field(ge=0, le=7)]], Field(max_length=8)]
+Short = Annotated[str, Field(max_length=80)]
+Line = Annotated[str, Field(max_length=600)]
+
+
+class Strict(BaseModel):
+    """Nothing but the named fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClientClock(Strict):
+    """The touch and the clock exchange that suits it best, all on the client's clock, and what the server answered.
+
+    `basis` says which of the client's clocks: `page` never steps; `wall` is used when the page was loaded anew
+    since. `clock_id` names the run of the capture computer that answered.
+    """
+
+    touch_ms: Milliseconds
+    sent_ms: Milliseconds
+    received_ms: Milliseconds
+    host_ns: Nanoseconds
+    basis: Literal["page", "wall"] = "page"
+    clock_id: Short = ""
+    wall_ms: Milliseconds | None = None
+
+
+class _AtStep(Strict):
+    node: Node
+
+
+class Start(_AtStep):
+    """A step was begun; `with_op` is the operation of the same touch."""
+
+    with_op: OpId | None = None
+
+
+class ErrorFields(Strict):
+    """What an error is; only what is given is changed."""
+
+    node: Node | None = None
+    categories: Categories | None = None
+    subtype: Short | None = None
+    expected: Line | None = None
+    actual: Line | None = None
+    text: Line | None = None
+    description: Line | None = None
+    outcome: Literal["", "as_planned", "differently", "not_done"] | None = None
+    outcome_note: Line | None = None
+    removed: bool | None = None
+
+
+class NewError(Strict):
+    """An error, planned (stage 2), logged (stage 3) or added (stage 4)."""
+
+    error_id: OpId
+    fields: ErrorFields
+
+
+class PlannedError(NewError):
+    """An error that shall be made; `hint` is the category of the hint that it was made of."""
+
+    hint: Short = ""
+
+
+class EditError(Strict):
+    """A change of an error; fields are merged one by one."""
+
+    error_id: OpId
+    fields: ErrorFields
+
+
+class HintUse(_AtStep):
+    """What was done with a hint."""
+
+    category: Short
+    wording: Line
+    use: Literal["shown", "applied", "edited", "dismissed"]
+
+
+class Consent(Strict):
+    """The answer to one version of the consent text."""
+
+    version: Short
+    accepted: bool
+
+
+class Check(Strict):
+    """One item of the checklist."""
+
+    item: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")]
+    checked: bool
+
+
+class Checked(Strict):
+    """The checklist is through; `confirmed_by` is the second person, `override` why an item stayed open."""
+
+    version: Short
+    confirmed_by: Short = ""
+    override: Line = ""
+
+
+class Timer(_AtStep):
+    """A kitchen timer of a step."""
+
+    seconds: Annotated[int, Field(ge=1, le=86_400)]
+    action: Literal["start", "stop", "rang"]
+
+
+class Text(Strict):
+    """A remark in words."""
+
+    text: Line
+
+
+class Voice(Strict):
+    """A voice note; its sound is sent apart, by the hash of its bytes."""
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    media_type: Annotated[str, Field(pattern=r"^audio/[a-z0-9.+-]{1,30}(;codecs=[a-z0-9.]{1,20})?$")]
+    seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)]
+    error_id: OpId | None = None
+
+
+class Awake(Strict):
+    """Whether the screen is kept on."""
+
+    held: bool
+
+
+class Undo(Strict):
+    """Takes back what one touch did; an undo can be taken back too."""
+
+    undoes: Annotated[list[OpId], Field(min_length=1, max_length=4)]
+
+
+class Nothing(Strict):
+    """An operation whose kind says it all."""
+
+
+KINDS: dict[str, type[Strict]] = {
+    "plan_error": PlannedError,
+    "edit_error": EditError,
+    "hint": HintUse,
+    "prepared": Nothing,
+    "consent": Consent,
+    "check": Check,
+    "checked": Checked,
+    "start": Start,
+    "done": _AtStep,
+    "reopen": _AtStep,
+    "skip": _AtStep,
+    "error": NewError,
+    "mark": Text,
+    "timer": Timer,
+    "awake": Awake,
+    "end": Nothing,
+    "add_error": NewError,
+    "note": Text,
+    "voice": Voice,
+    "finish": Nothing,
+    "undo": Undo,
+}
+
+Kind = Literal[
+    "plan_error",
+    "edit_error",
+    "hint",
+    "prepared",
+    "consent",
+    "check",
+    "checked",
+    "start",
+    "done",
+    "reopen",
+    "skip",
+    "error",
+    "mark",
+    "timer",
+    "awake",
+    "end",
+    "add_error",
+    "note",
+    "voice",
+    "finish",
+    "undo",
+]
+
+
+class Operation(Strict):
+    """One action, as a device sends it."""
+
+    op_id: OpId
+    seq: Annotated[int, Field(ge=1, le=2**53, description="counted by the device, from 1")]
+    recording: OpId
+    actor: Annotated[str, Field(max_length=40)] = ""
+    kind: Kind
+    body: dict[str, Any] = Field(default_factory=dict, description="by kind")
+    seen: Annotated[int, Field(ge=0, le=2**53, description="last n known of this recording")] = 0
+    clock: ClientClock | None = None
+    tapped_ms_ago: Annotated[float, Field(ge=0, le=8.64e9, allow_inf_nan=False)] | None = None
+    round_trip_ms: Annotated[float, Field(ge=0, le=6e4, allow_inf_nan=False)] | None = None
+
+
+_BODIES = {kind: TypeAdapter(model) for kind, model in KINDS.items()}
+
+
+def checked_body(operation: Operation) -> dict[str, Any]:
+    """Return the body with its kind's fields and nothing else. Raises BadOperation in one line."""
+    try:
+        body = _BODIES[operation.kind].validate_python(operation.body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "body"
+        raise BadOperation(f"{operation.kind}: {place}: {first['msg']}") from error
+    return body.model_dump(exclude_none=True)

@@ -1,0 +1,57 @@
+"""Slow guessing down: five tries, then a wait that doubles; in the database, so that a restart forgives nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from recipe_app.errors import TooOften
+from recipe_app.store.tables import attempt
+
+TRIES = 5
+FIRST_WAIT_S = 30
+LONGEST_WAIT_S = 900
+
+
+def check(connection: Connection, key: str, *, utc_ns: int) -> None:
+    """Refuse while the wait lasts. Raises TooOften."""
+    blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(attempt.c.key == key)).scalar()
+    if blocked is not None and blocked > utc_ns:
+        raise TooOften(-(-(blocked - utc_ns) // 1_000_000_000))
+
+
+def failed(connection: Connection, key: str, *, utc_ns: int) -> None:
+    """Count a failure; from the fifth on there is a wait."""
+    failures = 1 + (connection.execute(select(attempt.c.failures).where(attempt.c.key == key)).scalar() or 0)
+    wait_s = min(FIRST_WAIT_S * 2 ** (failures - TRIES), LONGEST_WAIT_S) if failures >= TRIES else 0
+    values = {"failures": failures, "blocked_until_utc_ns": utc_ns + int(wait_s * 1_000_000_000)}
+    if connection.execute(update(attempt).where(attempt.c.key == key).values(values)).rowcount == 0:
+        connection.execute(insert(attempt).values(key=key, **values))
+
+
+def succeeded(connection: Connection, key: str) -> None:
+    """Forget the failures."""
+    connection.execute(delete(attempt).where(attempt.c.key == key))
+
+
+class Bucket:
+    """At most so many requests a minute from one address, in bursts of as many; in memory."""
+
+    def __init__(self, per_minute: int, now_ns: Callable[[], int]) -> None:
+        self.per_minute, self._now_ns = per_minute, now_ns
+        self._level: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, address: str) -> None:
+        """Count one request. Raises TooOften."""
+        now = self._now_ns()
+        with self._lock:
+            level, at = self._level.get(address, (0.0, now))
+            level = max(0.0, level - (now - at) / 60e9 * self.per_minute)
+            if level + 1 > self.per_minute:
+                raise TooOften(-(-60 // self.per_minute))
+            if len(self._level) > 10_000:
+                self._level.clear()
+            self._level[address] = (level + 1, now)

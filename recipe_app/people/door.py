@@ -1,0 +1,247 @@
+"""The way in: invites, pairing a tablet, signing in with PIN, password or card; and who a request comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.people import attempts, secrets
+from recipe_app.people.roles import ROLES
+from recipe_app.store import tables
+from recipe_app.store.records import Records, new_id, roles_of
+
+HOUR_NS = 3_600_000_000_000
+INVITE_NS = 72 * HOUR_NS
+PAIRING_NS = HOUR_NS // 4
+LOGIN_NS = 12 * HOUR_NS
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Where a request comes from: a paired device, a signed-in person, both or neither."""
+
+    device: dict[str, Any] | None = None
+    person: dict[str, Any] | None = None
+    desk: bool = False
+    csrf: str = ""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The person's roles."""
+        return frozenset(roles_of(self.person)) if self.person else frozenset()
+
+    @property
+    def actor(self) -> str:
+        """The person's id, for the log."""
+        return str(self.person["id"]) if self.person else ""
+
+
+class Door:
+    """Lets people and devices in; every secret goes through here."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+
+    # people
+
+    def add_person(self, pseudonym: str, roles: list[str], *, actor: str) -> str:
+        """Add somebody; return the id. Raises BadOperation."""
+        pseudonym = " ".join(pseudonym.split())
+        if not 1 <= len(pseudonym) <= 40:
+            raise BadOperation("a pseudonym has 1 to 40 characters")
+        if not roles or set(roles) - set(ROLES):
+            raise BadOperation(f"roles are {', '.join(ROLES)}; choose at least one")
+        if self.records.rows(tables.person, tables.person.c.pseudonym == pseudonym):
+            raise BadOperation(f"there is a person called {pseudonym} already; choose another pseudonym")
+        person = new_id(self.records.utc_ns())
+        body = {"pseudonym": pseudonym, "roles": sorted(set(roles)), "active": True}
+        self.records.note("person", person, body, actor=actor)
+        return person
+
+    def change_person(self, person: str, changes: dict[str, Any], *, actor: str) -> None:
+        """Change roles or whether somebody may still sign in. Raises BadOperation."""
+        row = self._person(person)
+        body = {"pseudonym": row["pseudonym"], "roles": roles_of(row), "active": row["active"], **changes}
+        if not body["roles"] or set(body["roles"]) - set(ROLES):
+            raise BadOperation(f"roles are {', '.join(ROLES)}; choose at least one")
+        with self.records.changing() as connection:
+            self.records.note_within(connection, "person", person, body, actor=actor)
+            connection.execute(delete(tables.login).where(tables.login.c.person == person))
+
+    def _person(self, person: str) -> dict[str, Any]:
+        row = self.records.row(tables.person, person)
+        if row is None:
+            raise BadOperation("there is no such person")
+        return row
+
+    def set_pin(self, person: str, pin: str, *, actor: str) -> None:
+        """Set a participant's PIN. Raises BadOperation."""
+        secrets.check_pin(pin)
+        self._person(person)
+        self._set_secret(person, "pin", secrets.slow_hash(pin), actor)
+
+    def new_card(self, person: str, *, actor: str) -> str:
+        """Make a card that signs in by its QR code; an earlier one is no longer valid. Return its token."""
+        self._person(person)
+        token = secrets.new_token()
+        self._set_secret(person, "card", secrets.fast_hash(token), actor)
+        return token
+
+    def _set_secret(self, person: str, kind: str, hashed: str, actor: str) -> None:
+        with self.records.changing() as connection:
+            _put_secret(connection, person, kind, hashed)
+            self.records.note_within(connection, "secret", person, {"set": kind}, actor=actor)
+
+    # codes
+
+    def invite(self, person: str, *, actor: str) -> str:
+        """Make a single-use invite to set a password, valid for 72 hours; return its token."""
+        self._person(person)
+        return self._new_ticket("invite", person, secrets.new_token(), INVITE_NS, actor)
+
+    def pairing_code(self, kitchen: str, *, actor: str) -> str:
+        """Make a single-use code that pairs one tablet with a kitchen, valid for 15 minutes."""
+        if self.records.row(tables.kitchen, kitchen) is None:
+            raise BadOperation("there is no such kitchen")
+        return self._new_ticket("pair", kitchen, secrets.new_code(), PAIRING_NS, actor)
+
+    def _new_ticket(self, purpose: str, subject: str, code: str, valid_ns: int, actor: str) -> str:
+        expires = self.records.utc_ns() + valid_ns
+        with self.records.changing() as connection:
+            values = {"purpose": purpose, "subject": subject, "expires_utc_ns": expires, "used": False}
+            connection.execute(insert(tables.ticket).values(code_hash=secrets.fast_hash(code), **values))
+            self.records.note_within(connection, "code", subject, {"purpose": purpose}, actor=actor)
+        return code
+
+    def _use_ticket(self, connection: Connection, purpose: str, code: str) -> str:
+        ticket, hashed = tables.ticket, secrets.fast_hash(code)
+        row = connection.execute(select(ticket).where(ticket.c.code_hash == hashed)).first()
+        if row is None or row.purpose != purpose or row.used or row.expires_utc_ns < self.records.utc_ns():
+            raise NotAllowed("this code is wrong, used or too old; ask for a new one")
+        connection.execute(update(ticket).where(ticket.c.code_hash == hashed).values(used=True))
+        return str(row.subject)
+
+    def accept_invite(self, code: str, password: str) -> str:
+        """Set the password of the invited person; return their id. Raises NotAllowed, BadOperation."""
+        secrets.check_password(password)
+        hashed = secrets.slow_hash(password)
+        with self.records.changing() as connection:
+            person = self._use_ticket(connection, "invite", code)
+            _put_secret(connection, person, "password", hashed)
+            self.records.note_within(connection, "secret", person, {"set": "password"}, actor=person)
+        return person
+
+    # devices
+
+    def pair(self, code: str, name: str, *, secure: bool | None) -> tuple[str, str]:
+        """Pair a tablet with the code's kitchen; return its id and its token. Raises NotAllowed, BadOperation."""
+        name = " ".join(name.split())
+        if not 1 <= len(name) <= 40:
+            raise BadOperation("a tablet's name has 1 to 40 characters")
+        device, token = new_id(self.records.utc_ns()), secrets.new_token()
+        with self.records.changing() as connection:
+            kitchen = self._use_ticket(connection, "pair", code)
+            body = {"name": name, "kitchen": kitchen, "active": True, "secure": secure}
+            self.records.note_within(connection, "device", device, body, actor="")
+            key = {"device": device, "token_hash": secrets.fast_hash(token)}
+            connection.execute(insert(tables.device_key).values(key))
+        return device, token
+
+    def remove_device(self, device: str, *, actor: str) -> None:
+        """Take a tablet's key away. Raises BadOperation."""
+        row = self.records.row(tables.device, device)
+        if row is None:
+            raise BadOperation("there is no such device")
+        body = {name: row[name] for name in ("name", "kitchen", "secure")} | {"active": False}
+        with self.records.changing() as connection:
+            self.records.note_within(connection, "device", device, body, actor=actor)
+            connection.execute(delete(tables.device_key).where(tables.device_key.c.device == device))
+            connection.execute(delete(tables.login).where(tables.login.c.device == device))
+
+    # sessions
+
+    def sign_in(self, person: str, kind: str, secret: str, *, device: str, desk: bool) -> str:
+        """Check a PIN or password and begin a session; return its token. Raises NotAllowed, TooOften."""
+        key = f"{kind} {person} {device}"
+        with self.records.database.reading() as connection:
+            attempts.check(connection, key, utc_ns=self.records.utc_ns())
+            stored = connection.execute(_secret_of(person, kind)).scalar()
+        row = self.records.row(tables.person, person)
+        right = secrets.matches(stored, secret) and row is not None and bool(row["active"])
+        with self.records.changing() as connection:
+            if not right:
+                attempts.failed(connection, key, utc_ns=self.records.utc_ns())
+            else:
+                attempts.succeeded(connection, key)
+                return self._begin(connection, person, device, desk=desk)
+        raise NotAllowed(f"the {'PIN' if kind == 'pin' else 'name or password'} is not right")
+
+    def sign_in_by_card(self, token: str, *, device: str) -> str:
+        """Begin a session by a QR card; return its token. Raises NotAllowed."""
+        credential = tables.credential
+        card = (credential.c.kind == "card", credential.c.hash == secrets.fast_hash(token))
+        with self.records.changing() as connection:
+            person = connection.execute(select(credential.c.person).where(*card)).scalar()
+            row = connection.execute(select(tables.person).where(tables.person.c.id == person)).first()
+            if row is None or not row.active:
+                raise NotAllowed("this card is not valid any more; ask for a new one")
+            return self._begin(connection, str(person), device, desk=False)
+
+    def _begin(self, connection: Connection, person: str, device: str, *, desk: bool) -> str:
+        token, now = secrets.new_token(), self.records.utc_ns()
+        connection.execute(delete(tables.login).where(tables.login.c.expires_utc_ns < now))
+        values = {"person": person, "device": device, "desk": desk, "csrf": secrets.new_token()}
+        connection.execute(
+            insert(tables.login).values(
+                token_hash=secrets.fast_hash(token), expires_utc_ns=now + LOGIN_NS, **values
+            )
+        )
+        return token
+
+    def sign_out(self, token: str) -> None:
+        """End a session."""
+        with self.records.changing() as connection:
+            login = tables.login
+            connection.execute(delete(login).where(login.c.token_hash == secrets.fast_hash(token)))
+
+    def visitor(self, *, device_token: str, login_token: str) -> Visitor:
+        """Say who a request comes from; wrong and expired tokens count as none."""
+        with self.records.database.reading() as connection:
+            device = _device_of(connection, device_token) if device_token else None
+            login = self._login(connection, login_token) if login_token else None
+            if login is None or (login["device"] and (device is None or login["device"] != device["id"])):
+                return Visitor(device=device)
+            found = select(tables.person).where(tables.person.c.id == login["person"], tables.person.c.active)
+            person = connection.execute(found).first()
+            if person is None:
+                return Visitor(device=device)
+            return Visitor(device, person._asdict(), desk=login["desk"], csrf=login["csrf"])
+
+    def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
+        login = tables.login
+        row = connection.execute(select(login).where(login.c.token_hash == secrets.fast_hash(token))).first()
+        return row._asdict() if row is not None and row.expires_utc_ns >= self.records.utc_ns() else None
+
+
+def _device_of(connection: Connection, token: str) -> dict[str, Any] | None:
+    key, device = tables.device_key, tables.device
+    asked = select(device).join(key, key.c.device == device.c.id)
+    row = connection.execute(
+        asked.where(key.c.token_hash == secrets.fast_hash(token), device.c.active)
+    ).first()
+    return row._asdict() if row else None
+
+
+def _secret_of(person: str, kind: str) -> Any:
+    credential = tables.credential
+    return select(credential.c.hash).where(credential.c.person == person, credential.c.kind == kind)
+
+
+def _put_secret(connection: Connection, person: str, kind: str, hashed: str) -> None:
+    credential = tables.credential
+    same = (credential.c.person == person, credential.c.kind == kind)
+    connection.execute(delete(credential).where(*same))
+    connection.execute(insert(credential).values(person=person, kind=kind, hash=hashed))

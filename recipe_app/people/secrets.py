@@ -1,0 +1,67 @@
+"""Secrets: only their hashes are kept. Short ones (PIN, password) slowly by Argon2id, random ones by SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from recipe_app.errors import BadOperation
+
+_HASHER = PasswordHasher(
+    time_cost=2, memory_cost=19_456, parallelism=1
+)  # OWASP's minimum: 19 MiB, two passes
+_DUMMY = _HASHER.hash(secrets.token_hex(8))
+_CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # none that is taken for another
+
+SHORTEST_PASSWORD = 10
+
+
+def slow_hash(secret: str) -> str:
+    """Hash a PIN or a password with Argon2id."""
+    return _HASHER.hash(secret)
+
+
+def matches(stored: str | None, secret: str) -> bool:
+    """Check a PIN or a password; a person without one takes as long as a wrong one."""
+    try:
+        return _HASHER.verify(stored or _DUMMY, secret) and stored is not None
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def new_token() -> str:
+    """Make a token of 256 bits."""
+    return secrets.token_urlsafe(32)
+
+
+def new_code() -> str:
+    """Make a pairing code for people to type: 40 bits, valid for minutes."""
+    letters = "".join(secrets.choice(_CODE_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def fast_hash(token: str) -> str:
+    """Hash a random token or code."""
+    return hashlib.sha256(token.strip().upper().encode() if _is_code(token) else token.encode()).hexdigest()
+
+
+def _is_code(token: str) -> bool:
+    return re.fullmatch(r"\s*[0-9A-Za-z]{4}-[0-9A-Za-z]{4}\s*", token) is not None
+
+
+def check_pin(pin: str) -> None:
+    """Refuse a PIN that anybody would try first. Raises BadOperation."""
+    if not re.fullmatch(r"[0-9]{6}", pin):
+        raise BadOperation("a PIN has six digits")
+    if len(set(pin)) == 1 or pin in "01234567890" or pin in "09876543210":
+        raise BadOperation("this PIN is one that anybody tries first; choose another")
+
+
+def check_password(password: str) -> None:
+    """Refuse a short password. Raises BadOperation."""
+    if not SHORTEST_PASSWORD <= len(password) <= 200:
+        raise BadOperation(f"a password has at least {SHORTEST_PASSWORD} characters")

@@ -1,0 +1,148 @@
+// What the operations of one recording add up to; the same as operations/fold.py, and a test compares the two.
+// Pure: no page, no network, no storage.
+
+const PHASES = ["prepare", "checklist", "follow", "review", "done"];
+const UNDOABLE = new Set(["plan_error", "edit_error", "start", "done", "reopen", "skip", "error", "mark", "add_error", "note", "voice"]);
+
+export function fold(ops) {
+  const kept = once(ops);
+  const gone = taken(kept);
+  const state = empty();
+  const versions = new Map();
+  for (const op of kept) {
+    if (gone.has(op.op_id)) continue;
+    HANDLERS[op.kind]?.(state, op);
+    rememberVersions(state, versions, op);
+    rememberLast(state, op);
+  }
+  settle(state, versions);
+  state.count = kept.length;
+  return state;
+}
+
+const empty = () => ({
+  recording: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
+  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null, last: [], count: 0,
+});
+
+function once(ops) {
+  const known = new Map();
+  for (const op of ops) if (!known.has(op.op_id)) known.set(op.op_id, op);
+  return [...known.values()];
+}
+
+function taken(ops) { // from the last to the first: an undo that stands takes back what came before it
+  const gone = new Set();
+  const passed = new Set();
+  for (const op of [...ops].reverse()) {
+    passed.add(op.op_id);
+    if (op.kind === "undo" && !gone.has(op.op_id)) {
+      for (const target of op.body.undoes) if (!passed.has(target)) gone.add(target);
+    }
+  }
+  return gone;
+}
+
+const newError = (error_id, planned, origin, at) => ({
+  error_id, planned, origin, at, node: null, categories: [], subtype: "", expected: "", actual: "", text: "",
+  description: "", outcome: "", outcome_note: "", removed: false, conflicts: [],
+});
+
+const create = (planned, origin, timed) => (state, op) => {
+  const id = op.body.error_id;
+  if (!(id in state.errors)) state.errors[id] = newError(id, planned, origin, timed ? op.host_ns : null);
+};
+
+const stepOf = (state, op) => (state.steps[op.body.node] ??= { state: "waiting", runs: [] });
+
+function start(state, op) {
+  const step = stepOf(state, op);
+  if (step.state === "open") return;
+  step.state = "open";
+  step.runs.push({ start: op.host_ns, end: null });
+}
+
+function done(state, op) {
+  const step = stepOf(state, op);
+  if (step.state === "open") step.runs.at(-1).end = op.host_ns;
+  else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns });
+  step.state = "done";
+}
+
+function skip(state, op) {
+  const step = stepOf(state, op);
+  if (step.state === "open") step.runs.pop();
+  step.state = "skipped";
+}
+
+function begin(state, op) {
+  if (state.recording) return;
+  state.recording = op.body;
+  for (const node of op.body.order) state.steps[node] = { state: "waiting", runs: [] };
+  for (const { error_id } of op.body.planned) state.errors[error_id] = newError(error_id, true, "script", null);
+}
+
+const phase = (name) => (state, op) => {
+  if (PHASES.indexOf(name) > PHASES.indexOf(state.phase)) state.phase = name;
+  if (op.kind === "checked") state.checked = op.body;
+};
+const put = (name) => (state, op) => { state[name] = op.body; };
+const append = (name) => (state, op) => { state[name].push({ ...op.body, op_id: op.op_id, at: op.host_ns }); };
+
+const HANDLERS = {
+  recording: begin,
+  capture: put("capture"),
+  plan_error: create(true, "self", false),
+  error: create(false, "follow", true),
+  add_error: create(false, "review", false),
+  prepared: phase("checklist"),
+  consent: put("consent"),
+  check: (state, op) => { state.checklist[op.body.item] = op.body.checked; },
+  checked: phase("follow"),
+  start,
+  done,
+  reopen: start,
+  skip,
+  mark: append("marks"),
+  note: append("notes"),
+  voice: append("voices"),
+  timer: (state, { body, host_ns }) => { state.timers[body.node] = { seconds: body.seconds, action: body.action, at: host_ns }; },
+  hint: (state, { body }) => { state.hints[body.use] = (state.hints[body.use] ?? 0) + 1; },
+  awake: put("awake"),
+  end: phase("review"),
+  finish: phase("done"),
+};
+
+function rememberVersions(state, versions, op) {
+  const given = op.kind === "recording" ? op.body.planned : [op.body];
+  for (const change of given) {
+    if (!(change.error_id in state.errors) || !change.fields) continue;
+    for (const [name, value] of Object.entries(change.fields)) {
+      const key = `${change.error_id} ${name}`;
+      if (!versions.has(key)) versions.set(key, []);
+      versions.get(key).push({ ...op, value });
+    }
+  }
+}
+
+function rememberLast(state, op) {
+  if (!UNDOABLE.has(op.kind)) return;
+  const together = op.body.with_op;
+  state.last = together && state.last.includes(together) ? [...state.last, op.op_id] : [op.op_id];
+}
+
+function settle(state, versions) {
+  for (const [key, made] of versions) {
+    const [id, name] = key.split(" ");
+    state.errors[id][name] = made.reduce((best, one) => (later(one, best) ? one : best)).value;
+    if (made.some((one) => made.some((other) => unaware(one, other)))) state.errors[id].conflicts.push(name);
+  }
+  for (const error of Object.values(state.errors)) error.conflicts.sort();
+}
+
+const later = (one, other) =>
+  (one.host_ns ?? 0) !== (other.host_ns ?? 0) ? (one.host_ns ?? 0) > (other.host_ns ?? 0) : one.op_id > other.op_id;
+const place = (op) => op.n ?? Infinity;
+const unaware = (one, other) =>
+  one.device !== other.device && JSON.stringify(one.value) !== JSON.stringify(other.value) &&
+  place(other) > one.seen && place(one) > other.seen;

@@ -1,0 +1,1 @@
+"""The app's database: one append-only log of operations, and tables that are rebuilt from it."""

@@ -1,0 +1,111 @@
+"""Open the app's database: an SQLite file of our own by default, PostgreSQL by URL; the same tables in both."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from recipe_app.errors import BadSetup
+
+MIGRATIONS = Path(__file__).resolve().parent / "migrations"
+WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL
+
+
+class Database:
+    """One engine. `writing` lets one writer at a time in, over all processes; `reading` never waits for it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._writer = threading.Lock()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a transaction that nobody else writes beside; committed at the end, else rolled back."""
+        with self._writer, self.engine.connect() as connection, connection.begin():
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
+            else:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a consistent view."""
+        with self.engine.connect() as connection, connection.begin():
+            if self.engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+def open_database(place: Path | str) -> Database:
+    """Open a database file or URL and bring its tables up to date. Raises BadSetup in one line."""
+    try:
+        engine = _engine(place)
+        with engine.connect() as connection:
+            _migrate(connection)
+    except (ArgumentError, ImportError) as error:
+        raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
+    except (SQLAlchemyError, OSError) as error:
+        raise BadSetup(
+            f"{_shown(place)}: cannot be opened as the app's database ({_first_line(error)})"
+        ) from error
+    return Database(engine)
+
+
+def _engine(place: Path | str) -> Engine:
+    if isinstance(place, str):
+        url = make_url(place)
+        if url.get_backend_name() == "postgresql":
+            return create_engine(url.set(drivername="postgresql+psycopg"), pool_size=8, max_overflow=8)
+        raise ArgumentError(place)
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.touch(mode=0o600, exist_ok=True)
+    engine = create_engine(f"sqlite:///{place}", connect_args={"timeout": 30})
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    """Write ahead, sync at each commit, and let us say where a transaction begins."""
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _migrate(connection: Connection) -> None:
+    """Apply what is missing, one process at a time, and all of it or nothing."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    with connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
+        else:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        command.upgrade(config, "head")
+
+
+def _shown(place: Path | str) -> str:
+    """The address without its password."""
+    try:
+        return make_url(place).render_as_string(hide_password=True) if isinstance(place, str) else str(place)
+    except ArgumentError:
+        return "--database"
+
+
+def _first_line(error: Exception) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[0]

@@ -1,0 +1,177 @@
+"""The app's memory as its pages use it: accept operations, say what they add up to, look things up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, insert, select
+
+from recipe_app.errors import BadOperation, NotFound
+from recipe_app.operations.fold import State, fold
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.database import Database
+from recipe_app.store.oplog import SERVER, NewOp
+
+Op = dict[str, Any]
+KEPT = 64
+"""Recordings whose operations are kept in memory."""
+
+
+class Records:
+    """Everything the app remembers, over one database, with two clocks given from outside."""
+
+    def __init__(self, database: Database, *, now_ns: Callable[[], int], utc_ns: Callable[[], int]) -> None:
+        self.database, self.now_ns, self.utc_ns = database, now_ns, utc_ns
+        self._kept: OrderedDict[str, list[Op]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def accept(self, new: Sequence[NewOp], *, files: bool) -> list[tuple[Op | str, bool]]:
+        """Append operations, all in one transaction; for each the stored one and whether it was there, or a refusal.
+
+        With `files` they also wait for the events of the recording's folder.
+        """
+        results: list[tuple[Op | str, bool]] = []
+        with self.database.writing() as connection:
+            fresh: dict[str, Op] = {}
+            for one in new:
+                try:
+                    stored, known = oplog.append(connection, one)
+                except BadOperation as error:
+                    results.append((str(error), False))
+                    continue
+                results.append((stored, known))
+                if not known:
+                    fresh[stored["subject"]] = stored
+                    if files:
+                        connection.execute(insert(tables.unfiled).values(n=stored["n"]))
+            for op in fresh.values():  # the tables need the last state only
+                projections.apply(connection, op, self._ops_within)
+        for subject in fresh:
+            self.ops(subject)
+        return results
+
+    def note(self, kind: str, subject: str, body: dict[str, Any], *, actor: str, op_id: str = "") -> Op:
+        """Append an operation that the server itself makes (people, devices, recipes, recordings)."""
+        with self.database.writing() as connection:
+            return self.note_within(connection, kind, subject, body, actor=actor, op_id=op_id)
+
+    def note_within(
+        self,
+        connection: Connection,
+        kind: str,
+        subject: str,
+        body: dict[str, Any],
+        *,
+        actor: str,
+        op_id: str = "",
+    ) -> Op:
+        """Do what `note` does inside a transaction that writes more than this."""
+        now_ns = self.now_ns()
+        new = NewOp(
+            op_id=op_id or new_id(self.utc_ns()),
+            device=SERVER,
+            seq=oplog.next_seq(connection),
+            actor=actor,
+            subject=subject,
+            kind=kind,
+            body=body,
+            host_ns=now_ns,
+            uncertainty_ns=0,
+            basis="server",
+            received_host_ns=now_ns,
+            received_utc_ns=self.utc_ns(),
+        )
+        stored, known = oplog.append(connection, new)
+        if not known:
+            if kind in ("recording", "capture") and self._folder_within(connection, stored) is not None:
+                connection.execute(insert(tables.unfiled).values(n=stored["n"]))
+            projections.apply(connection, stored, self._ops_within)
+        return stored
+
+    def _folder_within(self, connection: Connection, op: Op) -> str | None:
+        if op["kind"] == "recording":
+            folder: str | None = op["body"]["folder"]
+            return folder
+        asked = select(tables.recording.c.folder).where(tables.recording.c.id == op["subject"])
+        return connection.execute(asked).scalar()
+
+    def ops(self, subject: str) -> list[Op]:
+        """Return the operations on a recording, in the order of the log."""
+        with self.database.reading() as connection:
+            found = self._ops_within(connection, subject)
+        with self._lock:
+            self._kept[subject] = found
+            self._kept.move_to_end(subject)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def _ops_within(self, connection: Connection, subject: str) -> list[Op]:
+        """What is kept, and what the log has beyond it; another process may have written too."""
+        with self._lock:
+            kept = self._kept.get(subject, [])
+        more = oplog.ops_of(connection, subject, after=kept[-1]["n"] if kept else 0)
+        return kept + more
+
+    def state(self, recording: str) -> State:
+        """Say where a recording stands. Raises NotFound."""
+        ops = self.ops(recording)
+        if not any(op["kind"] == "recording" for op in ops):
+            raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
+        return fold(ops)
+
+    def row(self, table: Table, key: str) -> dict[str, Any] | None:
+        """Return a row by its primary key."""
+        column = next(iter(table.primary_key.columns))
+        with self.database.reading() as connection:
+            row = connection.execute(select(table).where(column == key)).first()
+        return row._asdict() if row else None
+
+    def rows(
+        self, table: Table, *conditions: Any, order: Any = None, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """Return rows that fulfil the conditions."""
+        asked = select(table).where(*conditions).limit(limit)
+        with self.database.reading() as connection:
+            found = connection.execute(asked if order is None else asked.order_by(order))
+            return [row._asdict() for row in found]
+
+    def waiting(self) -> list[Op]:
+        """Return the operations that are not yet in the events of their recording, in the order of the log."""
+        asked = select(tables.op.c.op_id).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
+        with self.database.reading() as connection:
+            ids = connection.execute(asked.order_by(tables.op.c.n)).scalars().all()
+            return [op for op in (oplog.find(connection, op_id) for op_id in ids) if op is not None]
+
+    def filed(self, numbers: Sequence[int]) -> None:
+        """Note that operations are in the events of their recording."""
+        with self.database.writing() as connection:
+            connection.execute(delete(tables.unfiled).where(tables.unfiled.c.n.in_(numbers)))
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """Give a transaction for what is no history: secrets, sessions, codes."""
+        with self.database.writing() as connection:
+            yield connection
+
+
+def roles_of(person: dict[str, Any]) -> list[str]:
+    """Return the roles of a row of `person`."""
+    roles: list[str] = json.loads(person["roles"])
+    return roles
+
+
+def new_id(utc_ns: int) -> str:
+    """Make a UUID version 7: sorted by time (RFC 9562, section 5.7)."""
+    milliseconds = (utc_ns // 1_000_000) & (2**48 - 1)
+    random = uuid.uuid4().int & (2**80 - 1)
+    value = (milliseconds << 80) | random
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    value = (value & ~(0x3 << 62)) | (0x2 << 62)
+    return str(uuid.UUID(int=value))

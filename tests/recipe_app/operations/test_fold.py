@@ -1,0 +1,125 @@
+"""What operations add up to: told by hand, and the same on the server and on the tablet."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from histories import history, operation, recording_body
+
+from recipe_app.operations.fold import fold
+from recipe_app.store.records import new_id
+
+FOLD_JS = Path(__file__).resolve().parents[3] / "recipe_app" / "static" / "core" / "fold.js"
+RNG = random.Random(1)
+
+
+def log(*kinds: tuple[str, dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
+    """A log of one device that knows all it did; one second between touches."""
+    first = operation(RNG, 1, "recording", recording_body(), device="server", seen=0, host_ns=0)
+    rest = [
+        operation(RNG, n, kind, body, device="tablet", seen=n - 1, host_ns=n * 10**9, **more)
+        for n, (kind, body) in enumerate(kinds, start=2)
+    ]
+    return [first, *rest]
+
+
+def undo(*ops: dict[str, Any]) -> dict[str, Any]:
+    return operation(RNG, 99, "undo", {"undoes": [op["op_id"] for op in ops]}, device="tablet", seen=98)
+
+
+def test_several_steps_are_open_at_once() -> None:
+    state = fold(log(("start", {"node": 4}), ("start", {"node": 7}), ("done", {"node": 4})))
+    assert (state["steps"]["4"]["state"], state["steps"]["7"]["state"]) == ("done", "open")
+    assert state["steps"]["4"]["runs"] == [{"start": 2 * 10**9, "end": 4 * 10**9}]
+
+
+def test_a_step_done_twice_has_two_runs() -> None:
+    state = fold(
+        log(("start", {"node": 4}), ("done", {"node": 4}), ("reopen", {"node": 4}), ("done", {"node": 4}))
+    )
+    assert [run["end"] for run in state["steps"]["4"]["runs"]] == [3 * 10**9, 5 * 10**9]
+
+
+def test_an_undo_takes_back_and_can_be_taken_back() -> None:
+    ops = log(("start", {"node": 4}), ("done", {"node": 4}))
+    taken = undo(ops[-1])
+    assert fold([*ops, taken])["steps"]["4"]["state"] == "open"
+    assert fold([*ops, taken, undo(taken)])["steps"]["4"]["state"] == "done"
+    assert fold([*ops, taken, taken])["steps"]["4"]["state"] == "open"
+
+
+def test_what_one_touch_did_is_undone_together() -> None:
+    ops = log(("start", {"node": 4}), ("done", {"node": 4}))
+    ops += log(("start", {"node": 7, "with_op": ops[-1]["op_id"]}))[1:]
+    assert fold(ops)["last"] == [ops[-2]["op_id"], ops[-1]["op_id"]]
+
+
+def edits(seen: tuple[int, int]) -> dict[str, Any]:
+    error_id = new_id(5)
+    ops = log(("plan_error", {"error_id": error_id, "fields": {"node": 4, "categories": [3]}}))
+    for number, (device, text) in enumerate((("tablet", "ten seconds"), ("desk", "an hour"))):
+        body = {"error_id": error_id, "fields": {"text": text}}
+        stamp = {"device": device, "seen": seen[number], "host_ns": (9 - number) * 10**9}
+        ops.append(operation(RNG, 3 + number, "edit_error", body, **stamp))
+    found: dict[str, Any] = fold(ops)["errors"][error_id]
+    return found
+
+
+def test_two_devices_that_did_not_know_of_each_other_make_a_conflict_and_the_later_touch_is_shown() -> None:
+    error = edits(seen=(2, 2))
+    assert (error["text"], error["conflicts"]) == ("ten seconds", ["text"])
+
+
+def test_a_device_that_saw_the_other_version_makes_none() -> None:
+    assert edits(seen=(2, 3))["conflicts"] == []
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_repeating_operations_changes_nothing(seed: int) -> None:
+    ops = history(seed)
+    again = ops + [op for op in ops if op["n"] is not None]
+    assert {**fold(again), "count": 0} == {**fold(ops), "count": 0}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_undone_operations_leave_no_trace(seed: int) -> None:
+    ops = [op for op in history(seed) if op["kind"] != "undo"]
+    ops = list({op["op_id"]: op for op in ops}.values())
+    taken = [op for op in ops[1:] if op["n"] and op["n"] % 3 == 0]
+    without = [op for op in ops if op not in taken]
+    fold_of_all = fold([*ops, *(undo(op) for op in taken)])
+    assert {**fold_of_all, "count": 0} == {**fold(without), "count": 0}
+
+
+def node() -> str:
+    """A JavaScript engine: the system's, or the one that the browser tests bring."""
+    found = shutil.which("node")
+    if found is None:
+        driver = pytest.importorskip("playwright._impl._driver", reason="no node and no playwright here")
+        found = str(driver.compute_driver_executable()[0])
+        if not os.access(found, os.X_OK):
+            pytest.skip("no node here: the fold of the tablet cannot run")
+    return found
+
+
+def test_the_tablet_folds_as_the_server_does() -> None:
+    histories = [history(seed, length=60) for seed in range(150)]
+    code = (
+        f"import {{ fold }} from '{FOLD_JS.as_uri()}';"
+        "let text = ''; for await (const part of process.stdin) text += part;"
+        "process.stdout.write(JSON.stringify(JSON.parse(text).map(fold)));"
+    )
+    command = [node(), "--no-warnings", "--input-type=module", "-e", code]
+    done = subprocess.run(
+        command, input=json.dumps(histories), capture_output=True, text=True, check=True, timeout=60
+    )
+    for ops, theirs in zip(histories, json.loads(done.stdout), strict=True):
+        assert theirs == fold(ops)
+    assert sum(len(error["conflicts"]) for ops in histories for error in fold(ops)["errors"].values()) > 50

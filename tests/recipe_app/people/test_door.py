@@ -1,0 +1,188 @@
+"""Invites, pairing, PINs, passwords, cards: who gets in, who does not, and what is kept of the secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from recipe_app.errors import BadOperation, NotAllowed, TooOften
+from recipe_app.people.attempts import Bucket
+from recipe_app.people.door import Door
+from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
+from recipe_app.store import tables
+from recipe_app.store.database import Database
+from recipe_app.store.records import Records
+
+SECOND_NS = 1_000_000_000
+PIN, PASSWORD = "482916", "a long enough pass phrase"
+
+
+@dataclass
+class House:
+    """A door, its clock, and somebody with a PIN."""
+
+    door: Door
+    utc_ns: int = 1_790_000_000_000_000_000
+
+    def wait(self, seconds: float) -> None:
+        self.utc_ns += round(seconds * SECOND_NS)
+
+
+@pytest.fixture
+def house(database: Database) -> House:
+    made = House.__new__(House)
+    made.utc_ns = 1_790_000_000_000_000_000
+    made.door = Door(Records(database, now_ns=lambda: 5, utc_ns=lambda: made.utc_ns))
+    made.door.records.note("kitchen", "k1", {"name": "Lab"}, actor="")
+    return made
+
+
+def person(house: House, name: str = "Basil", role: str = "participant") -> str:
+    made = house.door.add_person(name, [role], actor="")
+    house.door.set_pin(made, PIN, actor="")
+    return made
+
+
+def test_a_tablet_is_paired_once_with_its_code(house: House) -> None:
+    code = house.door.pairing_code("k1", actor="")
+    device, token = house.door.pair(code.lower(), "By the stove", secure=True)
+    visitor = house.door.visitor(device_token=token, login_token="")
+    assert visitor.device is not None
+    assert (visitor.device["id"], visitor.device["kitchen"], visitor.person) == (device, "k1", None)
+    with pytest.raises(NotAllowed, match="ask for a new one"):
+        house.door.pair(code, "Another", secure=True)
+    house.door.remove_device(device, actor="")
+    assert house.door.visitor(device_token=token, login_token="").device is None
+
+
+def test_codes_and_invites_expire_and_are_not_interchangeable(house: House) -> None:
+    basil = person(house)
+    code, invite = house.door.pairing_code("k1", actor=""), house.door.invite(basil, actor="")
+    with pytest.raises(NotAllowed):
+        house.door.pair(invite, "x", secure=True)
+    with pytest.raises(NotAllowed):
+        house.door.accept_invite(code, PASSWORD)
+    house.wait(16 * 60)
+    with pytest.raises(NotAllowed):
+        house.door.pair(code, "x", secure=True)
+    assert house.door.accept_invite(invite, PASSWORD) == basil
+    with pytest.raises(NotAllowed):
+        house.door.accept_invite(invite, PASSWORD)
+
+
+def test_a_session_belongs_to_its_tablet_and_ends(house: House) -> None:
+    basil = person(house)
+    device, token = house.door.pair(house.door.pairing_code("k1", actor=""), "A", secure=True)
+    _, other = house.door.pair(house.door.pairing_code("k1", actor=""), "B", secure=True)
+    login = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
+    visitor = house.door.visitor(device_token=token, login_token=login)
+    assert (visitor.actor, visitor.roles, visitor.desk) == (basil, frozenset({"participant"}), False)
+    assert house.door.visitor(device_token=other, login_token=login).person is None
+    assert house.door.visitor(device_token="", login_token=login).person is None
+    house.wait(12 * 3600 + 1)
+    assert house.door.visitor(device_token=token, login_token=login).person is None
+    again = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
+    house.door.sign_out(again)
+    assert house.door.visitor(device_token=token, login_token=again).person is None
+
+
+def test_five_wrong_pins_make_one_wait_and_a_right_one_forgets_them(house: House) -> None:
+    basil = person(house)
+    for _ in range(5):
+        with pytest.raises(NotAllowed):
+            house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+    with pytest.raises(TooOften, match="wait 30 s"):
+        house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+    house.wait(31)
+    with pytest.raises(NotAllowed):
+        house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+    house.wait(31)
+    with pytest.raises(TooOften, match="wait 29 s"):
+        house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+    house.wait(30)
+    assert house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+    with pytest.raises(NotAllowed):
+        house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+
+
+def test_nobody_signs_in_without_a_secret_or_when_switched_off(house: House) -> None:
+    basil = person(house)
+    for who, kind in ((basil, "password"), ("nobody", "pin"), ("nobody", "password")):
+        with pytest.raises(NotAllowed):
+            house.door.sign_in(who, kind, PIN, device="d", desk=False)
+    login = house.door.sign_in(basil, "pin", PIN, device="", desk=False)
+    house.door.change_person(basil, {"active": False}, actor="")
+    assert house.door.visitor(device_token="", login_token=login).person is None
+    with pytest.raises(NotAllowed):
+        house.door.sign_in(basil, "pin", PIN, device="", desk=False)
+
+
+def test_a_card_signs_in_until_there_is_a_newer_one(house: House) -> None:
+    basil = person(house)
+    card = house.door.new_card(basil, actor="")
+    assert house.door.sign_in_by_card(card, device="")
+    newer = house.door.new_card(basil, actor="")
+    with pytest.raises(NotAllowed):
+        house.door.sign_in_by_card(card, device="")
+    assert house.door.sign_in_by_card(newer, device="")
+
+
+def test_nothing_secret_is_in_the_database_in_plain_text(house: House) -> None:
+    basil = person(house, role="admin")
+    invite = house.door.invite(basil, actor="")
+    house.door.accept_invite(invite, PASSWORD)
+    code, card = house.door.pairing_code("k1", actor=""), house.door.new_card(basil, actor="")
+    device, token = house.door.pair(code, "A", secure=True)
+    login = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
+    everything = ""
+    with house.door.records.database.reading() as connection:
+        for table in tables.metadata.sorted_tables:
+            everything += repr(connection.execute(table.select()).all())
+    for secret in (PIN, PASSWORD, invite, code, card, token, login):
+        assert secret not in everything
+        assert secret.replace("-", "") not in everything
+
+
+@pytest.mark.parametrize("pin", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "111111", "123456", "654321"])
+def test_pins_that_anybody_tries_first_are_refused(house: House, pin: str) -> None:
+    with pytest.raises(BadOperation):
+        house.door.set_pin(house.door.add_person("X", ["participant"], actor=""), pin, actor="")
+
+
+@pytest.mark.parametrize(
+    ("name", "roles"), [("", ["admin"]), ("x" * 41, ["admin"]), ("A", []), ("A", ["root"])]
+)
+def test_bad_people_are_refused(house: House, name: str, roles: list[str]) -> None:
+    with pytest.raises(BadOperation):
+        house.door.add_person(name, roles, actor="")
+
+
+def test_two_people_never_share_a_pseudonym(house: House) -> None:
+    person(house)
+    with pytest.raises(BadOperation, match="called Basil already"):
+        person(house, "  Basil ")
+
+
+def test_access_grows_with_the_role_and_the_desk_needs_the_desk() -> None:
+    for access in Access:
+        held = [allowed(access, device=True, roles=frozenset((role,)), desk=True) for role in ROLES]
+        assert held == sorted(held)
+    for access in HOLDERS:
+        assert not allowed(access, device=True, roles=frozenset(), desk=True)
+    for access in (Access.OPERATE, Access.STUDY, Access.ADMIN):
+        assert not allowed(access, device=True, roles=frozenset(ROLES), desk=False)
+
+
+def test_a_bucket_lets_a_burst_through_and_then_so_many_a_minute() -> None:
+    now = [0]
+    bucket = Bucket(6, lambda: now[0])
+    for _ in range(6):
+        bucket.take("a")
+    with pytest.raises(TooOften):
+        bucket.take("a")
+    bucket.take("b")
+    now[0] += 10 * SECOND_NS
+    bucket.take("a")
+    with pytest.raises(TooOften):
+        bucket.take("a")

@@ -1,0 +1,157 @@
+"""The log on SQLite and on PostgreSQL: once, without gaps, in a chain; tables that can be made again from it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from histories import history, recording_body
+from sqlalchemy import select, text, update
+
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.database import Database
+from recipe_app.store.oplog import NewOp
+from recipe_app.store.records import Records, new_id
+
+
+@pytest.fixture
+def records(database: Database) -> Records:
+    return Records(database, now_ns=lambda: 7_000, utc_ns=lambda: 1_790_000_000_000_000_000)
+
+
+def new(op: dict[str, Any], seq: int, device: str = "d1") -> NewOp:
+    return NewOp(
+        op_id=op["op_id"],
+        device=device,
+        seq=seq,
+        actor="p1",
+        subject="r1",
+        kind=op["kind"],
+        body=op["body"],
+        host_ns=op["host_ns"],
+        uncertainty_ns=1,
+        basis="page",
+        received_host_ns=op["host_ns"],
+        received_utc_ns=5,
+        seen=op["seen"],
+    )
+
+
+def fill(records: Records, seed: int) -> list[NewOp]:
+    """People, a device, a recording with a random history, another recording."""
+    person = {"pseudonym": f"Basil {seed}", "roles": ["participant"], "active": True}
+    records.note("person", "p1", person, actor="")
+    records.note("kitchen", "k1", {"name": "Kitchen"}, actor="p1")
+    records.note("device", "d1", {"name": "T", "kitchen": "k1", "active": True, "secure": True}, actor="p1")
+    records.note("person", "p1", {**person, "active": False}, actor="p1")
+    records.note("recording", "r2", recording_body(), actor="p1")
+    records.note("recording", "r1", recording_body(), actor="p1")
+    unique = list({op["op_id"]: op for op in history(seed)[1:]}.values())
+    made = [new(op, seq) for seq, op in enumerate(unique, start=1)]
+    records.accept(made[:20], files=False)
+    records.accept(made[20:], files=False)
+    return made
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_tables_are_what_the_log_says(records: Records, seed: int) -> None:
+    fill(records, seed)
+    with records.database.writing() as connection:
+        before = projections.dump(connection)
+        assert len(before["recording"]) == 2
+        for table in tables.DERIVED:  # damage them first
+            connection.execute(table.delete())
+        projections.rebuild(connection)
+        assert projections.dump(connection) == before
+
+
+def test_everything_sent_again_is_there_once_with_the_first_receipt(records: Records) -> None:
+    made = fill(records, 3)
+    first = records.state("r1")
+    again = records.accept([*made, *made], files=False)
+    assert all(known for _, known in again)
+    assert records.state("r1") == first
+    with records.database.reading() as connection:
+        numbers = [op["n"] for op in oplog.everything(connection)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_sequence_number_is_used_once(records: Records) -> None:
+    made = fill(records, 4)
+    other = {"op_id": new_id(9), "kind": "mark", "body": {"text": "x"}, "host_ns": 1, "seen": 0}
+    ((refusal, known),) = records.accept([new(other, seq=made[0].seq)], files=False)
+    assert refusal == f"sequence number 1 of this device was used for operation {made[0].op_id}"
+    assert not known
+
+
+@pytest.mark.parametrize("column", ["actor", "body", "host_ns", "hash", "prev"])
+def test_a_changed_row_is_found(records: Records, column: str) -> None:
+    fill(records, 5)
+    with records.database.writing() as connection:
+        assert oplog.first_fault(connection) is None
+        value = 1 if column == "host_ns" else "changed"
+        connection.execute(update(tables.op).where(tables.op.c.n == 9).values({column: value}))
+        assert oplog.first_fault(connection) == 9
+
+
+def test_a_lost_row_is_found(records: Records) -> None:
+    fill(records, 5)
+    with records.database.writing() as connection:
+        connection.execute(tables.op.delete().where(tables.op.c.n == 8))
+        assert oplog.first_fault(connection) == 8
+
+
+def test_a_transaction_that_fails_leaves_nothing(records: Records) -> None:
+    fill(records, 6)
+    before = records.state("r1")
+
+    def note_and_fail() -> None:
+        with records.database.writing() as connection:
+            records.note_within(connection, "mark", "r1", {"text": "never"}, actor="p1")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        note_and_fail()
+    assert records.state("r1") == before
+
+
+def test_many_writers_get_numbers_without_gaps(records: Records) -> None:
+    records.note("recording", "r1", recording_body(), actor="p1")
+    failed: list[Exception] = []
+
+    def post(device: str) -> None:
+        try:
+            for seq in range(1, 11):
+                op = {"op_id": new_id(0), "kind": "mark", "body": {"text": device}, "host_ns": seq, "seen": 0}
+                records.accept([new(op, seq, device)], files=True)
+        except Exception as error:  # noqa: BLE001
+            failed.append(error)
+
+    threads = [threading.Thread(target=post, args=(f"d{number}",)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    with records.database.reading() as connection:
+        rows = list(oplog.everything(connection))
+        assert oplog.first_fault(connection) is None
+    assert [row["n"] for row in rows] == list(range(1, 52))
+    for device in {row["device"] for row in rows} - {"server"}:
+        assert [row["seq"] for row in rows if row["device"] == device] == list(range(1, 11))
+    assert len(records.waiting()) == 50
+    records.filed([row["n"] for row in rows][:11])
+    assert len(records.waiting()) == 40
+
+
+def test_rows_survive_unusual_text(records: Records) -> None:
+    words = "Crème “brûlée” \u202e \U0001f373 \\ ' ; --"
+    records.note("person", "p9", {"pseudonym": words, "roles": [], "active": True}, actor=words)
+    assert [row["pseudonym"] for row in records.rows(tables.person)] == [words]
+    with records.database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+        assert json.loads(connection.execute(select(tables.op.c.body)).scalar_one())["pseudonym"] == words
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+    assert version == "0001"
