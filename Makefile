@@ -8,7 +8,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench bench-hololens fuzz system clean
+.PHONY: help install demo test check format docs bench bench-hololens bench-nas fuzz system clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two
 	@$(BIN)/python -P benchmarks/hololens.py
 	@$(BIN)/python -P benchmarks/hololens.py --rig encoded --seconds $(SECONDS)
 	@$(BIN)/python -P benchmarks/hololens.py --rig raw-depth --seconds $(SECONDS)
+
+bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600 RIG=encoded|raw-depth)
+	@$(BIN)/python -P benchmarks/absent_store.py --rig $(or $(RIG),encoded) --seconds $(SECONDS)
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py

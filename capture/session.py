@@ -30,7 +30,7 @@ from sensors.plugin import load_sensor
 from storage.disk import make_durable_folders
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
-from storage.mover import MoverProcess
+from storage.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
 
 NEEDED_BYTES = 512 << 20

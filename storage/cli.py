@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from storage.progress_bar import byte_bar
+
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
 
@@ -84,9 +86,8 @@ def archive(paths: tuple[Path, ...], as_json: bool) -> None:
 
     rows = []
     for recording in [recording for path in paths for recording in recordings_in(path)]:
-        if not as_json:
-            click.echo(f"{recording.name}: packing", err=True)
-        packed = pack(recording)
+        with byte_bar() as show:
+            packed = pack(recording, show)
         rows.append({"recording": recording.name, "streams": [asdict(entry) for entry in packed]})
         if not as_json:
             files = sum(entry.files for entry in packed)
@@ -134,7 +135,9 @@ def move(
     """
     from dataclasses import asdict
 
-    from storage.mover import FreeRule, lower_priority, run_mover
+    from storage.freeing import FreeRule
+    from storage.mover import run_mover
+    from storage.mover_process import lower_priority
     from storage.verify import recordings_in
 
     if keep_days != "never" and not keep_days.replace(".", "", 1).isdigit():
@@ -145,7 +148,14 @@ def move(
     rule = None if keep else FreeRule(copies, days, int(room_gb * 1e9))
     lower_priority()
     recordings = [recording for path in paths for recording in recordings_in(path)]
-    states = run_mover(recordings, targets, rule=rule, follow=follow)
+    with byte_bar() as show:
+        states = run_mover(
+            recordings,
+            targets,
+            rule=rule,
+            follow=follow,
+            report=lambda state: show(f"{state.recording} -> {state.target}", state.bytes_safe, state.bytes),
+        )
     if as_json:
         click.echo(json.dumps({"schema": "move/1", "recordings": [asdict(state) for state in states]}))
     for state in [] if as_json else states:
@@ -173,18 +183,10 @@ def upload(recording: Path, url: str, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
     from storage.upload import upload as send
 
-    with Bar(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(recording.name, total=None)
-        done = send(
-            recording,
-            url,
-            lambda file, safe, total: bar.update(task, completed=safe, total=total, description=file),
-        )
+    with byte_bar() as show:
+        done = send(recording, url, show)
     if as_json:
         click.echo(json.dumps({"schema": "upload/1", **asdict(done)}))
     else:

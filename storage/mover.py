@@ -1,58 +1,24 @@
-"""The mover: copies recordings to network stores, proves every copy, and frees the local disk by rule.
-
-    python -P -m storage.mover RECORDING --to DIR [--to DIR] [--parent PID]
-
-It is a process of its own with the lowest priority: a store that is absent, read-only, full or slow lets the
-spool grow and disturbs nothing else.
-"""
+"""The mover: copies recordings to network stores, proves every copy, and frees the local disk by rule."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sensors.host_clock import utc_anchor
-from storage.chunk import chunk_paths, is_archive
-from storage.copies import BOOK, COPIED, FREED, Book, Line
+from storage.chunk import is_archive
+from storage.copies import COPIED, Book, Line
+from storage.copy_list import Item, files_of, is_closed
 from storage.disk import LOCAL, Disk
-from storage.errors import MoverBusy, StorageError
-from storage.manifest import Manifest, read_manifest
-from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, chunk_name, chunk_range
+from storage.errors import StorageError
+from storage.freeing import DEFAULT_RULE, FreeRule, free
+from storage.manifest import read_manifest
+from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
 from storage.target import Stopped, Target
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
-HEAVY = (CHUNK_SUFFIX, ".mp4")
-"""What is freed: manifest, events and reports are small and stay."""
-
-
-@dataclass(frozen=True)
-class FreeRule:
-    """When a local copy may go.
-
-    Only files that have `copies_before_free` verified copies elsewhere, read back once more just before; and
-    only when the recording is `keep_days` old (None: never for its age) or less than `room_bytes` are free.
-    """
-
-    copies_before_free: int = 2
-    keep_days: float | None = 7.0
-    room_bytes: int = 20 << 30
-
-    def allows(self, copies: int, age_days: float, free_bytes: int) -> bool:
-        """Decide; pure."""
-        old = self.keep_days is not None and age_days >= self.keep_days
-        return copies >= max(self.copies_before_free, 1) and (old or free_bytes < self.room_bytes)
 
 
 @dataclass
@@ -63,19 +29,19 @@ class Progress:
     target: str
     files: int = 0
     files_done: int = 0
+    bytes: int = 0
+    "Of all files that are to be there now."
+    bytes_safe: int = 0
+    "Of those that are there and proved, and of the one that is on its way."
     bytes_done: int = 0
+    "Copied and proved in this run."
     finished: bool = False
     problem: str = ""
     warning: str = ""
     freed: int = 0
 
 
-@dataclass(frozen=True)
-class Item:
-    """One file to copy and what it must be."""
-
-    relative: str
-    expected: str | None
+Report = Callable[[Progress], None]
 
 
 @dataclass
@@ -89,51 +55,14 @@ class _Work:
     proved: set[str] = field(default_factory=set)
 
 
-def is_closed(manifest: Manifest) -> bool:
-    """Tell whether nothing more will come into a recording."""
-    return manifest["state"] in ("complete", "aborted")
-
-
-def files_of(recording: Path, manifest: Manifest) -> list[Item]:
-    """List what is to be copied now, in order: sealed files as they come, all the rest once it is closed.
-
-    The manifest comes last, so that a copy that has one is whole.
-    """
-    folders = sorted({path.parent for path in recording.rglob(f"*{CHUNK_SUFFIX}")})
-    sealed = [path for folder in folders for path in chunk_paths(folder)]
-    if not is_closed(manifest):
-        return [Item(path.relative_to(recording).as_posix(), None) for path in sealed]
-    known = {name: facts["sha256"] for name, facts in manifest["files"].items()} | _media_hashes(recording)
-    others = [
-        path
-        for path in sorted(recording.rglob("*"))
-        if path.is_file()
-        and path.suffix not in (CHUNK_SUFFIX, PART_SUFFIX)
-        and path not in (recording / MANIFEST, recording / BOOK)
-    ]
-    paths = [path.relative_to(recording).as_posix() for path in [*sealed, *others, recording / MANIFEST]]
-    return [Item(path, known.get(path)) for path in paths]
-
-
-def _media_hashes(recording: Path) -> dict[str, str]:
-    """Return the hashes that camera files were fetched with."""
-    known = {}
-    for media in recording.glob(f"*/{MEDIA}"):
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # verify names a damaged media.json
-            for entry in json.loads(media.read_text(encoding="utf-8"))["files"]:
-                if "sha256" in entry:
-                    known[f"{media.parent.name}/{entry['file']}"] = str(entry["sha256"])
-    return known
-
-
 def run_mover(
     recordings: Iterable[Path],
     targets: Iterable[Path],
     *,
-    rule: FreeRule | None = FreeRule(),
+    rule: FreeRule | None = DEFAULT_RULE,
     follow: bool = False,
     stop: threading.Event | None = None,
-    report: Callable[[Progress], None] = lambda _: None,
+    report: Report = lambda _: None,
     disk: Disk = LOCAL,
 ) -> list[Progress]:
     """Copy recordings to every store, prove the copies, free by rule (None: never).
@@ -163,9 +92,7 @@ def run_mover(
     return [task.state for task in work]
 
 
-def _one_pass(
-    task: _Work, stop: threading.Event, report: Callable[[Progress], None], disk: Disk = LOCAL
-) -> None:
+def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = LOCAL) -> None:
     """Copy what is there now; a store that fails is tried again later, ever more seldom."""
     state = task.state
     state.problem = ""
@@ -181,23 +108,25 @@ def _one_pass(
         task.wait_s = min(task.wait_s * 2, WAIT_LONGEST_S)
 
 
-def _copy_all(
-    task: _Work, book: Book, stop: threading.Event, report: Callable[[Progress], None], disk: Disk
-) -> None:
+def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, disk: Disk) -> None:
     state, recording = task.state, task.recording
     target = Target(task.where, book.target_of(task.where), disk)
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = read_manifest(recording)
     items = files_of(recording, manifest)
+    sizes = [(recording / item.relative).stat().st_size for item in items]
     state.files, state.files_done = len(items), 0
-    for item in items:
+    state.bytes, state.bytes_safe = sum(sizes), 0
+    for item, size in zip(items, sizes, strict=True):
         if stop.is_set():
             raise Stopped
+        safe = state.bytes_safe
         if not _is_copied(recording, item, book, target):
-            _copy_one(task, item, book, target, stop)
-            report(state)
+            _copy_one(task, item, book, target, stop, report)
+        state.bytes_safe = safe + size
         state.files_done += 1
+        report(state)
     _drop_packed(recording, items, book, target, disk)
     state.finished = is_closed(manifest)
 
@@ -214,9 +143,17 @@ def _is_copied(recording: Path, item: Item, book: Book, target: Target) -> bool:
     return place.is_file() and place.stat().st_size == line.bytes
 
 
-def _copy_one(task: _Work, item: Item, book: Book, target: Target, stop: threading.Event) -> None:
+def _copy_one(
+    task: _Work, item: Item, book: Book, target: Target, stop: threading.Event, report: Report
+) -> None:
+    safe = task.state.bytes_safe
+
+    def tell(here: int) -> None:
+        task.state.bytes_safe = safe + here
+        report(task.state)
+
     before = (task.recording / item.relative).stat()
-    copied = target.copy(task.recording, item.relative, item.expected, stop.is_set)
+    copied = target.copy(task.recording, item.relative, item.expected, stop.is_set, tell)
     task.state.bytes_done += copied.bytes
     task.proved.add(item.relative)
     line = Line(
@@ -241,142 +178,13 @@ def _drop_packed(recording: Path, items: list[Item], book: Book, target: Target,
 
 
 def _free(recording: Path, tasks: list[_Work], rule: FreeRule, stop: threading.Event, disk: Disk) -> None:
-    """Free the heavy local files of a closed recording whose copies stand the proof once more."""
+    """Free what the rule allows, once every store has all of it."""
     if not all(task.state.finished for task in tasks):
         return
-    manifest = read_manifest(recording)
-    age_days = _age_days(manifest)
-    free_bytes = shutil.disk_usage(recording).free
-    if not rule.allows(len(tasks), age_days, free_bytes):
-        return
     try:
-        with Book(recording) as book:
-            targets = {target.identity: target for target in _present(tasks, book, disk)}
-            heavy = [item for item in files_of(recording, manifest) if item.relative.lower().endswith(HEAVY)]
-            for item in heavy:
-                copies = _proved_copies(recording, item, tasks, targets, book, stop)
-                if not rule.allows(len(copies), age_days, free_bytes):
-                    return  # all of a recording or nothing
-            _remove_all(recording, heavy, targets, book, disk)
-            for task in tasks:
-                task.state.freed = len(heavy)
-    except (Stopped, MoverBusy):
-        return
+        proved = {task.where: task.proved for task in tasks}
+        freed = free(recording, [task.where for task in tasks], proved, rule, stop, disk)
+        for task in tasks:
+            task.state.freed = freed
     except (StorageError, OSError) as error:
         tasks[0].state.problem = f"nothing was freed: {error}"
-
-
-def _present(tasks: list[_Work], book: Book, disk: Disk) -> list[Target]:
-    return [Target(task.where, book.target_of(task.where), disk) for task in tasks]
-
-
-def _proved_copies(
-    recording: Path,
-    item: Item,
-    tasks: list[_Work],
-    targets: dict[str, Target],
-    book: Book,
-    stop: threading.Event,
-) -> list[str]:
-    """Return the stores whose copy is the same, read past the cache in this run."""
-    proved = []
-    for identity, target in targets.items():
-        line = book.copies.get((item.relative, identity))
-        if line is None:
-            continue
-        fresh = any(item.relative in task.proved and task.where == target.path for task in tasks)
-        if fresh or target.holds(recording, item.relative, line.sha256, stop.is_set) is not None:
-            proved.append(identity)
-    return proved
-
-
-def _remove_all(
-    recording: Path, items: list[Item], targets: dict[str, Target], book: Book, disk: Disk
-) -> None:
-    for item in items:
-        for identity, target in targets.items():
-            line = book.copies[item.relative, identity]
-            book.write(
-                Line(
-                    FREED,
-                    item.relative,
-                    line.bytes,
-                    line.sha256,
-                    line.mtime_ns,
-                    identity,
-                    str(target.path),
-                    "",
-                )
-            )
-        disk.remove(recording / item.relative)
-
-
-def _age_days(manifest: Manifest) -> float:
-    ended = manifest.get("stopped") or manifest.get("started")
-    return (utc_anchor().utc_ns - int(ended["utc_ns"])) / 86_400e9 if ended else 0.0
-
-
-class MoverProcess:
-    """The mover of a running recording, started and ended by the recorder."""
-
-    def __init__(self, recording: Path, targets: list[Path], log: Path) -> None:
-        """Start it; its progress goes to `log`, one JSON object a line."""
-        command = [sys.executable, "-P", "-m", "storage.mover", str(recording), "--parent", str(os.getpid())]
-        for target in targets:
-            command += ["--to", str(target)]
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-
-    def stop(self, timeout_s: float = 3.0) -> bool:
-        """Ask the end and wait a moment; one that hangs in a dead store is killed. Tell whether it was done."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            return self.process.wait(timeout_s) == 0
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # not even a kill ends a hanging network write
-            self.process.wait(1)
-        return False
-
-
-def lower_priority() -> None:
-    """Step behind everything else: only what the recorder leaves over is used."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(19)
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
-def main() -> int:
-    """Go along with one recording; exit 0 when all of it is copied."""
-    parser = argparse.ArgumentParser(prog="storage.mover")
-    parser.add_argument("recording", type=Path)
-    parser.add_argument("--to", type=Path, action="append", required=True)
-    parser.add_argument("--parent", type=int)
-    options = parser.parse_args()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    lower_priority()
-    if options.parent is not None:
-        threading.Thread(target=_watch_parent, args=(options.parent, stop), daemon=True).start()
-    last: list[dict[str, Any]] = []
-
-    def say(state: Progress) -> None:
-        if not last or last[0] != asdict(state):
-            last[:] = [asdict(state)]
-            print(json.dumps(last[0]), flush=True)
-
-    states = run_mover([options.recording], options.to, rule=None, follow=True, stop=stop, report=say)
-    return 0 if all(state.finished for state in states) else 3
-
-
-def _watch_parent(pid: int, stop: threading.Event) -> None:
-    while os.getppid() == pid and not stop.wait(1.0):
-        pass
-    stop.set()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from storage.copies import COPIED, Book, Line
+from storage.copy_list import Item, files_of, is_closed
 from storage.errors import CloudRefused, CopyDiffers, NotFinished, SourceDiffers
 from storage.manifest import read_manifest
-from storage.mover import Item, files_of, is_closed
 
 STEP_BYTES = 8 << 20
 
@@ -20,7 +20,7 @@ WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
 """Stores that want a folder before a file; in others "making a folder" might buy a bucket for a mistyped name."""
 
 Progress = Callable[[str, int, int], None]
-"""File, bytes of the recording that are safe, bytes of the recording."""
+"""File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,14 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
     with Book(recording) as book:
         for item in items:
             size = (recording / item.relative).stat().st_size
+            place = f"{base}/{item.relative}"
+
+            def tell(here: int, safe: int = safe, name: str = item.relative) -> None:
+                progress(name, safe + here, total)
+
             try:
-                if not _is_there(store, f"{base}/{item.relative}", recording, item, book, url):
-                    _send(store, f"{base}/{item.relative}", recording, item, book, url)
+                if not _is_there(store, place, recording, item, book, url):
+                    _send(store, place, recording, item, book, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
             except (SourceDiffers, CopyDiffers):
                 raise
@@ -85,7 +90,10 @@ def _is_there(store: Any, place: str, recording: Path, item: Item, book: Book, u
     return bool(store.exists(place)) and int(store.info(place)["size"]) == line.bytes
 
 
-def _send(store: Any, place: str, recording: Path, item: Item, book: Book, url: str) -> None:
+def _send(
+    store: Any, place: str, recording: Path, item: Item, book: Book, url: str, tell: Callable[[int], None]
+) -> None:
+    """Write a file to the store, read it back, compare; `tell` hears half its bytes each time."""
     source = recording / item.relative
     facts = source.stat()
     digest = hashlib.sha256()
@@ -95,6 +103,7 @@ def _send(store: Any, place: str, recording: Path, item: Item, book: Book, url: 
         while piece := file.read(STEP_BYTES):
             digest.update(piece)
             target.write(piece)
+            tell(file.tell() // 2)
     if item.expected is not None and digest.hexdigest() != item.expected:
         store.rm_file(place)
         raise SourceDiffers(source)
@@ -102,6 +111,7 @@ def _send(store: Any, place: str, recording: Path, item: Item, book: Book, url: 
     with store.open(place, "rb", block_size=STEP_BYTES, cache_type="readahead") as target:
         while piece := target.read(STEP_BYTES):
             back.update(piece)
+            tell((facts.st_size + target.tell()) // 2)
     if back.hexdigest() != digest.hexdigest():
         store.rm_file(place)
         raise CopyDiffers(Path(f"{url}/{item.relative}"))

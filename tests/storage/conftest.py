@@ -8,8 +8,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from storage.calibration import Table, calibration_files, write_calibration
 from storage.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
@@ -27,7 +29,7 @@ def film_entry(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def finished(tmp_path) -> Path:
-    """A closed recording: one stream in three chunks, ledger, a camera file, events."""
+    """A closed recording: one stream in three chunks, its constants, ledger, a camera file, events."""
     path = tmp_path / "data" / "take"
     files: dict[str, Any] = {}
 
@@ -43,6 +45,9 @@ def finished(tmp_path) -> Path:
     put("ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
     (path / "gopro").mkdir()
     write_json(path / "gopro" / "media.json", {"files": [film_entry(path / "gopro")]})
+    table = Table("intrinsics", np.arange(4.0), "px", "camera", "focal lengths and principal point")
+    write_calibration(path / "hololens" / "calibration" / "pv.h5", [table], {"model": "pinhole"})
+    files |= calibration_files(path)
     (path / "events").mkdir()
     (path / "events" / "tablet.jsonl").write_bytes(b"")
     manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": files}

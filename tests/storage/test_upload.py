@@ -83,7 +83,7 @@ def fetch(url: str, target: Path) -> Path:
 def test_a_recording_comes_back_from_the_store_as_it_was(finished, bucket, tmp_path):
     seen = []
     done = upload(finished, bucket, lambda *progress: seen.append(progress))
-    assert (done.sent, done.files) == (8, 8)
+    assert (done.sent, done.files) == (9, 9)
     assert seen[-1][0] == "recording.json"
     assert (
         seen[-1][1]
@@ -110,7 +110,7 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
             upload(finished, bucket)
     assert len(read_book(finished)) == 3
     done = upload(finished, bucket)
-    assert (done.sent, done.files) == (5, 8)
+    assert (done.sent, done.files) == (6, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
 
 
@@ -132,7 +132,7 @@ def test_a_store_that_gives_back_something_else_is_caught(finished, bucket, monk
 def test_the_command_prints_one_object(finished, bucket):
     done = CliRunner().invoke(upload_command, [str(finished), bucket, "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["sent"] == 8
+    assert json.loads(done.stdout)["sent"] == 9
 
 
 def test_a_bucket_that_is_not_there_is_one_line(finished, bucket):

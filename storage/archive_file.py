@@ -1,0 +1,163 @@
+"""Write the file of an archive from the chunks of a stream; what is compressed stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from storage.chunk import describe_file, set_attribute
+from storage.chunk_format import ARCHIVE, BLOCKS
+from storage.chunk_reader import READ_STEP_BYTES, Chunk
+from storage.compress import create_compressed, read_frame, write_frame
+from storage.errors import BadChunk
+from storage.layout import FRAMES, RECORDS, Blob, Frames, Records
+from storage.names import chunk_number
+from storage.read_back import file_sha256
+
+Tell = Callable[[Path], None]
+"""Called with every chunk that was dealt with."""
+
+OWN_ATTRIBUTES = {
+    *("schema", "kind", "layout", "count", "first_seq", "last_seq", "payload_bytes", "index_crc32"),
+    *("pose_crc32", "device_tick_hz", "host_clock"),
+}
+
+
+@dataclass
+class _Tables:
+    """What is known of all chunks before the archive is written."""
+
+    index: npt.NDArray[np.void]
+    blocks: npt.NDArray[np.void]
+    poses: npt.NDArray[np.float32] | None
+    layout: Blob | Records | Frames
+    attributes: dict[str, Any]
+    compressed: bool
+
+
+def _survey(chunks: list[Path], tell: Tell) -> _Tables:
+    """Read index, poses and constants of all chunks, and the hash of every block."""
+    blocks = np.zeros(len(chunks), BLOCKS)
+    indexes, poses, kinds, row, offset = [], [], [], 0, 0
+    attributes: dict[str, Any] = {}
+    for number, path in enumerate(chunks):
+        digest = hashlib.sha256()
+        with Chunk(path) as chunk:
+            if damage := chunk.damage(digest.update):
+                raise BadChunk(path, ", ".join(damage))
+            index = chunk.index.copy()
+            poses.append(chunk.poses)
+            kinds.append(_layout(chunk))
+            attributes |= chunk.attributes
+        index["offset"] += offset
+        offset += int(index["size"].sum(dtype=np.uint64))
+        rows = len(index)
+        sealed = (chunk_number(path), row, rows, path.stat().st_size, file_sha256(path), digest.hexdigest())
+        blocks[number] = sealed
+        row += rows
+        indexes.append(index)
+        tell(path)
+    whole = [pose for pose in poses if pose is not None]
+    same = all(kind == kinds[0] for kind in kinds)
+    return _Tables(
+        np.concatenate(indexes),
+        blocks,
+        np.concatenate(whole).reshape(-1, 16) if len(whole) == len(chunks) else None,
+        kinds[0][0] if same else Blob(),
+        {name: value for name, value in attributes.items() if name not in OWN_ATTRIBUTES},
+        kinds[0][1] if same else False,
+    )
+
+
+def _layout(chunk: Chunk) -> tuple[Blob | Records | Frames, bool]:
+    """Return the layout of a file and whether its pictures are compressed."""
+    if chunk.layout == RECORDS:
+        return Records(chunk.dataset("records").dtype), False
+    if chunk.layout == FRAMES:
+        frames = chunk.dataset("frames")
+        frame = np.dtype((frames.dtype, frames.shape[1:]))
+        kind = Frames(chunk.dataset("head").dtype, frame, chunk.dataset("tail").dtype)
+        return kind, frames.compression is not None
+    return Blob(), False
+
+
+def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -> None:
+    """Write all packets of some chunks into one new file, not yet synced. Raises BadChunk, OSError."""
+    tables = _survey(chunks, tell)
+    with h5py.File(part, "w") as file:
+        if isinstance(tables.layout, Frames):
+            _write_frames(file, chunks, tables, tables.layout, tell)
+        else:
+            _write_stretch(file, chunks, tables, tell)
+        file.create_dataset("index", data=tables.index)
+        file.attrs["index_crc32"] = zlib.crc32(tables.index.tobytes())
+        if tables.poses is not None:
+            file.create_dataset("pose", data=tables.poses)
+            file.attrs["pose_crc32"] = zlib.crc32(tables.poses.tobytes())
+        file.create_dataset("blocks", data=tables.blocks)
+        describe_file(file.attrs, ARCHIVE, tables.layout, tables.index)
+        for name, value in tables.attributes.items():
+            set_attribute(file.attrs, name, value)
+
+
+def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: Frames, tell: Tell) -> None:
+    """Copy pictures as they lie in the chunks: what is compressed is not compressed again."""
+    count, compressed = len(tables.index), tables.compressed
+    head = file.create_dataset("head", (count,), layout.head)
+    tail = file.create_dataset("tail", (count,), layout.tail)
+    if compressed:
+        frames = create_compressed(file, "frames", count, layout.frame)
+    else:
+        frames = file.create_dataset("frames", (count, *layout.frame.shape), layout.frame.base)
+    row = 0
+    for path in chunks:
+        with Chunk(path) as chunk:
+            rows = len(chunk.index)
+            head[row : row + rows], tail[row : row + rows] = (
+                chunk.dataset("head")[:],
+                chunk.dataset("tail")[:],
+            )
+            source = chunk.dataset("frames")
+            for number in range(rows):
+                if compressed:
+                    write_frame(frames, row + number, read_frame(source, number))
+                else:
+                    frames[row + number] = source[number]
+            row += rows
+        tell(path)
+
+
+def _write_stretch(file: h5py.File, chunks: list[Path], tables: _Tables, tell: Tell) -> None:
+    record = tables.layout.record if isinstance(tables.layout, Records) else np.dtype(np.uint8)
+    size = int(tables.index["size"].sum(dtype=np.uint64))
+    name = RECORDS if isinstance(tables.layout, Records) else "data"
+    target = file.create_dataset(name, (size // record.itemsize,), record)
+    at = 0
+    for piece in _stretches(chunks, tell):
+        target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)
+        at += len(piece) // record.itemsize
+
+
+def _stretches(chunks: list[Path], tell: Tell) -> Iterator[bytes]:
+    """Yield all payloads joined to pieces of some megabytes; a piece ends with a packet."""
+    for path in chunks:
+        with Chunk(path) as chunk:
+            waiting: list[bytes] = []
+            size = 0
+            for payload in chunk.payloads():
+                waiting.append(payload)
+                size += len(payload)
+                if size >= READ_STEP_BYTES:
+                    yield b"".join(waiting)
+                    waiting, size = [], 0
+            if waiting:
+                yield b"".join(waiting)
+        tell(path)

@@ -1,0 +1,102 @@
+"""Free the local files of a recording by rule, once enough copies stand the proof again."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sensors.host_clock import utc_anchor
+from storage.copies import FREED, Book, Line
+from storage.copy_list import Item, files_of, is_heavy
+from storage.disk import LOCAL, Disk
+from storage.errors import MoverBusy
+from storage.manifest import Manifest, read_manifest
+from storage.target import Stopped, Target
+
+
+@dataclass(frozen=True)
+class FreeRule:
+    """When a local copy may go.
+
+    Only files that have `copies_before_free` verified copies elsewhere, read back once more just before; and
+    only when the recording is `keep_days` old (None: never for its age) or less than `room_bytes` are free.
+    """
+
+    copies_before_free: int = 2
+    keep_days: float | None = 7.0
+    room_bytes: int = 20 << 30
+
+    def allows(self, copies: int, age_days: float, free_bytes: int) -> bool:
+        """Decide; pure."""
+        old = self.keep_days is not None and age_days >= self.keep_days
+        return copies >= max(self.copies_before_free, 1) and (old or free_bytes < self.room_bytes)
+
+
+DEFAULT_RULE = FreeRule()
+
+
+def free(
+    recording: Path,
+    stores: Sequence[Path],
+    proved: dict[Path, set[str]],
+    rule: FreeRule,
+    stop: threading.Event,
+    disk: Disk = LOCAL,
+) -> int:
+    """Free the heavy local files of a closed recording, all or none; return how many.
+
+    Every file must have its copies read back past the cache in this run: `proved` (store -> files) names those
+    that were. Raises StorageError, OSError when a store fails; then nothing is freed.
+    """
+    manifest = read_manifest(recording)
+    age_days, free_bytes = _age_days(manifest), shutil.disk_usage(recording).free
+    if not rule.allows(len(stores), age_days, free_bytes):
+        return 0
+    try:
+        with Book(recording) as book:
+            targets = [Target(where, book.target_of(where), disk) for where in stores]
+            # The same store under two paths is one copy.
+            different = {target.identity: target for target in targets}
+            heavy = [item for item in files_of(recording, manifest) if is_heavy(item)]
+            for item in heavy:
+                copies = [t for t in different.values() if _stands(recording, item, t, book, proved, stop)]
+                if not rule.allows(len(copies), age_days, free_bytes):
+                    return 0
+            for item in heavy:
+                _remove(recording, item, list(different.values()), book, disk)
+            return len(heavy)
+    except (Stopped, MoverBusy):
+        return 0
+
+
+def _stands(
+    recording: Path,
+    item: Item,
+    target: Target,
+    book: Book,
+    proved: dict[Path, set[str]],
+    stop: threading.Event,
+) -> bool:
+    """Tell whether a store has a copy that is the same, read past the cache in this run."""
+    line = book.copies.get((item.relative, target.identity))
+    if line is None:
+        return False
+    fresh = item.relative in proved.get(target.path, ())
+    return fresh or target.holds(recording, item.relative, line.sha256, stop.is_set) is not None
+
+
+def _remove(recording: Path, item: Item, targets: list[Target], book: Book, disk: Disk) -> None:
+    """Write where the copies of a file lie, then remove it."""
+    for target in targets:
+        line = book.copies[item.relative, target.identity]
+        facts = (line.bytes, line.sha256, line.mtime_ns)
+        book.write(Line(FREED, item.relative, *facts, target.identity, str(target.path), ""))
+    disk.remove(recording / item.relative)
+
+
+def _age_days(manifest: Manifest) -> float:
+    ended = manifest.get("stopped") or manifest.get("started")
+    return (utc_anchor().utc_ns - int(ended["utc_ns"])) / 86_400e9 if ended else 0.0

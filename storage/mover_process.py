@@ -1,0 +1,90 @@
+"""The mover of a running recording, a process of its own with the lowest priority.
+
+    python -P -m storage.mover_process RECORDING --to DIR [--to DIR] [--parent PID]
+
+A store that is absent, read-only, full, slow or hangs lets the spool grow and disturbs nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from storage.mover import Progress, run_mover
+
+
+class MoverProcess:
+    """The mover of a running recording, started and ended by the recorder."""
+
+    def __init__(self, recording: Path, targets: list[Path], log: Path) -> None:
+        """Start it; its progress goes to `log`, one JSON object a line."""
+        command = [sys.executable, "-P", "-m", "storage.mover_process", str(recording)]
+        command += ["--parent", str(os.getpid())]
+        for target in targets:
+            command += ["--to", str(target)]
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+
+    def stop(self, timeout_s: float = 3.0) -> bool:
+        """Ask the end and wait a moment; one that hangs in a dead store is killed. Tell whether it was done."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(timeout_s) == 0
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # not even a kill ends a hanging network write
+            self.process.wait(1)
+        return False
+
+
+def lower_priority() -> None:
+    """Step behind everything else: only what the recorder leaves over is used."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(19)
+    with contextlib.suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def main() -> int:
+    """Go along with one recording; exit 0 when all of it is copied."""
+    parser = argparse.ArgumentParser(prog="storage.mover_process")
+    parser.add_argument("recording", type=Path)
+    parser.add_argument("--to", type=Path, action="append", required=True)
+    parser.add_argument("--parent", type=int)
+    options = parser.parse_args()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    lower_priority()
+    if options.parent is not None:
+        threading.Thread(target=_watch_parent, args=(options.parent, stop), daemon=True).start()
+    said: dict[str, Any] = {}
+
+    def say(state: Progress) -> None:
+        news = (state.files_done, state.finished, state.problem)
+        if said.get(state.target) != news:
+            said[state.target] = news
+            print(json.dumps(asdict(state)), flush=True)
+
+    states = run_mover([options.recording], options.to, rule=None, follow=True, stop=stop, report=say)
+    return 0 if all(state.finished for state in states) else 3
+
+
+def _watch_parent(pid: int, stop: threading.Event) -> None:
+    while os.getppid() == pid and not stop.wait(1.0):
+        pass
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
