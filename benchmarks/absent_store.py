@@ -1,4 +1,4 @@
-"""A whole take while its network store is away: is the recording disturbed, does memory grow, is the copy whole after?
+"""A whole take while its network store is away: is it disturbed, does memory grow, is the copy whole afterwards?
 
     python -P benchmarks/absent_store.py [--rig encoded|raw-depth] [--seconds 600] [--folder DIR]
 
@@ -93,7 +93,9 @@ def show_memory(series: Series, seconds: float) -> bool:
 
 def run(*arguments: str | Path) -> dict[str, Any]:
     """Run a command of ours to its end; return its object."""
-    done = subprocess.run([COMMAND, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments), "--json"], capture_output=True, text=True, check=False
+    )
     if not done.stdout:
         sys.exit(done.stderr)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -141,8 +143,8 @@ def measure(rig: str, seconds: float, root: Path) -> bool:
     checked = run("verify", store / "take")
     wrong_there = differing(checked["streams"], truth)
     print(
-        f"  store back: {copied['files_done']} of {copied['files']} files, {copied['bytes_done'] / 1e6:.0f} MB copied "
-        f"and read back in {copy_s:.1f} s; the copy by itself: {checked['status']}, "
+        f"  store back: {copied['files_done']} of {copied['files']} files, {copied['bytes_done'] / 1e6:.0f} MB "
+        f"copied and read back in {copy_s:.1f} s; the copy by itself: {checked['status']}, "
         f"{checked['reasons'] or 'nothing to say'}, differing streams {wrong_there or 'none'}"
     )
     return flat and copied["finished"] and not (wrong or wrong_there or dropped)
