@@ -21,6 +21,10 @@ COMMANDS: Table = {
     "upload": ("storage.cli:upload", "Copy to a cloud store and read everything back."),
     "sync": ("sync.cli:sync", "Align the clocks of a recording and index its frames."),
     "sync-compare": ("sync.cli:sync_compare", "Show what changed between two synchronizations."),
+    "sync-camera": (
+        "sync.camera_commands:sync_camera",
+        "Measure when a camera's pictures are taken on its gyroscope's time.",
+    ),
     "align": ("sync.cli:align", "Align two gyroscopes given as arrays."),
     "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
     "graph": ("recipe_app.cli:graph", "Check task graphs, draw orders and error scripts, judge recordings."),

@@ -73,3 +73,21 @@ class CannotCompare(SyncError):
 
     def __init__(self, path: object, why: str) -> None:
         super().__init__(f"{path}: {why}")
+
+
+class NoCameraName(SyncError):
+    """A latency that cannot be kept for a camera."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(
+            f"{file} does not say which camera it is of: it has no serial number to keep it under"
+        )
+
+
+class BadLatencyStore(SyncError):
+    """Stored latencies that cannot be read."""
+
+    def __init__(self, path: object, why: object) -> None:
+        super().__init__(
+            f"{path} cannot be read ({why}); repair it, or remove it and measure the cameras again"
+        )

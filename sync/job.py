@@ -11,6 +11,7 @@ import numpy as np
 
 from storage.manifest import write_json
 from storage.recording import open_recording
+from sync.camera_latency import stored_latency
 from sync.cameras import CameraFile, CameraTake
 from sync.chapters import heard_moved, of_chapter, prior_moved
 from sync.clock_map import sample_rows
@@ -25,6 +26,7 @@ from sync.result import (
     plot_arrays,
     refusal_object,
     sound_sigma,
+    with_picture_latency,
 )
 from sync.session import Session, open_session
 from sync.tables import write_tables
@@ -66,6 +68,7 @@ def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
     answers = []
     for file in take.files:
         body, plots = _of_file(session, take, file, compared)
+        body = _with_picture_latency(session, file, body)
         answer = {"source": file.source, "master": f"{session.headset or 'none'}/gyroscope", **body}
         if len(take.files) > 1:
             answer["take"] = {"start_s": file.start_s, "files": [one.path.name for one in take.files]}
@@ -86,6 +89,17 @@ def _write(session: Session, answer: dict[str, Any], plots: dict[str, Any]) -> N
     else:
         plot.unlink(missing_ok=True)
     write_json(target, answer)
+
+
+def _with_picture_latency(session: Session, file: CameraFile, answer: dict[str, Any]) -> dict[str, Any]:
+    """Use what `sync-camera` measured of this camera, where the pictures were placed at all."""
+    if file.source not in session.maps:
+        return answer
+    measured = stored_latency(session.recording.path, file.path)
+    if measured is None:
+        return answer
+    session.picture_late_s[file.source] = float(measured["latency_ms"]) / 1e3
+    return with_picture_latency(answer, measured)
 
 
 def _of_file(

@@ -22,9 +22,10 @@ HEAD_POSE_PART: dict[str, Any] = {
     "sigma": 10.0,
     "source": "default",
 }
+GYRO_TO_FRAME = "gyro_to_frame"
 SYSTEMATIC: tuple[dict[str, Any], ...] = (
     {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"},
-    {"part": "gyro_to_frame", "value": 0.0, "sigma": 15.0, "source": "default"},
+    {"part": GYRO_TO_FRAME, "value": 0.0, "sigma": 15.0, "source": "default"},
 )
 """Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
 
@@ -105,6 +106,22 @@ def fallback_object(
     answer = refusal_object("", inputs=inputs)
     answer |= {"status": verdict.status, "reasons": list(verdict.reasons), "sigma": sigma}
     return answer | ({"map": clock_map.as_object()} if clock_map else {})
+
+
+def with_picture_latency(answer: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    """Put a camera's measured picture latency in the place of the default, and sum up anew.
+
+    `measured` holds `latency_ms` and `sigma_ms`. An answer without such a part stays as it is.
+    """
+    sigma = answer.get("sigma")
+    parts = [part for part in (sigma or {}).get("systematic_ms", []) if part["part"] == GYRO_TO_FRAME]
+    if sigma is None or not parts:
+        return answer
+    new = {"value": measured["latency_ms"], "sigma": measured["sigma_ms"], "source": "measured"}
+    changed = [part | new if part["part"] == GYRO_TO_FRAME else dict(part) for part in sigma["systematic_ms"]]
+    variance = sigma["total_ms"] ** 2 - parts[0]["sigma"] ** 2 + new["sigma"] ** 2
+    total = round(math.sqrt(max(variance, 0.0)), 3)
+    return answer | {"sigma": sigma | {"systematic_ms": changed, "total_ms": total}}
 
 
 def sound_sigma(heard: Heard) -> dict[str, Any]:

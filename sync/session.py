@@ -30,6 +30,8 @@ class Session:
     host: HostClock | None = None
     gyro: HeadsetGyro | None = None
     maps: dict[str, ClockMap] = field(default_factory=dict)
+    picture_late_s: dict[str, float] = field(default_factory=dict)
+    "How much later than their stamps the pictures of a file were taken, where that was measured."
 
     @property
     def cameras(self) -> list[CameraFile]:

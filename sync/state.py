@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import write_json
+from sync.camera_latency import store_of
 from sync.result import software_version
 from sync.verdict import THRESHOLDS
 
@@ -57,9 +58,18 @@ def remember(recording: Path, master: str | None, answer: dict[str, Any]) -> Non
 def fingerprint(recording: Path, master: str | None) -> str:
     """Digest of what an answer depends on: files by name and size, the manifest (it holds hashes), the software."""
     digest = hashlib.sha256()
-    for line in [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), *_files(recording)]:
+    about = [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), _latencies(recording)]
+    for line in [*about, *_files(recording)]:
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
+
+
+def _latencies(recording: Path) -> str:
+    """Digest of what `sync-camera` left beside the recordings."""
+    try:
+        return hashlib.sha256(store_of(recording).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _files(recording: Path) -> Iterator[str]:

@@ -54,6 +54,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     columns, about = build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if lone_camera else "hl2_qpc_100ns"
     about["files"] = [file.relative for file in session.cameras]
+    about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
     _write(session.folder / INDEX, columns, about)
     poses = build_poses(columns["master_i"], columns["master_ticks"], _pose_tracks(session))
     _write(session.folder / POSES, poses, {"master": chosen.name, "frame": "headset world, metres, w x y z"})
@@ -97,12 +98,13 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
 
 
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """Frames of every aligned camera file on the headset's clock, one stream a camera."""
+    """When every picture of the aligned camera files was taken, on the headset's clock, one stream a camera."""
     found: dict[str, list[tuple[int, Int64]]] = {}
     for number, file in enumerate(session.cameras):
         clock_map = session.maps.get(file.source)
         if clock_map is not None and len(file.frame_times_s):
-            found.setdefault(file.device, []).append((number, clock_map.to_ticks(file.frame_times_s)))
+            taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+            found.setdefault(file.device, []).append((number, clock_map.to_ticks(taken_s)))
     return [file_stamps(device, files) for device, files in found.items()]
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from small_takes import write_takes
+
+from virtual_kitchen.kitchen import Kitchen
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -33,3 +37,17 @@ def _load(stem: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
+    """A folder with one recording that has everything, and a camera file of another kitchen."""
+    root = tmp_path_factory.mktemp("made")
+    return root, write_takes(root)
+
+
+@pytest.fixture
+def take(made: tuple[Path, Kitchen], tmp_path: Path) -> Path:
+    """A copy of the recording that a test may spoil."""
+    shutil.copytree(made[0] / "take1", tmp_path / "take1")
+    return tmp_path / "take1"

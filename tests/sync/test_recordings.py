@@ -4,144 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from small_takes import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 
 from capture.cli import main
-from sensors import clock_probe
-from sensors.hololens import imu, spatial_input
 from storage.chunk import Packet, seal
-from storage.manifest import edit_manifest, write_json
+from storage.manifest import edit_manifest
 from sync.clock_map import ClockMap
 from sync.job import synchronize
-from virtual_kitchen.gopro.synthesis import Film, synthesize
-from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.clocks import media_map
-from virtual_kitchen.world.motion import simulated_motion
-
-SEED, OTHER_SEED = 5, 6
-SECONDS, FRAMES, START_WORLD_S = 26.0, 660, 2.5
-HOST0_NS = 7_000_000_000_000
-UTC0_NS = 1_750_000_000_000_000_000
-BATCH = 315
-GYRO_HZ = 6550.0
-
-
-def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
-    folder.mkdir(parents=True)
-    kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
-    local_s = UTC0_NS / 1e9 + START_WORLD_S
-    film = Film(frames, 320, 180, seed=seed, local_s=local_s, zone_minutes=0, start_world_s=START_WORLD_S)
-    synthesize(folder, film, kitchen.motion)
-    return kitchen
-
-
-def seal_stream(recording: Path, name: str, rows, pose_bytes=0):
-    folder = recording / name
-    folder.mkdir(parents=True)
-    packets = [
-        Packet(k, 1, int(ticks), HOST0_NS + k, 1, payload, b"\0" * pose_bytes)
-        for k, (ticks, payload) in enumerate(rows)
-    ]
-    seal(folder, 1, packets[: len(packets) // 2], {})
-    seal(folder, 2, packets[len(packets) // 2 :], {})
-
-
-def gyroscope_packets(kitchen: Kitchen, rng: np.random.Generator):
-    world_s = np.arange(0.0, SECONDS, 1 / GYRO_HZ)
-    world_s = world_s[: len(world_s) // BATCH * BATCH]
-    samples = np.zeros(len(world_s), imu.SAMPLE)
-    true = kitchen.headset_clock.ticks_of(world_s)
-    samples["xyz"] = np.rad2deg(kitchen.motion.angular_velocity(world_s))
-    samples["vinyl_ns"] = 10**11 + np.rint(world_s * 1e9 * 0.991).astype(np.int64)
-    late = np.rint(rng.exponential(2500, len(world_s) // BATCH)).astype(np.int64)
-    samples["soc_ticks"] = np.repeat(true[::BATCH] + late, BATCH)
-    return [(b["soc_ticks"][0], imu.encode_samples(b)) for b in np.split(samples, len(samples) // BATCH)]
-
-
-def spatial_packets(kitchen: Kitchen):
-    for world_s in np.arange(0.0, SECONDS, 1 / 30):
-        record = np.zeros((), spatial_input.DTYPE)
-        record["valid"] = spatial_input.HEAD
-        record["head_position"] = kitchen.motion.position(np.array([world_s]))[0]
-        w, x, y, z = kitchen.motion.orientation(np.array([world_s]))[0]
-        record["head_up"] = (2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x))
-        record["head_forward"] = (-2 * (x * z + w * y), -2 * (y * z - w * x), -(1 - 2 * (x * x + y * y)))
-        yield kitchen.headset_clock.ticks_at(world_s), spatial_input.encode(record)
-
-
-def probe_packets(kitchen: Kitchen):
-    for world_s in np.arange(0.0, SECONDS, 1.0):
-        host = HOST0_NS + round(world_s * 1e9)
-        ticks = kitchen.headset_clock.ticks_at(world_s)
-        yield ticks, clock_probe.encode(host - 900_000, host + 1_100_000, ticks)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """One recording with everything, and a camera file of another kitchen."""
-    root = tmp_path_factory.mktemp("made")
-    recording = root / "take1"
-    kitchen = write_camera(recording / "gopro", SEED, FRAMES)
-    write_camera(root / "other", OTHER_SEED, 400)
-    for left in recording.joinpath("gopro").iterdir():
-        if left.suffix != ".MP4":
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-    rng = np.random.default_rng(0)
-    pv_s = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
-    depth_s = np.arange(0.002, SECONDS, 1 / 5)
-    clock = kitchen.headset_clock
-    seal_stream(recording, "hololens/gyroscope", gyroscope_packets(kitchen, rng))
-    seal_stream(recording, "hololens/pv", [(clock.ticks_at(t), b"picture") for t in pv_s])
-    seal_stream(recording, "hololens/depth_ahat", [(clock.ticks_at(t), b"depth") for t in depth_s])
-    seal_stream(recording, "hololens/spatial_input", spatial_packets(kitchen))
-    seal_stream(recording, "clock/hololens", probe_packets(kitchen))
-    streams = {
-        f"hololens/{name}": {} for name in ("gyroscope", "pv", "depth_ahat", "spatial_input", "magnetometer")
-    }
-    write_json(
-        recording / "recording.json",
-        {
-            "schema": "recording/1",
-            "recording": "take1",
-            "streams": streams,
-            "devices": {"hololens": {"kind": "hololens"}, "gopro": {"kind": "gopro"}},
-            "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},
-            "zone": {"iana": "UTC", "utc_offset_s": 0},
-        },
-    )
-    pressed = HOST0_NS + round(START_WORLD_S * 1e9) - 150_000_000
-    shutter = {
-        "before_host_ns": pressed,
-        "after_host_ns": pressed + 10**7,
-        "observed_host_ns": pressed + 4 * 10**8,
-    }
-    write_json(recording / "gopro" / "media.json", {"schema": "media/1", "shutter_on": shutter})
-    return root, kitchen
-
-
-@pytest.fixture
-def take(made, tmp_path):
-    """A copy of the recording that a test may spoil."""
-    shutil.copytree(made[0] / "take1", tmp_path / "take1")
-    return tmp_path / "take1"
 
 
 def run(*arguments):
     result = CliRunner().invoke(main, ["sync", *map(str, arguments)])
     return result, json.loads(result.stdout) if "--json" in arguments else None
-
-
-def truth_ticks(kitchen, media_s):
-    true = media_map(kitchen.headset_clock, kitchen.camera_clock, START_WORLD_S)
-    return true.epoch_ticks + np.rint(1e7 * (media_s + true.tau0_s + true.drift_ppm * 1e-6 * media_s)).astype(
-        np.int64
-    )
 
 
 def test_a_recording_is_aligned_to_its_truth(made, take):

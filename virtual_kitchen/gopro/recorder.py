@@ -58,6 +58,7 @@ class TakeFile:
         self._telemetry = Telemetry(
             kitchen.motion, timeline, self._mount, ids.model.name, kitchen.seed, instruments
         )
+        self._picture_late_s = instruments.picture_late_s
         self._video, self._audio = VideoEncoder(), AudioEncoder()
         self._next_block = FIRST_BLOCK
         self._views = np.empty((0, 4))
@@ -79,6 +80,7 @@ class TakeFile:
         if in_payload == 0:
             times = self._timeline.world_s(
                 frame_media_s(np.arange(self._frames, self._frames + FRAMES_PER_PAYLOAD))
+                + self._picture_late_s
             )
             self._views = self._mount.camera_orientation(self._kitchen.motion.orientation(times))
         focal_px = self._mount.focal_per_width * WIDTH

@@ -146,6 +146,7 @@ class Instruments:
 
     imu_hz None takes the mount's rate. slips are frames at which the encoder shows a picture once more: the per-frame
     streams then have one sample fewer and MSKP counts on. gps_days are days since 2000-01-01 of the first frame.
+    picture_late_s is how much later than its stamp a picture shows the world, which only live takes have.
     """
 
     per_frame: bool = True
@@ -154,6 +155,7 @@ class Instruments:
     imu_hz: float | None = None
     first_imu_us: int = FIRST_IMU_US
     slips: tuple[int, ...] = ()
+    picture_late_s: float = 0.0
 
 
 class Telemetry:
