@@ -10,3 +10,20 @@ class NotTracked(CalibrationError):
 
     def __init__(self, count: int) -> None:
         super().__init__(f"{count} poses are untracked (all zero); leave them out with `tracked`")
+
+
+class BadModel(CalibrationError):
+    """A camera model that is not known or not complete."""
+
+
+class NoPath(CalibrationError):
+    """Two frames of reference that nothing joins."""
+
+
+class Refused(CalibrationError):
+    """Data that a calibration cannot be trusted with; `reason` says why and what to do."""
+
+    def __init__(self, reason: str, example: str | None = None) -> None:
+        super().__init__(reason if example is None else f"{reason}; an example is {example}")
+        self.reason = reason
+        self.example = example

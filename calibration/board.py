@@ -1,0 +1,171 @@
+"""The ChArUco board: what it is, and where its corners are in a picture.
+
+Board frame: x right and y down from the outer corner of the first square, z away from whoever looks at the print, metres.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import Refused
+
+Floats = npt.NDArray[np.float64]
+Grey = npt.NDArray[np.uint8]
+
+DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")
+_WORDS = re.compile(r"(\d+)x(\d+):(\d+(?:\.\d+)?)mm/(\d+(?:\.\d+)?)mm(?::(\w+))?")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A chessboard with markers in its white squares; `columns` and `rows` count squares."""
+
+    columns: int = 11
+    rows: int = 8
+    square_m: float = 0.024
+    marker_m: float = 0.018
+    dictionary: str = "DICT_5X5_250"
+
+    def __post_init__(self) -> None:
+        if self.dictionary not in DICTIONARIES:
+            raise Refused(f"marker dictionary {self.dictionary!r} is not one of {', '.join(DICTIONARIES)}")
+        if not (3 <= self.columns <= 30 and 3 <= self.rows <= 30):
+            raise Refused("a board has 3 to 30 squares a side")
+        if not 0 < self.marker_m < self.square_m:
+            raise Refused("a board's markers are smaller than its squares")
+        if self.columns * self.rows // 2 > 250:
+            raise Refused(f"{self.columns} x {self.rows} squares need more than the 250 markers of a dictionary")
+
+    @classmethod
+    def from_words(cls, words: str) -> Board:
+        """Read `11x8:24mm/18mm` or `11x8:24mm/18mm:DICT_4X4_250`. Raises Refused when it is not of this form."""
+        match = _WORDS.fullmatch(words.strip())
+        if match is None:
+            raise Refused(f"board {words!r} is not of the form 11x8:24mm/18mm (squares across x down, square/marker)")
+        columns, rows, square, marker, dictionary = match.groups()
+        size = float(square) / 1e3, float(marker) / 1e3
+        return cls(int(columns), int(rows), *size, dictionary or cls.dictionary)
+
+    def words(self) -> str:
+        """Return the board in the words of `from_words`."""
+        return f"{self.columns}x{self.rows}:{self.square_m * 1e3:g}mm/{self.marker_m * 1e3:g}mm:{self.dictionary}"
+
+    @cached_property
+    def opencv(self) -> Any:
+        """The board as `cv2.aruco.CharucoBoard`."""
+        size = (self.columns, self.rows)
+        return cv2.aruco.CharucoBoard(size, self.square_m, self.marker_m, self.markers)
+
+    @cached_property
+    def markers(self) -> Any:
+        """Its marker dictionary."""
+        return cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, self.dictionary))
+
+    @cached_property
+    def corners_m(self) -> Floats:
+        """Inner corners (n, 3), row by row; the row number is a corner's id."""
+        return np.asarray(self.opencv.getChessboardCorners(), np.float64)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The board in one picture."""
+
+    name: str
+    "Which picture, in words for people: a file or a time."
+    ids: npt.NDArray[np.intp]
+    "(n,) ascending, each once."
+    pixels: Floats
+    "(n, 2)"
+    size: tuple[int, int]
+    "Width and height of the picture."
+    edge_px: float = 0.0
+    "Median width of the edges of its squares: a blurred picture has wide ones."
+
+
+class Detector:
+    """Finds one board in pictures."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._charuco = cv2.aruco.CharucoDetector(board.opencv)
+        self._markers = cv2.aruco.ArucoDetector(board.markers)
+
+    def find(self, grey: Grey, name: str) -> Seen | None:
+        """Return the board's corners in a picture (height, width) uint8, or None when fewer than four are seen."""
+        corners, ids, _, _ = self._charuco.detectBoard(grey)
+        if ids is None or len(ids) < 4:
+            return None
+        order = np.argsort(ids.ravel())
+        pixels = corners.reshape(-1, 2)[order].astype(np.float64)
+        found = ids.ravel()[order].astype(np.intp)
+        size = (grey.shape[1], grey.shape[0])
+        return Seen(name, found, pixels, size, edge_width_px(grey, self.board, found, pixels))
+
+    def why_not(self, grey: Grey) -> str:
+        """Say in words why no board was found: mirrored, another board, or nothing there."""
+        upright = self._marker_ids(grey)
+        mirrored = self._marker_ids(np.ascontiguousarray(grey[:, ::-1]))
+        if len(mirrored) >= 4 and len(mirrored) > 2 * len(upright):
+            return "the board is mirrored: switch the camera's or the player's mirror mode off"
+        known = self.board.columns * self.board.rows // 2
+        strange = [marker for marker in upright if marker >= known]
+        if len(upright) >= 4 and (strange or not self._fits(grey)):
+            return (
+                f"its markers do not lie as on a board of {self.board.columns} x {self.board.rows} squares: "
+                "give the board that was filmed with --board"
+            )
+        for other in DICTIONARIES:
+            words = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, other))
+            ids = cv2.aruco.ArucoDetector(words).detectMarkers(grey)[1]
+            if other != self.board.dictionary and ids is not None and len(ids) >= 6:
+                return f"its markers are of {other}, not of {self.board.dictionary}: give the board with --board"
+        return "no board is to be seen"
+
+    def _marker_ids(self, grey: Grey) -> list[int]:
+        ids = self._markers.detectMarkers(grey)[1]
+        return [] if ids is None else [int(marker) for marker in ids.ravel()]
+
+    def _fits(self, grey: Grey) -> bool:
+        found = self.find(grey, "")
+        return found is not None and len(found.ids) >= 6
+
+
+def edge_width_px(grey: Grey, board: Board, ids: npt.NDArray[np.intp], pixels: Floats) -> float:
+    """Measure how wide the edges between neighbouring corners are: the spread of a Gaussian-blurred step, pixels.
+
+    Along the middle of the edge between two neighbours the brightness steps across it; its largest slope s and its
+    height h give the standard deviation h / (s sqrt(2 pi)).
+    """
+    place = dict(zip(ids.tolist(), pixels, strict=True))
+    widths = []
+    for corner, at in place.items():
+        if (corner + 1) % (board.columns - 1) and corner + 1 in place:
+            widths.append(_edge_width(grey, at, place[corner + 1]))
+        if corner + board.columns - 1 in place:
+            widths.append(_edge_width(grey, at, place[corner + board.columns - 1]))
+    known = np.array([width for width in widths if np.isfinite(width)])
+    return float(np.median(known)) if len(known) else float("nan")
+
+
+def _edge_width(grey: Grey, start: Floats, end: Floats) -> float:
+    length = float(np.linalg.norm(end - start))
+    reach = min(length / 6, 12.0)
+    if length < 8:
+        return float("nan")
+    across = np.array([start[1] - end[1], end[0] - start[0]]) / length
+    offsets = np.linspace(-reach, reach, 49)
+    along = np.linspace(0.42, 0.58, 5)
+    points = start + along[:, None, None] * (end - start) + offsets[None, :, None] * across
+    columns, rows = points[..., 0].astype(np.float32), points[..., 1].astype(np.float32)
+    profile = cv2.remap(grey, columns, rows, cv2.INTER_LINEAR).astype(np.float64).mean(0)
+    height = abs(float(profile[-6:].mean() - profile[:6].mean()))
+    slope = float(np.abs(np.gradient(profile, offsets)).max())
+    return height / (slope * np.sqrt(2 * np.pi)) if height > 15 and slope > 0 else float("nan")

@@ -1,0 +1,107 @@
+"""What an inertial sensor does at rest: bias, noise, and where down is.
+
+Allan deviation after IEEE Std 952-2020, annex C (overlapping estimator).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import Refused
+
+Floats = npt.NDArray[np.float64]
+
+GRAVITY_M_PER_S2 = 9.80665
+STILL_GYROSCOPE_RAD_PER_S = 0.02
+STILL_ACCELEROMETER_M_PER_S2 = 0.2
+SHORTEST_S = 10.0
+
+
+@dataclass(frozen=True)
+class AllanCurve:
+    """Allan deviation over averaging times, for each axis."""
+
+    tau_s: Floats
+    "(t,)"
+    deviation: Floats
+    "(t, 3) in the sensor's unit."
+
+    @property
+    def white_noise(self) -> Floats:
+        """Density of white noise (3,): the deviation at one second on the line of slope -1/2 (unit/sqrt(Hz))."""
+        early = self.tau_s <= max(0.3, 4 * self.tau_s[0])
+        density: Floats = np.median(self.deviation[early] * np.sqrt(self.tau_s[early])[:, None], axis=0)
+        return density
+
+    @property
+    def bias_instability(self) -> Floats:
+        """The lowest point of the curve (3,) over 0.664, in the sensor's unit: an upper limit for short recordings."""
+        lowest: Floats = self.deviation.min(0) / 0.664
+        return lowest
+
+
+def allan(samples: Floats, rate_hz: float, points: int = 40) -> AllanCurve:
+    """Return the overlapping Allan deviation of samples (n, 3) taken `rate_hz` times a second."""
+    count = len(samples)
+    if count < 20:
+        raise Refused(f"{count} samples are too few for an Allan deviation")
+    sums = np.concatenate((np.zeros((1, samples.shape[1])), np.cumsum(samples - samples.mean(0), axis=0)))
+    sizes = np.unique(np.round(np.geomspace(1, count // 5, points)).astype(int))
+    curve = []
+    for m in sizes:
+        second = sums[2 * m :] - 2 * sums[m:-m] + sums[: -2 * m]
+        curve.append(np.sqrt(np.mean(second**2, axis=0) / 2) / m)
+    return AllanCurve(sizes / rate_hz, np.array(curve))
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A sensor that lay still."""
+
+    start: int
+    stop: int
+    "Samples [start, stop) of the longest still stretch."
+    mean: Floats
+    "(3,) in the sensor's unit: a gyroscope's bias; for an accelerometer gravity and bias together."
+    sigma: Floats
+    "(3,) standard error of the mean, by batches of one second."
+    noise: Floats
+    "(3,) standard deviation of single samples."
+
+
+def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
+    """Find the longest stretch in which each second's spread stays below `still_within`, and describe it.
+
+    Raises Refused when it lasts less than ten seconds.
+    """
+    second = max(2, round(rate_hz))
+    count = len(samples) // second
+    blocks = samples[: count * second].reshape(count, second, -1)
+    near = np.linalg.norm(blocks.mean(1) - np.median(blocks.mean(1), axis=0), axis=1) < still_within
+    still = (np.linalg.norm(blocks.std(1), axis=1) < still_within) & near
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], still.astype(int), [0]))))
+    runs = edges.reshape(-1, 2)
+    longest = runs[np.argmax(runs[:, 1] - runs[:, 0])] if len(runs) else np.zeros(2, int)
+    if longest[1] - longest[0] < SHORTEST_S:
+        seconds = int(longest[1] - longest[0])
+        raise Refused(f"the sensor lay still for {seconds} s at most, {SHORTEST_S:.0f} s are needed: put the rig on a table")
+    part = blocks[longest[0] : longest[1]]
+    means = part.mean(1)
+    return Rest(
+        int(longest[0] * second), int(longest[1] * second), means.mean(0),
+        means.std(0, ddof=1) / np.sqrt(len(means)), part.reshape(-1, samples.shape[1]).std(0),
+    )  # fmt: skip
+
+
+def down(specific_force: Floats) -> tuple[Floats, float]:
+    """Return the unit vector (3,) that points down in the sensor's axes, and how far its length is from gravity (m/s^2).
+
+    At rest an accelerometer feels the force that holds it up, so down is against its mean.
+    """
+    length = float(np.linalg.norm(specific_force))
+    if not 0.5 * GRAVITY_M_PER_S2 < length < 1.5 * GRAVITY_M_PER_S2:
+        raise Refused(f"the accelerometer feels {length:.2f} m/s^2 at rest, which is not gravity: check its unit")
+    return -specific_force / length, length - GRAVITY_M_PER_S2

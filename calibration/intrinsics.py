@@ -1,0 +1,292 @@
+"""Intrinsic calibration: the lens from many views of a board, with its uncertainty, or a refusal with the reason.
+
+The method is Zhang 2000 with the distortion of the model in question; the fit is `adjust`. What is claimed is checked on
+views that the fit did not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.adjust import Adjusted, adjust
+from calibration.board import Board, Seen
+from calibration.cameras import Fisheye, Lens, Pinhole
+from calibration.errors import Refused
+
+Floats = npt.NDArray[np.float64]
+
+LENSES: dict[str, type[Pinhole] | type[Fisheye]] = {"pinhole": Pinhole, "fisheye": Fisheye}
+FEWEST_CORNERS, FEWEST_VIEWS = 12, 8
+FOLDS = 5
+GUESSES = (0.35, 0.45, 0.55, 0.7, 0.9, 1.2)
+"Focal lengths to start from, of the picture's width."
+WORST_VIEW = 3.0
+"A view this many times worse than the median is left out."
+WORST_RMS_PX = 1.5
+"At 1920 columns; in proportion at other sizes."
+FEWEST_CELLS = 0.45
+"The part of an 8 x 6 grid over the picture that corners must lie in."
+
+
+@dataclass(frozen=True)
+class Intrinsics:
+    """A lens and how well it is known."""
+
+    lens: Pinhole | Fisheye
+    sigma: Floats
+    "(p,) one standard deviation of each parameter, in its unit."
+    covariance: Floats
+    "(p, p)"
+    rms_px: float
+    "Of the views used."
+    held_out_px: float
+    "RMS of views that the fit did not see, by five-fold cross-validation."
+    picture_sigma_px: Floats
+    "(rows, columns) of a grid over the picture: one standard deviation of where a fixed ray lands."
+    used: tuple[str, ...]
+    left_out: dict[str, str]
+    "View -> why."
+    poses: Floats
+    "(v, 4, 4) camera from board of the views used, metres."
+    residuals: tuple[Floats, ...]
+    "(n, 2) of each view used, pixels."
+    covered: float
+    "Part of the picture's 8 x 6 cells that hold a corner."
+
+
+def estimate(
+    views: Sequence[Seen], board: Board, kind: str, *, square_pixels: bool = False, robust: bool = True
+) -> Intrinsics:
+    """Estimate a lens of a kind ("pinhole" or "fisheye") from views of a board.
+
+    With `square_pixels` fx and fy are one. Without `robust` every view stays and all corners weigh the same: the plain
+    least squares that OpenCV's calibration does.
+
+    Raises Refused with the reason when there are too few views, pictures of several sizes, views that all look alike,
+    corners in too small a part of the picture, or when the fit does not hold.
+    """
+    size, good, left_out = _checked(views)
+    fit = _Fit(board, square_pixels, robust)
+    lens, poses = _started(fit, good, LENSES[kind](*size, 1.0, 1.0, (size[0] - 1) / 2, (size[1] - 1) / 2))
+    for _ in range(3):
+        result = fit.run(lens, poses, good)
+        lens = lens.changed(result.shared)
+        bad = _outliers(result.residuals, good, lens.width) if robust else {}
+        if not bad:
+            break
+        for index in sorted(bad, reverse=True):
+            left_out[good[index].name] = bad[index]
+            del good[index]
+        poses = np.delete(result.poses, sorted(bad), axis=0)
+        if len(good) < FEWEST_VIEWS:
+            raise Refused(_too_few(len(good), left_out), next(iter(left_out), None))
+    _check_spread(good, result.poses, size)
+    residuals = tuple(np.split(result.residuals, np.cumsum([len(view.ids) for view in good])[:-1]))
+    rms_px = float(np.sqrt(np.mean(np.sum(result.residuals**2, axis=1))))
+    if rms_px > WORST_RMS_PX * size[0] / 1920:
+        raise Refused(
+            f"a {kind} lens leaves {rms_px:.2f} px: try the other model, or check that the board is flat and its "
+            "squares have the given size"
+        )
+    return Intrinsics(
+        lens, np.sqrt(np.diag(result.covariance)), result.covariance, rms_px,
+        _held_out(fit, lens, result.poses, good), picture_sigma(lens, result.covariance),
+        tuple(view.name for view in good), left_out, result.poses, residuals, coverage(good, size),
+    )  # fmt: skip
+
+
+def estimate_best(views: Sequence[Seen], board: Board) -> Intrinsics:
+    """Estimate with both lens models and return the one that predicts unseen views better."""
+    tried, refusals = [], []
+    for kind in LENSES:
+        try:
+            tried.append(estimate(views, board, kind))
+        except Refused as refusal:
+            refusals.append(refusal)
+    if not tried:
+        raise refusals[0]
+    return min(tried, key=lambda result: result.held_out_px)
+
+
+def _checked(views: Sequence[Seen]) -> tuple[tuple[int, int], list[Seen], dict[str, str]]:
+    sizes = {view.size for view in views}
+    if len(sizes) > 1:
+        words = ", ".join(f"{width} x {height}" for width, height in sorted(sizes))
+        odd = min(views, key=lambda view: sum(other.size == view.size for other in views))
+        raise Refused(f"pictures of several sizes ({words}): calibrate each lens mode by itself", odd.name)
+    good, left_out = [], {}
+    for view in views:
+        if len(view.ids) >= FEWEST_CORNERS:
+            good.append(view)
+        else:
+            left_out[view.name] = f"only {len(view.ids)} corners"
+    if len(good) < FEWEST_VIEWS:
+        raise Refused(_too_few(len(good), left_out), next(iter(left_out), None))
+    return good[0].size, good, left_out
+
+
+def _too_few(count: int, left_out: dict[str, str]) -> str:
+    why = f" ({len(left_out)} left out: {', '.join(sorted(set(left_out.values())))})" if left_out else ""
+    return f"{count} usable views of the board, at least {FEWEST_VIEWS} are needed{why}: film it longer, nearer and tilted"
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """One way to fit a lens: which board, and what is held."""
+
+    board: Board
+    square_pixels: bool
+    robust: bool
+
+    def run(self, lens: Lens, poses: Floats, views: Sequence[Seen]) -> Adjusted:
+        """Fit the lens and the poses; `shared` and `covariance` of the result are of the lens's parameters."""
+        points = np.concatenate([self.board.corners_m[view.ids] for view in views])
+        pixels = np.concatenate([view.pixels for view in views])
+        view_of = np.repeat(np.arange(len(views)), [len(view.ids) for view in views])
+        spread = np.eye(len(lens.names))
+        if self.square_pixels:
+            spread = np.delete(spread, 1, axis=1)
+            spread[1, 0] = 1.0
+
+        def residuals(shared: Floats, at: Floats) -> Floats:
+            in_camera = np.einsum("nij,nj->ni", at[view_of, :3, :3], points) + at[view_of, :3, 3]
+            return pixels - lens.changed(spread @ shared).project(in_camera)
+
+        free = np.linalg.pinv(spread) @ lens.parameters
+        scale = np.abs(spread).T.clip(0, 1) @ steps_of(lens)
+        found = adjust(residuals, free, poses, view_of, scale, robust=self.robust)
+        return replace(found, shared=spread @ found.shared, covariance=spread @ found.covariance @ spread.T)
+
+
+def _started(fit: _Fit, views: Sequence[Seen], blank: Lens) -> tuple[Pinhole | Fisheye, Floats]:
+    """Try several focal lengths without distortion, refine each a little on few views, and keep the best."""
+    few = list(views[:: max(1, len(views) // 12)])
+    best: tuple[float, Lens] | None = None
+    for guess in GUESSES:
+        parameters = blank.parameters
+        parameters[:2] = guess * blank.width
+        lens = blank.changed(parameters)
+        result = fit.run(lens, board_poses(lens, few, fit.board), few)
+        spread = float(np.median(np.sum(result.residuals**2, axis=1)))
+        if best is None or spread < best[0]:
+            best = spread, lens.changed(result.shared)
+    assert best is not None
+    return best[1], board_poses(best[1], views, fit.board)  # type: ignore[return-value]
+
+
+def board_poses(lens: Lens, views: Sequence[Seen], board: Board) -> Floats:
+    """Return camera from board (v, 4, 4) of each view by PnP on the rays of its corners (lens known)."""
+    poses = np.empty((len(views), 4, 4))
+    for index, view in enumerate(views):
+        rays = lens.rays(view.pixels)
+        ok = np.isfinite(rays[:, 0]) & (rays[:, 2] > 0.05)
+        plane = rays[ok, :2] / rays[ok, 2:]
+        points = board.corners_m[view.ids[ok]]
+        if len(points) < 4:
+            plane, points = (view.pixels - [lens.width / 2, lens.height / 2]) / lens.width, board.corners_m[view.ids]
+        poses[index] = _planar_pose(points, plane)
+    return poses
+
+
+def _planar_pose(points: Floats, plane: Floats) -> Floats:
+    turn, shift = cv2.solvePnP(points, plane.reshape(-1, 1, 2), np.eye(3), None, flags=cv2.SOLVEPNP_IPPE)[1:]
+    pose = np.eye(4)
+    pose[:3, :3] = cv2.Rodrigues(turn)[0]
+    pose[:3, 3] = shift[:, 0]
+    return pose
+
+
+def steps_of(lens: Lens) -> Floats:
+    """Return the size of a change of each parameter that moves a picture by about a pixel."""
+    pixel = 1.0 / lens.parameters[0] if lens.parameters[0] > 10 else 1e-3
+    return np.where(np.arange(len(lens.names)) < 4, 1.0, pixel)
+
+
+def _outliers(residuals: Floats, views: Sequence[Seen], width: int) -> dict[int, str]:
+    """Name the views that fit far worse than the rest."""
+    counts = np.array([len(view.ids) for view in views])
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    each = np.sqrt(np.add.reduceat(np.sum(residuals**2, axis=1), starts) / counts)
+    limit = max(WORST_VIEW * float(np.median(each)), 0.3 * width / 1920)
+    return {int(i): f"{each[i]:.1f} px off where {limit:.1f} are usual" for i in np.flatnonzero(each > limit)}
+
+
+def _check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) -> None:
+    """Refuse views that leave the lens open: all from one side, or all in one part of the picture."""
+    tilt = np.degrees(np.arccos(np.clip(np.abs(poses[:, 2, 2]), 0, 1)))
+    if np.percentile(tilt, 80) < 10:
+        raise Refused(
+            f"the board was never tilted (at most {tilt.max():.0f} degrees): focal length and distance cannot be told "
+            "apart; film it slanted by 20 to 45 degrees",
+            views[int(np.argmin(tilt))].name,
+        )
+    covered = coverage(views, size)
+    if covered < FEWEST_CELLS:
+        raise Refused(
+            f"corners lie in {covered:.0%} of the picture, {FEWEST_CELLS:.0%} are needed: bring the board into its corners",
+            views[0].name,
+        )
+
+
+def cells(views: Sequence[Seen], size: tuple[int, int]) -> npt.NDArray[np.intp]:
+    """Count the corners in each cell (6, 8) of a grid over the picture."""
+    pixels = np.concatenate([view.pixels for view in views])
+    edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]
+    return np.histogram2d(pixels[:, 1], pixels[:, 0], bins=edges)[0].astype(np.intp)
+
+
+def coverage(views: Sequence[Seen], size: tuple[int, int]) -> float:
+    """Return the part of the picture's 8 x 6 cells that hold a corner."""
+    return float(np.mean(cells(views, size) > 0))
+
+
+def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[Seen]) -> float:
+    """Return the RMS in pixels of views that a fit to the others predicts, their poses apart."""
+    folds = min(FOLDS, len(views))
+    squares, count = 0.0, 0
+    for fold in range(folds):
+        mine = np.arange(len(views)) % folds == fold
+        others = [view for view, held in zip(views, mine, strict=True) if not held]
+        fitted = lens.changed(fit.run(lens, poses[~mine], others).shared)
+        for view, pose in zip([v for v, held in zip(views, mine, strict=True) if held], poses[mine], strict=True):
+            rest = reprojection(fitted, pose, view, fit.board)
+            squares, count = squares + float(np.sum(rest**2)), count + len(rest)
+    return float(np.sqrt(squares / count))
+
+
+def reprojection(lens: Lens, pose: Floats, view: Seen, board: Board) -> Floats:
+    """Return pixels observed less predicted (n, 2) after the view's pose alone was fitted to it."""
+    points = board.corners_m[view.ids]
+
+    def residuals(_: Floats, at: Floats) -> Floats:
+        return view.pixels - lens.project(points @ at[0, :3, :3].T + at[0, :3, 3])
+
+    nothing = np.zeros(0)
+    return adjust(residuals, nothing, pose[None], np.zeros(len(points), np.intp), nothing).residuals
+
+
+def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 16) -> Floats:
+    """Propagate the covariance to where fixed rays land: one standard deviation in pixels over a grid (rows, columns).
+
+    A turn of the camera is no error of the lens (it goes into the pose), so the best turn is taken out of each change.
+    """
+    u, v = np.meshgrid(np.linspace(0, lens.width - 1, columns), np.linspace(0, lens.height - 1, rows))
+    rays = lens.rays(np.column_stack((u.ravel(), v.ravel())))
+    ok = np.isfinite(rays[:, 0])
+    here = lens.project(rays[ok])
+    turns = np.stack([(lens.project(rays[ok] + 1e-6 * np.cross(axis, rays[ok])) - here).ravel() / 1e-6 for axis in np.eye(3)], 1)
+    by = np.empty((turns.shape[0], len(lens.names)))
+    for i, step in enumerate(steps_of(lens) * 1e-4):
+        change = np.zeros(len(lens.names))
+        change[i] = step
+        by[:, i] = ((lens.changed(lens.parameters + change).project(rays[ok]) - here) / step).ravel()
+    by -= turns @ np.linalg.lstsq(turns, by, rcond=None)[0]
+    variance = np.einsum("ni,ij,nj->n", by, covariance, by).reshape(-1, 2).sum(1)
+    grid = np.full(rows * columns, np.nan)
+    grid[ok] = np.sqrt(np.maximum(variance, 0))
+    return grid.reshape(rows, columns)

@@ -1,0 +1,148 @@
+"""Rotation between two devices on one head from their turning alone, and whether it stayed the same.
+
+Both gyroscopes feel one angular velocity, each in its own axes: `w_b = R w_a + bias`. R is Wahba's problem (Wahba 1965),
+solved by singular values (Kabsch 1976, Markley 1988) about the means, which takes the biases out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from calibration.errors import Refused
+
+Floats = npt.NDArray[np.float64]
+
+BLOCK_S = 5.0
+"Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."
+WINDOW_S = 60.0
+LEAST_TURNING_RAD_PER_S = 0.03
+"Second largest spread of the angular velocity: turning about one axis alone leaves the rotation about it open."
+MOVED_DEG, MOVED_SIGMAS = 0.5, 4.0
+
+
+@dataclass(frozen=True)
+class MotionRotation:
+    """Axes of device b from axes of device a."""
+
+    b_from_a: Floats
+    "(3, 3)"
+    covariance: Floats
+    "(3, 3) of the rotation vector in b, rad^2."
+    residual_rad_per_s: float
+    "RMS of what is left."
+
+    @property
+    def sigma_deg(self) -> float:
+        """One standard deviation about the worst axis, degrees."""
+        return float(np.degrees(np.sqrt(np.linalg.eigvalsh(self.covariance)[-1])))
+
+
+def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRotation:
+    """Estimate the rotation from angular velocities (n, 3) rad/s of both, at the same instants `rate_hz` apart.
+
+    Raises Refused when the head turned too little, or about one axis only.
+    """
+    block = max(1, round(BLOCK_S * rate_hz))
+    blocks = len(of_a) // block
+    if blocks < 3:
+        raise Refused(f"{len(of_a) / rate_hz:.0f} s of motion, at least {3 * BLOCK_S:.0f} s are needed")
+    of_a, of_b = of_a[: blocks * block], of_b[: blocks * block]
+    spread = np.sqrt(np.linalg.eigvalsh(np.cov(of_a.T)))
+    if spread[1] < LEAST_TURNING_RAD_PER_S:
+        raise Refused(
+            f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about the others): nod, shake and tilt it"
+        )
+    moments = _moments(of_a, of_b, blocks)
+    whole = sum_of(moments)
+    turn = _kabsch(whole)
+    moved = np.stack([_difference(_kabsch(whole.without(one)), turn) for one in moments])
+    moved -= moved.mean(0)
+    rest = (of_b - of_b.mean(0)) - (of_a - of_a.mean(0)) @ turn.T
+    covariance = (blocks - 1) / blocks * moved.T @ moved
+    return MotionRotation(turn, covariance, float(np.sqrt(np.mean(np.sum(rest**2, axis=1)))))
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over samples from which means and cross moments follow."""
+
+    count: int
+    sum_a: Floats
+    sum_b: Floats
+    cross: Floats
+
+    def without(self, other: _Moments) -> _Moments:
+        return _Moments(
+            self.count - other.count, self.sum_a - other.sum_a, self.sum_b - other.sum_b, self.cross - other.cross
+        )
+
+
+def sum_of(parts: list[_Moments]) -> _Moments:
+    """Add the moments of several blocks."""
+    return _Moments(
+        sum(part.count for part in parts),
+        np.sum([part.sum_a for part in parts], axis=0),
+        np.sum([part.sum_b for part in parts], axis=0),
+        np.sum([part.cross for part in parts], axis=0),
+    )
+
+
+def _moments(of_a: Floats, of_b: Floats, blocks: int) -> list[_Moments]:
+    pairs = zip(np.split(of_a, blocks), np.split(of_b, blocks), strict=True)
+    return [_Moments(len(a), a.sum(0), b.sum(0), b.T @ a) for a, b in pairs]
+
+
+def _kabsch(of: _Moments) -> Floats:
+    cross = of.cross - np.outer(of.sum_b, of.sum_a) / of.count
+    left, _, right = np.linalg.svd(cross)
+    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
+    turn: Floats = left @ flip @ right
+    return turn
+
+
+def _difference(one: Floats, other: Floats) -> Floats:
+    vector: Floats = Rotation.from_matrix(one @ other.T).as_rotvec()
+    return vector
+
+
+@dataclass(frozen=True)
+class MountCheck:
+    """How the rotation between two devices went over a recording."""
+
+    middle_s: Floats
+    "(w,) middle of each window."
+    turned_deg: Floats
+    "(w,) angle from the rotation of the whole recording; NaN where the head turned too little."
+    sigma_deg: Floats
+    "(w,)"
+
+    @property
+    def moved(self) -> bool:
+        """Whether a window differs by more than half a degree and four standard deviations."""
+        limit = np.maximum(MOVED_DEG, MOVED_SIGMAS * self.sigma_deg)
+        return bool(np.any(self.turned_deg > limit))
+
+
+def check_mount(rate_hz: float, of_a: Floats, of_b: Floats, reference: Floats | None = None) -> MountCheck:
+    """Compare the rotation of each minute with `reference` (3, 3), or with that of the whole recording."""
+    if reference is None:
+        reference = rotation_from_motion(rate_hz, of_a, of_b).b_from_a
+    size = round(WINDOW_S * rate_hz)
+    count = max(1, len(of_a) // size)
+    middle, turned, sigma = [], [], []
+    for index in range(count):
+        part = slice(index * size, (index + 1) * size if index + 1 < count else None)
+        middle.append((part.start + len(of_a[part]) / 2) / rate_hz)
+        try:
+            found = rotation_from_motion(rate_hz, of_a[part], of_b[part])
+        except Refused:
+            turned.append(np.nan)
+            sigma.append(np.nan)
+            continue
+        turned.append(np.degrees(np.linalg.norm(_difference(found.b_from_a, reference))))
+        sigma.append(found.sigma_deg)
+    return MountCheck(np.array(middle), np.array(turned), np.array(sigma))

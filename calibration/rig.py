@@ -1,0 +1,179 @@
+"""Where one camera sits on another: from a board that both see, and the rotation alone from motion.
+
+`b_from_a` (4, 4) takes points of camera a to camera b, column vectors, metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from calibration.adjust import adjust
+from calibration.board import Board, Seen
+from calibration.cameras import Lens
+from calibration.errors import Refused
+from calibration.intrinsics import Intrinsics, board_poses
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_PAIRS = 8
+FEWEST_CORNERS = 8
+WORST_RMS_PX = 2.5
+"Of both pictures, at 1920 columns."
+WORST_PAIR = 4.0
+"A pair this many times worse than the median is left out: the head moved."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The board in the pictures of both cameras at one instant."""
+
+    in_a: Seen
+    in_b: Seen
+    lens_a: Lens
+    "Camera a at that instant: a focusing camera has another lens in each picture."
+
+
+@dataclass(frozen=True)
+class RigPose:
+    """Camera b from camera a, and how well it is known."""
+
+    b_from_a: Floats
+    "(4, 4)"
+    covariance: Floats
+    "(6, 6): rotation vector in camera b (rad), then metres."
+    rms_px: tuple[float, float]
+    "In the pictures of a and b."
+    used: tuple[str, ...]
+    left_out: dict[str, str]
+
+    @property
+    def sigma_deg(self) -> float:
+        """One standard deviation of the turn about its worst axis, degrees."""
+        return float(np.degrees(np.sqrt(np.linalg.eigvalsh(self.covariance[:3, :3])[-1])))
+
+    @property
+    def sigma_mm(self) -> float:
+        """One standard deviation of the place along its worst axis, millimetres."""
+        return float(1e3 * np.sqrt(np.linalg.eigvalsh(self.covariance[3:, 3:])[-1]))
+
+
+def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
+    """Estimate camera b from camera a.
+
+    Lens a is taken as given for each pair; lens b comes with its covariance, which goes into the answer's. Raises
+    Refused with the reason when there are too few pairs or they do not fit one rigid mount.
+    """
+    good, left_out = _with_enough_corners(pairs)
+    start = _consensus(good, b.lens, board)
+    for _ in range(3):
+        fitted = _Fit(good, board, start)
+        result = fitted.run(b.lens)
+        bad = fitted.outliers(result.residuals)
+        start = fitted.mounted(result.shared)
+        if not bad:
+            break
+        left_out |= {good[i].in_a.name: "the mount or the head moved" for i in bad}
+        good = [pair for i, pair in enumerate(good) if i not in bad]
+        if len(good) < FEWEST_PAIRS:
+            raise Refused(_too_few(len(good)), next(iter(left_out), None))
+    rms = fitted.rms(result.residuals)
+    widths = good[0].lens_a.width, b.lens.width
+    if max(r * 1920 / w for r, w in zip(rms, widths, strict=True)) > WORST_RMS_PX:
+        raise Refused(
+            f"one rigid mount does not explain the pictures ({rms[0]:.1f} and {rms[1]:.1f} px are left): check the time "
+            "alignment, the board's size, and that the mount is tight"
+        )
+    covariance = result.covariance + _from_lens(fitted, result.shared, b)
+    return RigPose(start, covariance, rms, tuple(pair.in_a.name for pair in good), left_out)
+
+
+def _too_few(count: int) -> str:
+    return f"{count} instants at which both cameras see the board, at least {FEWEST_PAIRS} are needed: hold still longer"
+
+
+def _with_enough_corners(pairs: Sequence[Pair]) -> tuple[list[Pair], dict[str, str]]:
+    good, left_out = [], {}
+    for pair in pairs:
+        fewest = min(len(pair.in_a.ids), len(pair.in_b.ids))
+        if fewest >= FEWEST_CORNERS:
+            good.append(pair)
+        else:
+            left_out[pair.in_a.name] = f"only {fewest} corners"
+    if len(good) < FEWEST_PAIRS:
+        raise Refused(_too_few(len(good)), next(iter(left_out), None))
+    return good, left_out
+
+
+def _consensus(pairs: Sequence[Pair], lens_b: Lens, board: Board) -> Floats:
+    """Return the pair-wise mount that agrees with most others: single board poses can flip."""
+    in_a = np.concatenate([board_poses(pair.lens_a, [pair.in_a], board) for pair in pairs])
+    in_b = board_poses(lens_b, [pair.in_b for pair in pairs], board)
+    mounts = in_b @ np.linalg.inv(in_a)
+    turns = Rotation.from_matrix(mounts[:, :3, :3])
+    apart = np.stack([(turns * turn.inv()).magnitude() for turn in turns])
+    shifts = np.linalg.norm(mounts[:, None, :3, 3] - mounts[None, :, :3, 3], axis=-1)
+    best: Floats = mounts[int(np.argmin(np.median(apart + shifts, axis=1)))]
+    return best
+
+
+class _Fit:
+    """The mount and the board's pose in camera a at each instant, from all corners of both pictures."""
+
+    def __init__(self, pairs: Sequence[Pair], board: Board, start: Floats) -> None:
+        self._pairs, self._start = pairs, start
+        self._counts = np.array([(len(pair.in_a.ids), len(pair.in_b.ids)) for pair in pairs])
+        self._points = [(board.corners_m[p.in_a.ids], board.corners_m[p.in_b.ids]) for p in pairs]
+        self._view_of = np.repeat(np.arange(len(pairs)), self._counts.sum(1))
+        self._poses = np.concatenate([board_poses(pair.lens_a, [pair.in_a], board) for pair in pairs])
+
+    def mounted(self, step: Floats) -> Floats:
+        """Return the mount after a step (6,): rotation vector in camera b, metres."""
+        mount = self._start.copy()
+        mount[:3, :3] = Rotation.from_rotvec(step[:3]).as_matrix() @ mount[:3, :3]
+        mount[:3, 3] += step[3:]
+        return mount
+
+    def run(self, lens_b: Lens):  # type: ignore[no-untyped-def]
+        def residuals(shared: Floats, poses: Floats) -> Floats:
+            mount, parts = self.mounted(shared), []
+            for pair, (for_a, for_b), pose in zip(self._pairs, self._points, poses, strict=True):
+                parts.append(pair.in_a.pixels - pair.lens_a.project(for_a @ pose[:3, :3].T + pose[:3, 3]))
+                both = mount @ pose
+                parts.append(pair.in_b.pixels - lens_b.project(for_b @ both[:3, :3].T + both[:3, 3]))
+            return np.concatenate(parts)
+
+        scale = np.array([1e-3] * 3 + [1e-3] * 3)
+        return adjust(residuals, np.zeros(6), self._poses, self._view_of, scale)
+
+    def _by_picture(self, residuals: Floats) -> Floats:
+        """Return mean squared residuals (pairs, 2) of the pictures a and b."""
+        squared = np.sum(residuals**2, axis=1)
+        starts = np.concatenate(([0], np.cumsum(self._counts.ravel())[:-1]))
+        return np.asarray((np.add.reduceat(squared, starts) / self._counts.ravel()).reshape(-1, 2))
+
+    def rms(self, residuals: Floats) -> tuple[float, float]:
+        """Return the RMS in the pictures of a and b, pixels."""
+        a, b = np.sqrt(np.average(self._by_picture(residuals), axis=0, weights=self._counts))
+        return float(a), float(b)
+
+    def outliers(self, residuals: Floats) -> list[int]:
+        """Return the pairs that fit far worse than the others."""
+        each = np.sqrt(self._by_picture(residuals)).max(1)
+        limit = max(WORST_PAIR * float(np.median(each)), 0.5)
+        return [int(i) for i in np.flatnonzero(each > limit)]
+
+
+def _from_lens(fitted: _Fit, at: Floats, b: Intrinsics) -> Floats:
+    """Return what the doubt about lens b adds to the covariance of the mount, by refitting along its main axes."""
+    size, axes = np.linalg.eigh(b.covariance)
+    added = np.zeros((6, 6))
+    for variance, axis in zip(size, axes.T, strict=True):
+        if variance > 0:
+            moved = fitted.run(b.lens.changed(b.lens.parameters + np.sqrt(variance) * axis)).shared - at
+            added += np.outer(moved, moved)
+    return added

@@ -1,0 +1,97 @@
+"""Camera models against OpenCV's projections, against the virtual kitchen's own optics, and there and back."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration.cameras import Fisheye, LookUpTable, Pinhole, inside, lens_of
+from calibration.errors import BadModel
+from virtual_kitchen.world.optics import Optics
+
+WIDE = Fisheye(1920, 1080, 880, 878, 955, 545, 0.03, -0.01, 0.004, -0.001)
+LINEAR = Pinhole(1920, 1080, 1250, 1252, 962, 541, -0.12, 0.08, 5e-4, -4e-4, -0.01)
+LENSES = [WIDE, LINEAR]
+
+
+def points_ahead(count: int = 400) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    depth = rng.uniform(0.3, 4, count)
+    return np.column_stack((rng.uniform(-0.7, 0.7, (count, 2)) * depth[:, None], depth))
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
+def test_projections_are_those_of_opencv(lens):
+    points = points_ahead()
+    matrix = np.array([[lens.fx, 0, lens.cx], [0, lens.fy, lens.cy], [0, 0, 1.0]])
+    nothing = np.zeros(3)
+    if lens.kind == "fisheye":
+        expected = cv2.fisheye.projectPoints(points[:, None], nothing, nothing, matrix, lens.parameters[4:])[0]
+    else:
+        expected = cv2.projectPoints(points, nothing, nothing, matrix, lens.parameters[4:])[0]
+    assert np.allclose(lens.project(points), expected.reshape(-1, 2), atol=1e-9)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
+def test_projections_are_those_of_the_judge(lens):
+    judge = Optics(lens.kind, 1920, 1080, *lens.parameters[:4], k=tuple(lens.parameters[4:]))
+    points = points_ahead()
+    assert np.allclose(lens.project(points), judge.pixels(points), atol=1e-9)
+    table = judge.ray_table()
+    rays = lens.rays([[37, 900], [960, 540]])
+    assert np.allclose(rays[0], table[900, 37] / np.linalg.norm(table[900, 37]), atol=1e-9)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
+@given(u=st.floats(0, 1919), v=st.floats(0, 1079), distance=st.floats(0.1, 20))
+def test_a_pixel_and_its_ray_are_one(lens, u, v, distance):
+    ray = lens.rays([[u, v]])
+    assert np.linalg.norm(ray) == pytest.approx(1.0)
+    assert np.allclose(lens.project(ray * distance), [[u, v]], atol=1e-6)
+
+
+@pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
+def test_nothing_is_seen_behind_the_camera(lens):
+    assert np.isnan(lens.project([[0.01, 0.02, -1.0]])).all()
+    assert not inside(lens, lens.project([[0.01, 0.02, -1.0]])).any()
+
+
+def test_nothing_is_seen_where_the_lens_model_folds_back():
+    barrel = Pinhole(1000, 1000, 500, 500, 500, 500, k1=-0.3)
+    assert np.isfinite(barrel.project([[1.0, 0.0, 1.0]])).all()
+    assert np.isnan(barrel.project([[1.2, 0.0, 1.0]])).all(), "beyond r = 1.054 the picture's radius shrinks"
+
+
+def tables(width: int = 64, height: int = 48) -> tuple[LookUpTable, Fisheye]:
+    """The tables that a headset with a fisheye would send."""
+    lens = Fisheye(width, height, 30, 30, 31, 23, 0.05, -0.01)
+    u, v = np.meshgrid(np.arange(width), np.arange(height))
+    rays = lens.rays(np.column_stack((u.ravel(), v.ravel())).astype(float)).reshape(height, width, 3)
+    fx = fy = 22.0
+    cx, cy = (width - 1) / 2, (height - 1) / 2
+    undistorted = np.stack(((u - cx) / fx, (v - cy) / fy, np.ones(u.shape)), -1).reshape(-1, 3)
+    source = lens.project(undistorted).reshape(height, width, 2)
+    source[~inside(lens, source)] = -1
+    return LookUpTable((rays[..., :2] / rays[..., 2:]).astype("f4"), source.astype("f4"), (fx, fy, cx, cy)), lens
+
+
+def test_a_look_up_table_sees_as_the_lens_it_was_made_of():
+    camera, lens = tables()
+    pixels = np.array([[10.0, 12.0], [40.5, 30.25], [31.0, 23.0]])
+    off_rad = np.arccos(np.clip(np.sum(camera.rays(pixels) * lens.rays(pixels), axis=1), -1, 1))
+    assert off_rad.max() < 1e-3
+    points = lens.rays(pixels) * 1.7
+    assert np.abs(camera.project(points) - pixels).max() < 0.05
+    assert np.isnan(camera.project([[5.0, 0, 0.1], [0, 0, -1]])).all()
+
+
+def test_a_camera_survives_its_own_words_and_others_are_refused():
+    words = dict(zip(WIDE.names, WIDE.parameters, strict=True))
+    assert lens_of("fisheye", 1920, 1080, words) == WIDE
+    with pytest.raises(BadModel, match="not one of pinhole, fisheye"):
+        lens_of("mirror", 1920, 1080, words)
+    with pytest.raises(BadModel, match="has the parameters"):
+        lens_of("pinhole", 1920, 1080, words)

@@ -1,0 +1,151 @@
+"""A calibration board in front of a camera: what the camera sees of it, blur and noise included."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from virtual_kitchen.world.optics import Floats, Optics
+
+Image = npt.NDArray[np.uint8]
+
+_TEXELS_PER_SQUARE = 96
+_MARGIN_SQUARES = 0.5
+
+
+@dataclass(frozen=True)
+class Board:
+    """A ChArUco board, flat, x right and y down from the corner of its first square, z away from the viewer."""
+
+    columns: int
+    rows: int
+    square_m: float
+    marker_m: float
+    dictionary: str = "DICT_5X5_250"
+
+    def texture(self) -> Image:
+        """Return its print with a white margin of half a square, `_TEXELS_PER_SQUARE` to a square."""
+        words = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, self.dictionary))
+        board = cv2.aruco.CharucoBoard((self.columns, self.rows), self.square_m, self.marker_m, words)
+        size = (self.columns * _TEXELS_PER_SQUARE, self.rows * _TEXELS_PER_SQUARE)
+        margin = int(_MARGIN_SQUARES * _TEXELS_PER_SQUARE)
+        return cv2.copyMakeBorder(board.generateImage(size), *[margin] * 4, cv2.BORDER_CONSTANT, value=(255,))  # type: ignore[return-value]
+
+    def corners(self) -> Floats:
+        """Return the inner corners (n, 3) metres, row by row: corner i has the id i."""
+        x, y = np.meshgrid(np.arange(1, self.columns), np.arange(1, self.rows))
+        return np.column_stack((x.ravel(), y.ravel(), np.zeros(x.size))) * self.square_m
+
+
+class BoardCamera:
+    """A camera of known optics that looks at a board."""
+
+    def __init__(self, optics: Optics, board: Board, finer: int = 2) -> None:
+        self.optics, self.board = optics, board
+        self._finer = finer
+        self._rays = optics.ray_table(finer).astype(np.float32)
+        self._levels = _pyramid(board.texture())
+
+    def see(
+        self,
+        camera_from_board: Floats,
+        background: Image | float = 110.0,
+        blur_px: float = 0.6,
+        noise: float = 2.0,
+        rng: np.random.Generator | None = None,
+    ) -> Image:
+        """Return the picture (height, width) uint8 with the board at a pose (4, 4), metres."""
+        optics, finer = self.optics, self._finer
+        picture = np.empty((optics.height, optics.width), np.float32)
+        picture[:] = background
+        left, top, right, bottom = self._reach(camera_from_board)
+        if right > left and bottom > top:
+            rays = self._rays[top * finer : bottom * finer, left * finer : right * finer]
+            seen, share = self._patch(rays, camera_from_board)
+            size = (right - left, bottom - top)
+            seen = cv2.resize(seen * share, size, interpolation=cv2.INTER_AREA)
+            share = cv2.resize(share, size, interpolation=cv2.INTER_AREA)
+            patch = picture[top:bottom, left:right]
+            patch[:] = patch * (1 - share) + seen
+        if blur_px > 0:
+            picture = cv2.GaussianBlur(picture, (0, 0), blur_px)  # type: ignore[assignment]
+        if noise > 0 and rng is not None:
+            picture += rng.normal(0, noise, picture.shape).astype(np.float32)
+        return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+
+    def _reach(self, camera_from_board: Floats) -> tuple[int, int, int, int]:
+        """Return the part of the picture that the board can touch: left, top, right, bottom."""
+        board = self.board
+        x = np.linspace(-_MARGIN_SQUARES, board.columns + _MARGIN_SQUARES, 40) * board.square_m
+        y = np.linspace(-_MARGIN_SQUARES, board.rows + _MARGIN_SQUARES, 40) * board.square_m
+        grid = np.stack((*np.meshgrid(x, y), np.zeros((40, 40))), axis=-1).reshape(-1, 3)
+        points = grid @ camera_from_board[:3, :3].T + camera_from_board[:3, 3]
+        points = points[points[:, 2] > 0.02]
+        if not len(points):
+            return 0, 0, 0, 0
+        pixels = self.optics.pixels(points)
+        low = np.clip(pixels.min(0) - 4, 0, [self.optics.width, self.optics.height]).astype(int)
+        high = np.clip(pixels.max(0) + 5, 0, [self.optics.width, self.optics.height]).astype(int)
+        return int(low[0]), int(low[1]), int(high[0]), int(high[1])
+
+    def _patch(self, rays: npt.NDArray[np.float32], camera_from_board: Floats) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Return brightness and presence (0 or 1) of the board along rays."""
+        turn, place = camera_from_board[:3, :3], camera_from_board[:3, 3]
+        to_plane = rays @ turn[:, 2].astype(np.float32)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            depth = np.float32(turn[:, 2] @ place) / to_plane
+            on_board = (rays * depth[..., None] - place.astype(np.float32)) @ turn[:, :2].astype(np.float32)
+        squares = on_board / np.float32(self.board.square_m) + np.float32(_MARGIN_SQUARES)
+        size = np.array([self.board.columns, self.board.rows]) + 2 * _MARGIN_SQUARES
+        there = (depth > 0) & np.all((squares >= 0) & (squares < size), axis=-1)
+        texels = self._texels_per_ray(squares, there)
+        level = int(np.clip(np.floor(np.log2(max(texels, 1.0))), 0, len(self._levels) - 1))
+        at = squares * np.float32(_TEXELS_PER_SQUARE / 2**level) - np.float32(0.5)
+        at = np.where(there[..., None], at, 0).astype(np.float32)
+        seen = cv2.remap(self._levels[level], at, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)  # type: ignore[call-overload]
+        return seen.astype(np.float32), there.astype(np.float32)
+
+    def _texels_per_ray(self, squares: npt.NDArray[np.float32], there: npt.NDArray[np.bool_]) -> float:
+        if not there.any():
+            return 1.0
+        steps = np.abs(np.diff(squares, axis=1)).max(-1)[there[:, 1:] & there[:, :-1]]
+        return float(np.median(steps) * _TEXELS_PER_SQUARE) if steps.size else 1.0
+
+
+def _pyramid(texture: Image) -> list[npt.NDArray[np.float32]]:
+    """Halve the print again and again, each level the mean of four texels: centres stay where they are."""
+    levels = [texture.astype(np.float32)]
+    while min(levels[-1].shape) > 64 and all(side % 2 == 0 for side in levels[-1].shape):
+        high, wide = levels[-1].shape
+        levels.append(levels[-1].reshape(high // 2, 2, wide // 2, 2).mean((1, 3)))
+    return levels
+
+
+def looking_at(
+    board: Board, distance_m: float, tilt_rad: tuple[float, float], roll_rad: float, aim_m: tuple[float, float], aside: Floats
+) -> Floats:
+    """Return camera from board (4, 4) of a camera `distance_m` from the board's point `aim_m`, turned so that this point
+    is seen along `aside` (3,), a direction in the camera frame."""
+    pitch, yaw = tilt_rad
+    about_x = _turn(np.array([1.0, 0.0, 0.0]) * pitch)
+    about_y = _turn(np.array([0.0, 1.0, 0.0]) * yaw)
+    about_z = _turn(np.array([0.0, 0.0, 1.0]) * roll_rad)
+    turn = about_x @ about_y @ about_z
+    unit = aside / np.linalg.norm(aside)
+    axis = np.cross([0.0, 0.0, 1.0], unit)
+    turn = _turn(axis / max(np.linalg.norm(axis), 1e-12) * np.arccos(np.clip(unit[2], -1, 1))) @ turn
+    pose = np.eye(4)
+    pose[:3, :3] = turn
+    pose[:3, 3] = unit * distance_m - turn @ np.array([*aim_m, 0.0])
+    return pose
+
+
+def _turn(vector: Floats) -> Floats:
+    """Return the rotation matrix of a rotation vector, by Rodrigues."""
+    angle = float(np.linalg.norm(vector))
+    if angle < 1e-12:
+        return np.eye(3)
+    x, y, z = vector / angle
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
