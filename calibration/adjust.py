@@ -1,8 +1,8 @@
 """Bundle adjustment: parameters that all views share, and a pose for each view, from pixels.
 
 Levenberg-Marquardt on the reduced camera system (Triggs et al. 2000, section 6: the views' poses are eliminated by
-Schur complement), Huber weights, and the shared parameters' covariance by the delete-one-view jackknife: corners of one
-picture err together (blur, a bent board), so a view is the unit that is independent, not a corner.
+Schur complement), Huber weights, and the shared parameters' covariance by the delete-one-view jackknife: corners of
+one picture err together (blur, a bent board), so a view is the unit that is independent, not a corner.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 Floats = npt.NDArray[np.float64]
 Residuals = Callable[[Floats, Floats], Floats]
-"""(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), rows sorted by view; NaN = not predicted."""
+"""(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""
 
 _MOST_STEPS = 60
 _STEP = 1e-6
@@ -51,7 +51,8 @@ def adjust(
 ) -> Adjusted:
     """Fit shared parameters and poses to all residuals.
 
-    `view_of` (n,) is the view of each row, ascending; `scale` (p,) is the size of a step in each shared parameter that
+    `view_of` (n,) is the view of each row, ascending; `scale` (p,) is the size of a step in each shared parameter
+    that
     changes a picture by about a pixel, for differences and damping; without `robust` no residual is weighed down.
     """
     problem = _Problem(residuals, view_of, len(poses), scale, HUBER_PX if robust else np.inf)
@@ -73,13 +74,17 @@ def adjust(
         if gain < 1e-9:
             converged = True
             break
-    return Adjusted(shared, poses, problem.linearized(shared, poses).covariance(), problem.at(shared, poses), converged)
+    return Adjusted(
+        shared, poses, problem.linearized(shared, poses).covariance(), problem.at(shared, poses), converged
+    )
 
 
 class _Problem:
     """Residuals with their derivatives."""
 
-    def __init__(self, residuals: Residuals, view_of: npt.NDArray[np.intp], views: int, scale: Floats, huber_px: float) -> None:
+    def __init__(
+        self, residuals: Residuals, view_of: npt.NDArray[np.intp], views: int, scale: Floats, huber_px: float
+    ) -> None:
         self._residuals, self.scale, self._huber_px = residuals, scale, huber_px
         self.starts = np.searchsorted(view_of, np.arange(views))
 
@@ -106,9 +111,9 @@ class _Problem:
         for i in range(6):
             step = np.zeros((len(poses), 6))
             step[:, i] = _STEP
-            by_pose[:, :, i] = (self.at(shared, moved_poses(poses, step)) - self.at(shared, moved_poses(poses, -step))) / (
-                2 * _STEP
-            )
+            by_pose[:, :, i] = (
+                self.at(shared, moved_poses(poses, step)) - self.at(shared, moved_poses(poses, -step))
+            ) / (2 * _STEP)
         size = np.linalg.norm(here, axis=1)
         weight = np.minimum(1.0, self._huber_px / np.maximum(size, 1e-12))
         return _System(self, here, by_shared, by_pose, weight)
@@ -117,7 +122,9 @@ class _Problem:
 class _System:
     """The normal equations at one point, the poses eliminated."""
 
-    def __init__(self, of: _Problem, here: Floats, by_shared: Floats, by_pose: Floats, weight: Floats) -> None:
+    def __init__(
+        self, of: _Problem, here: Floats, by_shared: Floats, by_pose: Floats, weight: Floats
+    ) -> None:
         def summed(left: Floats, right: Floats) -> Floats:
             product = np.einsum("n,nij,nik->njk", weight, left, right)
             return np.add.reduceat(product, of.starts, axis=0)
@@ -148,7 +155,9 @@ class _System:
         informed = self.shared_shared - np.einsum("vij,vik->vjk", self.pose_shared, carried)
         score = self.shared_gradient - np.einsum("vij,vi->vj", carried, self.pose_gradient)
         whole, views = informed.sum(0), len(informed)
-        moved = np.stack([_solved(whole - of, of_score, self.scale) for of, of_score in zip(informed, score, strict=True)])
+        moved = np.stack(
+            [_solved(whole - of, of_score, self.scale) for of, of_score in zip(informed, score, strict=True)]
+        )
         moved -= moved.mean(0)
         result: Floats = (views - 1) / views * moved.T @ moved
         return result
@@ -162,7 +171,7 @@ def _solved(matrix: Floats, right: Floats, scale: Floats) -> Floats:
 
 
 def moved_poses(poses: Floats, steps: Floats) -> Floats:
-    """Turn and shift poses (v, 4, 4) by `steps` (v, 6): a rotation vector in rad, applied in the camera frame, and metres."""
+    """Turn and shift poses (v, 4, 4) by `steps` (v, 6): a rotation vector in the camera frame, rad, then metres."""
     turn = Rotation.from_rotvec(steps[:, :3]).as_matrix()
     result = poses.copy()
     result[:, :3, :3] = turn @ poses[:, :3, :3]

@@ -1,6 +1,7 @@
 """The ChArUco board: what it is, and where its corners are in a picture.
 
-Board frame: x right and y down from the outer corner of the first square, z away from whoever looks at the print, metres.
+Board frame: x right and y down from the outer corner of the first square, z away from whoever looks at the print,
+metres.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ Floats = npt.NDArray[np.float64]
 Grey = npt.NDArray[np.uint8]
 
 DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")
+WIDEST_SEARCHED_PX = 1920
+"Markers are looked for in a picture of at most this width, corners placed in the full one: 4K costs little more."
+WIDEST_BLUR_PX = 2.3
 _WORDS = re.compile(r"(\d+)x(\d+):(\d+(?:\.\d+)?)mm/(\d+(?:\.\d+)?)mm(?::(\w+))?")
 
 
@@ -41,14 +45,18 @@ class Board:
         if not 0 < self.marker_m < self.square_m:
             raise Refused("a board's markers are smaller than its squares")
         if self.columns * self.rows // 2 > 250:
-            raise Refused(f"{self.columns} x {self.rows} squares need more than the 250 markers of a dictionary")
+            raise Refused(
+                f"{self.columns} x {self.rows} squares need more than the 250 markers of a dictionary"
+            )
 
     @classmethod
     def from_words(cls, words: str) -> Board:
         """Read `11x8:24mm/18mm` or `11x8:24mm/18mm:DICT_4X4_250`. Raises Refused when it is not of this form."""
         match = _WORDS.fullmatch(words.strip())
         if match is None:
-            raise Refused(f"board {words!r} is not of the form 11x8:24mm/18mm (squares across x down, square/marker)")
+            raise Refused(
+                f"board {words!r} is not of the form 11x8:24mm/18mm (squares across x down, square/marker)"
+            )
         columns, rows, square, marker, dictionary = match.groups()
         size = float(square) / 1e3, float(marker) / 1e3
         return cls(int(columns), int(rows), *size, dictionary or cls.dictionary)
@@ -100,14 +108,34 @@ class Detector:
 
     def find(self, grey: Grey, name: str) -> Seen | None:
         """Return the board's corners in a picture (height, width) uint8, or None when fewer than four are seen."""
-        corners, ids, _, _ = self._charuco.detectBoard(grey)
+        shrink = max(1, -(-grey.shape[1] // WIDEST_SEARCHED_PX))
+        size = (grey.shape[1] // shrink, grey.shape[0] // shrink)
+        small = cv2.resize(grey, size, interpolation=cv2.INTER_AREA) if shrink > 1 else grey
+        corners, ids, _, _ = self._charuco.detectBoard(small)
         if ids is None or len(ids) < 4:
             return None
         order = np.argsort(ids.ravel())
         pixels = corners.reshape(-1, 2)[order].astype(np.float64)
         found = ids.ravel()[order].astype(np.intp)
-        size = (grey.shape[1], grey.shape[0])
-        return Seen(name, found, pixels, size, edge_width_px(grey, self.board, found, pixels))
+        if shrink > 1:
+            found, pixels = self._refined(grey, found, (pixels + 0.5) * shrink - 0.5, shrink)
+        full = (grey.shape[1], grey.shape[0])
+        return Seen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
+
+    def _refined(
+        self, grey: Grey, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int
+    ) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Place corners found in a smaller picture exactly in the full one; those that run away are dropped."""
+        reach = 2 * shrink + 1
+        ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 40, 0.001)
+        start = np.ascontiguousarray(pixels.reshape(-1, 1, 2), np.float32)
+        fine = (
+            cv2.cornerSubPix(grey, start.copy(), (reach, reach), (-1, -1), ends)
+            .reshape(-1, 2)
+            .astype(np.float64)
+        )
+        kept = np.linalg.norm(fine - pixels, axis=1) < 1.5 * shrink
+        return ids[kept], fine[kept]
 
     def why_not(self, grey: Grey) -> str:
         """Say in words why no board was found: mirrored, another board, or nothing there."""
@@ -126,8 +154,12 @@ class Detector:
             words = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, other))
             ids = cv2.aruco.ArucoDetector(words).detectMarkers(grey)[1]
             if other != self.board.dictionary and ids is not None and len(ids) >= 6:
-                return f"its markers are of {other}, not of {self.board.dictionary}: give the board with --board"
-        return "no board is to be seen"
+                return (
+                    f"its markers are of {other}, not of {self.board.dictionary}: give the board with --board"
+                )
+        if blur_px(grey) > WIDEST_BLUR_PX:
+            return "the picture is blurred: hold the board still, in focus and in good light"
+        return "no board is to be seen, or it is too far away to read its markers"
 
     def _marker_ids(self, grey: Grey) -> list[int]:
         ids = self._markers.detectMarkers(grey)[1]
@@ -138,34 +170,50 @@ class Detector:
         return found is not None and len(found.ids) >= 6
 
 
+def blur_px(grey: Grey) -> float:
+    """Estimate how blurred a picture (height, width) is, by its steepest edges: the spread of a Gaussian, pixels.
+
+    A step blurred by s has the largest slope h / (s sqrt(2 pi)) and curvature h / (s^2 sqrt(2 pi e)); the ratio is
+    s sqrt(e). A Gaussian of 1.5 px against noise is part of the result.
+    """
+    smooth = cv2.GaussianBlur(grey.astype(np.float32), (0, 0), 1.5)
+    slope = np.hypot(cv2.Scharr(smooth, -1, 1, 0), cv2.Scharr(smooth, -1, 0, 1)) / 32
+    curvature = np.maximum(np.abs(cv2.Laplacian(smooth, -1, ksize=1)), 1e-6)
+    return float(np.percentile(slope, 99.8) / np.percentile(curvature, 99.8) / np.sqrt(np.e))
+
+
 def edge_width_px(grey: Grey, board: Board, ids: npt.NDArray[np.intp], pixels: Floats) -> float:
     """Measure how wide the edges between neighbouring corners are: the spread of a Gaussian-blurred step, pixels.
 
-    Along the middle of the edge between two neighbours the brightness steps across it; its largest slope s and its
-    height h give the standard deviation h / (s sqrt(2 pi)).
+    Across the middle of the edge between two neighbours the brightness steps; its largest slope s and its height h
+    give
+    the standard deviation h / (s sqrt(2 pi)). Only the white rim around a marker is used, so that a board far away
+    (a rim of few pixels) cannot look wider than about that rim.
     """
     place = dict(zip(ids.tolist(), pixels, strict=True))
+    rim = 0.45 * (1 - board.marker_m / board.square_m)
     widths = []
     for corner, at in place.items():
         if (corner + 1) % (board.columns - 1) and corner + 1 in place:
-            widths.append(_edge_width(grey, at, place[corner + 1]))
+            widths.append(_edge_width(grey, at, place[corner + 1], rim))
         if corner + board.columns - 1 in place:
-            widths.append(_edge_width(grey, at, place[corner + board.columns - 1]))
+            widths.append(_edge_width(grey, at, place[corner + board.columns - 1], rim))
     known = np.array([width for width in widths if np.isfinite(width)])
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def _edge_width(grey: Grey, start: Floats, end: Floats) -> float:
+def _edge_width(grey: Grey, start: Floats, end: Floats, rim: float) -> float:
     length = float(np.linalg.norm(end - start))
-    reach = min(length / 6, 12.0)
+    reach = min(length * rim, 12.0)
     if length < 8:
         return float("nan")
     across = np.array([start[1] - end[1], end[0] - start[0]]) / length
-    offsets = np.linspace(-reach, reach, 49)
-    along = np.linspace(0.42, 0.58, 5)
+    steps = max(3, int(np.ceil(reach * 2)))
+    offsets = np.arange(-steps, steps + 1) * (reach / steps)
+    along = np.linspace(0.3, 0.7, 9)
     points = start + along[:, None, None] * (end - start) + offsets[None, :, None] * across
     columns, rows = points[..., 0].astype(np.float32), points[..., 1].astype(np.float32)
     profile = cv2.remap(grey, columns, rows, cv2.INTER_LINEAR).astype(np.float64).mean(0)
-    height = abs(float(profile[-6:].mean() - profile[:6].mean()))
-    slope = float(np.abs(np.gradient(profile, offsets)).max())
+    height = abs(float(profile[-2:].mean() - profile[:2].mean()))
+    slope = float(np.abs(np.diff(profile)).max() / (offsets[1] - offsets[0]))
     return height / (slope * np.sqrt(2 * np.pi)) if height > 15 and slope > 0 else float("nan")

@@ -117,7 +117,9 @@ class Pinhole:
         at = np.asarray(pixels, np.float64).reshape(-1, 1, 2)
         distortion = np.array([self.k1, self.k2, self.p1, self.p2, self.k3])
         ends = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 100, 1e-12)
-        plane = cv2.undistortPointsIter(at, self.matrix, distortion, np.eye(3), np.eye(3), ends).reshape(-1, 2)
+        plane = cv2.undistortPointsIter(at, self.matrix, distortion, np.eye(3), np.eye(3), ends).reshape(
+            -1, 2
+        )
         rays = _unit(np.column_stack((plane, np.ones(len(plane)))))
         off = np.linalg.norm(self.project(rays) - at[:, 0], axis=1)
         return np.where((off < 0.01)[:, None], rays, np.nan)
@@ -236,10 +238,14 @@ class LookUpTable:
 
     @cached_property
     def mappable(self) -> Mask:
-        """Which pixels (height, width) have a ray: all but those with 0, 0 whose neighbours are not near 0."""
-        zero = ~np.any(self.plane != 0, axis=-1)
-        near = np.linalg.norm(cv2.blur(np.abs(self.plane), (3, 3)), axis=-1) < 0.02
-        return ~zero | (near & (np.count_nonzero(zero) <= 4))
+        """Which pixels (height, width) have a ray: 0, 0 means none, but for a pixel on the optical axis itself."""
+        known = np.any(self.plane != 0, axis=-1)
+        for row, column in np.argwhere(~known[1:-1, 1:-1]) + 1:
+            around = self.plane[[row - 1, row + 1, row, row], [column, column, column - 1, column + 1]]
+            lengths = np.linalg.norm(around, axis=1)
+            if lengths.min() > 0 and np.linalg.norm(around.sum(0)) < lengths.min():
+                known[row, column] = True
+        return known
 
     @cached_property
     def _has_source(self) -> Mask:
@@ -270,7 +276,9 @@ def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) ->
         raise BadModel(f"camera model {kind!r} is not one of {', '.join(models)}")
     model = models[kind]
     if set(parameters) != set(model.names):
-        raise BadModel(f"a {kind} camera has the parameters {', '.join(model.names)}, not {sorted(parameters)}")
+        raise BadModel(
+            f"a {kind} camera has the parameters {', '.join(model.names)}, not {sorted(parameters)}"
+        )
     return model(width, height, **{name: float(value) for name, value in parameters.items()})
 
 

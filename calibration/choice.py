@@ -1,4 +1,4 @@
-"""Which pictures of a film to calibrate with: sharp ones, held still, and as different from each other as there are."""
+"""Which pictures of a film to calibrate with: sharp ones, held still, and as different from each other as can be."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ class Candidate:
     "Median way of a corner to the next frame, pixels; NaN when the next frame shows no board."
 
 
-def choose(candidates: Sequence[Candidate], board: Board, most: int = MOST_VIEWS) -> tuple[list[Seen], dict[str, str]]:
+def choose(
+    candidates: Sequence[Candidate], board: Board, most: int = MOST_VIEWS
+) -> tuple[list[Seen], dict[str, str]]:
     """Return at most `most` views, and why each of the others was left out.
 
-    Among the good ones, the view farthest from all chosen so far is taken next (farthest-point sampling), in a space of
-    place, size and slant of the board in the picture.
+    Among the good ones, the view farthest from all chosen so far is taken next (farthest-point sampling), in a space
+    of place, size and slant of the board in the picture.
     """
     good: list[Seen] = []
     left_out: dict[str, str] = {}

@@ -62,7 +62,9 @@ def moved(target_from_source: Transform, points: npt.NDArray[np.floating]) -> Fl
     return points.astype(np.float32, copy=False) @ turn + target_from_source[:3, 3].astype(np.float32)
 
 
-def colours(camera: Camera, points_in_camera: Floats32, picture: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], Mask]:
+def colours(
+    camera: Camera, points_in_camera: Floats32, picture: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.uint8], Mask]:
     """Return colours (n, 3) uint8 of points in a picture (h, w, 3), nearest pixel, and which points it shows.
 
     A point behind another one is not seen: of those within a pixel's reach only the nearest counts.
@@ -76,28 +78,38 @@ def colours(camera: Camera, points_in_camera: Floats32, picture: npt.NDArray[np.
     return result, seen
 
 
-def visible(camera: Camera, pixels: Floats, distance_m: npt.NDArray[np.floating], cell_px: float | None = None) -> Mask:
+def visible(
+    camera: Camera, pixels: Floats, distance_m: npt.NDArray[np.floating], cell_px: float | None = None
+) -> Mask:
     """Tell which points no nearer point hides: a z-buffer of cells, 3 % of the distance of slack.
 
     A cell defaults to what one in 240 columns covers, about the grain of a depth picture seen by a colour camera.
     """
     cell = cell_px or max(1.0, camera.width / 240)
     columns, rows = int(camera.width / cell) + 1, int(camera.height / cell) + 1
-    at = (pixels[:, 1] / cell + 0.5 / cell).astype(np.intp) * columns + (pixels[:, 0] / cell + 0.5 / cell).astype(np.intp)
+    at = (pixels[:, 1] / cell + 0.5 / cell).astype(np.intp) * columns + (
+        pixels[:, 0] / cell + 0.5 / cell
+    ).astype(np.intp)
     nearest = np.full(columns * (rows + 1), np.inf)
     np.minimum.at(nearest, at, distance_m)
     return np.asarray(distance_m <= nearest[at] * 1.03)
 
 
 def registered(
-    depth: DepthCamera, depth_mm: U16, target: Camera, target_from_depth: Transform, widest_gap_px: float = 40.0
+    depth: DepthCamera,
+    depth_mm: U16,
+    target: Camera,
+    target_from_depth: Transform,
+    widest_gap_px: float = 40.0,
 ) -> U16:
-    """Draw a depth picture as another camera would see it: (height, width) uint16, mm along its own rays, 0 = nothing.
+    """Draw a depth picture as another camera sees it: (height, width) uint16, mm along its own rays, 0 = nothing.
 
-    The depth picture is a mesh of little triangles between neighbouring pixels; those that span a step in depth are left
-    out, the rest is filled, nearest first.
+    The depth picture is a mesh of little triangles between neighbouring pixels; those that span a step in depth are
+    left out, the rest is filled, nearest first.
     """
-    return _Drawing(target, widest_gap_px).draw(moved(target_from_depth, depth.image(depth_mm).reshape(-1, 3)), depth_mm)
+    return _Drawing(target, widest_gap_px).draw(
+        moved(target_from_depth, depth.image(depth_mm).reshape(-1, 3)), depth_mm
+    )
 
 
 class _Drawing:
@@ -118,9 +130,15 @@ class _Drawing:
         quads = np.stack(corners, axis=2).reshape(-1, 4, 2)
         far = np.stack(depths, axis=2).reshape(-1, 4)
         low, high = quads.min(1), quads.max(1)
-        ok = np.all(np.isfinite(quads), axis=(1, 2)) & (far.min(1) > 0) & (far.max(1) < 1.08 * far.min(1) + 10)
+        ok = (
+            np.all(np.isfinite(quads), axis=(1, 2)) & (far.min(1) > 0) & (far.max(1) < 1.08 * far.min(1) + 10)
+        )
         ok &= np.all(high - low < self._widest, axis=1)
-        ok &= np.all(high >= -0.5, axis=1) & (low[:, 0] < self._target.width) & (low[:, 1] < self._target.height)
+        ok &= (
+            np.all(high >= -0.5, axis=1)
+            & (low[:, 0] < self._target.width)
+            & (low[:, 1] < self._target.height)
+        )
         return self._filled(quads[ok], far[ok].mean(1))
 
     def _filled(self, quads: Floats, distance: Floats) -> U16:
@@ -148,9 +166,10 @@ class Unwrapped:
 def without_wrapped(depth_mm: U16, brightness: U16) -> Unwrapped:
     """Blank out AHAT pixels that wrapped: their depth says near while their brightness says far.
 
-    Brightness of a surface falls with the square of the distance, so `depth^2 * brightness` is its reflectance. A pixel
-    that wrapped is about a whole range farther than it says: its reflectance comes out many times too small. Skin, wood
-    and cloth differ by less than that from the picture's own upper half (factor of `DARKEST`).
+    Brightness of a surface falls with the square of the distance, so `depth^2 * brightness` is its reflectance. A
+    pixel
+    that wrapped is about a whole range farther than it says: its reflectance comes out many times too small. Skin,
+    wood and cloth differ by less than that from the picture's own upper half (factor of `DARKEST`).
     """
     depth = depth_mm.astype(np.float64)
     reflectance = depth**2 * brightness
@@ -164,4 +183,3 @@ def without_wrapped(depth_mm: U16, brightness: U16) -> Unwrapped:
 
 DARKEST = 30.0
 "Reflectances of a scene lie within this factor of its 90th percentile."
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +80,13 @@ class FrameGraph:
         """
         transform = np.array(target_from_source, np.float64)
         if not is_rigid(transform):
-            raise BadModel(f"{target} from {source} is no rigid column-vector transform: {transform.tolist()}")
+            raise BadModel(
+                f"{target} from {source} is no rigid column-vector transform: {transform.tolist()}"
+            )
         if self._path(target, source) is not None:
-            raise BadModel(f"{target} and {source} are joined already, by {' - '.join(self._path(target, source) or ())}")
+            raise BadModel(
+                f"{target} and {source} are joined already, by {' - '.join(self._path(target, source) or ())}"
+            )
         self._from.setdefault(target, {})[source] = transform
         self._from.setdefault(source, {})[target] = inverse(transform)
 
@@ -89,9 +94,11 @@ class FrameGraph:
         """Return the transform that takes points of `source` to `target`. Raises NoPath."""
         path = self._path(target, source)
         if path is None:
-            raise NoPath(f"nothing joins {target} and {source}; known frames: {', '.join(sorted(self._from)) or 'none'}")
+            raise NoPath(
+                f"nothing joins {target} and {source}; known frames: {', '.join(sorted(self._from)) or 'none'}"
+            )
         result: Transform = np.eye(4)
-        for near, far in zip(path, path[1:], strict=False):
+        for near, far in pairwise(path):
             result = result @ self._from[near][far]
         return result
 

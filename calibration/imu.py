@@ -38,7 +38,7 @@ class AllanCurve:
 
     @property
     def bias_instability(self) -> Floats:
-        """The lowest point of the curve (3,) over 0.664, in the sensor's unit: an upper limit for short recordings."""
+        """The lowest point of the curve (3,) over 0.664, in its unit: an upper limit for short recordings."""
         lowest: Floats = self.deviation.min(0) / 0.664
         return lowest
 
@@ -87,7 +87,9 @@ def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
     longest = runs[np.argmax(runs[:, 1] - runs[:, 0])] if len(runs) else np.zeros(2, int)
     if longest[1] - longest[0] < SHORTEST_S:
         seconds = int(longest[1] - longest[0])
-        raise Refused(f"the sensor lay still for {seconds} s at most, {SHORTEST_S:.0f} s are needed: put the rig on a table")
+        raise Refused(
+            f"the sensor lay still for {seconds} s at most, {SHORTEST_S:.0f} s are needed: put the rig on a table"
+        )
     part = blocks[longest[0] : longest[1]]
     means = part.mean(1)
     return Rest(
@@ -97,11 +99,13 @@ def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
 
 
 def down(specific_force: Floats) -> tuple[Floats, float]:
-    """Return the unit vector (3,) that points down in the sensor's axes, and how far its length is from gravity (m/s^2).
+    """Return the unit vector (3,) that points down in the sensor's axes, and its length less gravity, m/s^2.
 
     At rest an accelerometer feels the force that holds it up, so down is against its mean.
     """
     length = float(np.linalg.norm(specific_force))
     if not 0.5 * GRAVITY_M_PER_S2 < length < 1.5 * GRAVITY_M_PER_S2:
-        raise Refused(f"the accelerometer feels {length:.2f} m/s^2 at rest, which is not gravity: check its unit")
+        raise Refused(
+            f"the accelerometer feels {length:.2f} m/s^2 at rest, which is not gravity: check its unit"
+        )
     return -specific_force / length, length - GRAVITY_M_PER_S2

@@ -1,7 +1,7 @@
 """Intrinsic calibration: the lens from many views of a board, with its uncertainty, or a refusal with the reason.
 
-The method is Zhang 2000 with the distortion of the model in question; the fit is `adjust`. What is claimed is checked on
-views that the fit did not see.
+The method is Zhang 2000 with the distortion of the model in question; the fit is `adjust`. What is claimed is
+checked on views that the fit did not see.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def estimate(
 ) -> Intrinsics:
     """Estimate a lens of a kind ("pinhole" or "fisheye") from views of a board.
 
-    With `square_pixels` fx and fy are one. Without `robust` every view stays and all corners weigh the same: the plain
-    least squares that OpenCV's calibration does.
+    With `square_pixels` fx and fy are one. Without `robust` every view stays and all corners weigh the same: the
+    plain least squares that OpenCV's calibration does.
 
     Raises Refused with the reason when there are too few views, pictures of several sizes, views that all look alike,
     corners in too small a part of the picture, or when the fit does not hold.
@@ -132,7 +132,7 @@ def _checked(views: Sequence[Seen]) -> tuple[tuple[int, int], list[Seen], dict[s
 
 def _too_few(count: int, left_out: dict[str, str]) -> str:
     why = f" ({len(left_out)} left out: {', '.join(sorted(set(left_out.values())))})" if left_out else ""
-    return f"{count} usable views of the board, at least {FEWEST_VIEWS} are needed{why}: film it longer, nearer and tilted"
+    return f"{count} usable views of the board, at least {FEWEST_VIEWS} are needed{why}: film it longer and nearer"
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,10 @@ def board_poses(lens: Lens, views: Sequence[Seen], board: Board) -> Floats:
         plane = rays[ok, :2] / rays[ok, 2:]
         points = board.corners_m[view.ids[ok]]
         if len(points) < 4:
-            plane, points = (view.pixels - [lens.width / 2, lens.height / 2]) / lens.width, board.corners_m[view.ids]
+            plane, points = (
+                (view.pixels - [lens.width / 2, lens.height / 2]) / lens.width,
+                board.corners_m[view.ids],
+            )
         poses[index] = _planar_pose(points, plane)
     return poses
 
@@ -221,14 +224,14 @@ def _check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) -
     tilt = np.degrees(np.arccos(np.clip(np.abs(poses[:, 2, 2]), 0, 1)))
     if np.percentile(tilt, 80) < 10:
         raise Refused(
-            f"the board was never tilted (at most {tilt.max():.0f} degrees): focal length and distance cannot be told "
-            "apart; film it slanted by 20 to 45 degrees",
+            f"the board was never tilted (at most {tilt.max():.0f} degrees): focal length and distance cannot be "
+            "told apart; film it slanted by 20 to 45 degrees",
             views[int(np.argmin(tilt))].name,
         )
     covered = coverage(views, size)
     if covered < FEWEST_CELLS:
         raise Refused(
-            f"corners lie in {covered:.0%} of the picture, {FEWEST_CELLS:.0%} are needed: bring the board into its corners",
+            f"corners lie in {covered:.0%} of the picture, {FEWEST_CELLS:.0%} are needed: bring the board everywhere",
             views[0].name,
         )
 
@@ -253,7 +256,9 @@ def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[Seen]) -> fl
         mine = np.arange(len(views)) % folds == fold
         others = [view for view, held in zip(views, mine, strict=True) if not held]
         fitted = lens.changed(fit.run(lens, poses[~mine], others).shared)
-        for view, pose in zip([v for v, held in zip(views, mine, strict=True) if held], poses[mine], strict=True):
+        for view, pose in zip(
+            [v for v, held in zip(views, mine, strict=True) if held], poses[mine], strict=True
+        ):
             rest = reprojection(fitted, pose, view, fit.board)
             squares, count = squares + float(np.sum(rest**2)), count + len(rest)
     return float(np.sqrt(squares / count))
@@ -271,15 +276,22 @@ def reprojection(lens: Lens, pose: Floats, view: Seen, board: Board) -> Floats:
 
 
 def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 16) -> Floats:
-    """Propagate the covariance to where fixed rays land: one standard deviation in pixels over a grid (rows, columns).
+    """Propagate the covariance to where fixed rays land: one sigma in pixels over a grid (rows, columns).
 
-    A turn of the camera is no error of the lens (it goes into the pose), so the best turn is taken out of each change.
+    A turn of the camera is no error of the lens (it goes into the pose), so the best turn is taken out of each
+    change.
     """
     u, v = np.meshgrid(np.linspace(0, lens.width - 1, columns), np.linspace(0, lens.height - 1, rows))
     rays = lens.rays(np.column_stack((u.ravel(), v.ravel())))
     ok = np.isfinite(rays[:, 0])
     here = lens.project(rays[ok])
-    turns = np.stack([(lens.project(rays[ok] + 1e-6 * np.cross(axis, rays[ok])) - here).ravel() / 1e-6 for axis in np.eye(3)], 1)
+    turns = np.stack(
+        [
+            (lens.project(rays[ok] + 1e-6 * np.cross(axis, rays[ok])) - here).ravel() / 1e-6
+            for axis in np.eye(3)
+        ],
+        1,
+    )
     by = np.empty((turns.shape[0], len(lens.names)))
     for i, step in enumerate(steps_of(lens) * 1e-4):
         change = np.zeros(len(lens.names))

@@ -1,7 +1,7 @@
 """Rotation between two devices on one head from their turning alone, and whether it stayed the same.
 
-Both gyroscopes feel one angular velocity, each in its own axes: `w_b = R w_a + bias`. R is Wahba's problem (Wahba 1965),
-solved by singular values (Kabsch 1976, Markley 1988) about the means, which takes the biases out.
+Both gyroscopes feel one angular velocity, each in its own axes: `w_b = R w_a + bias`. R is Wahba's problem (Wahba
+1965), solved by singular values (Kabsch 1976, Markley 1988) about the means, which takes the biases out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRo
     spread = np.sqrt(np.linalg.eigvalsh(np.cov(of_a.T)))
     if spread[1] < LEAST_TURNING_RAD_PER_S:
         raise Refused(
-            f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about the others): nod, shake and tilt it"
+            f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about others): nod and tilt it"
         )
     moments = _moments(of_a, of_b, blocks)
     whole = sum_of(moments)
@@ -77,7 +77,10 @@ class _Moments:
 
     def without(self, other: _Moments) -> _Moments:
         return _Moments(
-            self.count - other.count, self.sum_a - other.sum_a, self.sum_b - other.sum_b, self.cross - other.cross
+            self.count - other.count,
+            self.sum_a - other.sum_a,
+            self.sum_b - other.sum_b,
+            self.cross - other.cross,
         )
 
 

@@ -85,15 +85,15 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
     widths = good[0].lens_a.width, b.lens.width
     if max(r * 1920 / w for r, w in zip(rms, widths, strict=True)) > WORST_RMS_PX:
         raise Refused(
-            f"one rigid mount does not explain the pictures ({rms[0]:.1f} and {rms[1]:.1f} px are left): check the time "
-            "alignment, the board's size, and that the mount is tight"
+            f"one rigid mount does not explain the pictures ({rms[0]:.1f} and {rms[1]:.1f} px are left): check the "
+            "time alignment, the board's size, and that the mount is tight"
         )
     covariance = result.covariance + _from_lens(fitted, result.shared, b)
     return RigPose(start, covariance, rms, tuple(pair.in_a.name for pair in good), left_out)
 
 
 def _too_few(count: int) -> str:
-    return f"{count} instants at which both cameras see the board, at least {FEWEST_PAIRS} are needed: hold still longer"
+    return f"{count} instants with the board in both pictures, at least {FEWEST_PAIRS} are needed: hold still longer"
 
 
 def _with_enough_corners(pairs: Sequence[Pair]) -> tuple[list[Pair], dict[str, str]]:

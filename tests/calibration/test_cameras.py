@@ -29,7 +29,9 @@ def test_projections_are_those_of_opencv(lens):
     matrix = np.array([[lens.fx, 0, lens.cx], [0, lens.fy, lens.cy], [0, 0, 1.0]])
     nothing = np.zeros(3)
     if lens.kind == "fisheye":
-        expected = cv2.fisheye.projectPoints(points[:, None], nothing, nothing, matrix, lens.parameters[4:])[0]
+        expected = cv2.fisheye.projectPoints(points[:, None], nothing, nothing, matrix, lens.parameters[4:])[
+            0
+        ]
     else:
         expected = cv2.projectPoints(points, nothing, nothing, matrix, lens.parameters[4:])[0]
     assert np.allclose(lens.project(points), expected.reshape(-1, 2), atol=1e-9)
@@ -40,9 +42,8 @@ def test_projections_are_those_of_the_judge(lens):
     judge = Optics(lens.kind, 1920, 1080, *lens.parameters[:4], k=tuple(lens.parameters[4:]))
     points = points_ahead()
     assert np.allclose(lens.project(points), judge.pixels(points), atol=1e-9)
-    table = judge.ray_table()
-    rays = lens.rays([[37, 900], [960, 540]])
-    assert np.allclose(rays[0], table[900, 37] / np.linalg.norm(table[900, 37]), atol=1e-9)
+    ray = judge.ray(37, 900)
+    assert np.allclose(lens.rays([[37, 900]])[0], ray / np.linalg.norm(ray), atol=1e-9)
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
@@ -75,7 +76,9 @@ def tables(width: int = 64, height: int = 48) -> tuple[LookUpTable, Fisheye]:
     undistorted = np.stack(((u - cx) / fx, (v - cy) / fy, np.ones(u.shape)), -1).reshape(-1, 3)
     source = lens.project(undistorted).reshape(height, width, 2)
     source[~inside(lens, source)] = -1
-    return LookUpTable((rays[..., :2] / rays[..., 2:]).astype("f4"), source.astype("f4"), (fx, fy, cx, cy)), lens
+    return LookUpTable(
+        (rays[..., :2] / rays[..., 2:]).astype("f4"), source.astype("f4"), (fx, fy, cx, cy)
+    ), lens
 
 
 def test_a_look_up_table_sees_as_the_lens_it_was_made_of():

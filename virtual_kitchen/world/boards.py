@@ -9,6 +9,7 @@ import numpy.typing as npt
 from virtual_kitchen.world.optics import Floats, Optics
 
 Image = npt.NDArray[np.uint8]
+Floats32 = npt.NDArray[np.float32]
 
 _TEXELS_PER_SQUARE = 96
 _MARGIN_SQUARES = 0.5
@@ -30,12 +31,16 @@ class Board:
         board = cv2.aruco.CharucoBoard((self.columns, self.rows), self.square_m, self.marker_m, words)
         size = (self.columns * _TEXELS_PER_SQUARE, self.rows * _TEXELS_PER_SQUARE)
         margin = int(_MARGIN_SQUARES * _TEXELS_PER_SQUARE)
-        return cv2.copyMakeBorder(board.generateImage(size), *[margin] * 4, cv2.BORDER_CONSTANT, value=(255,))  # type: ignore[return-value]
+        wide = cv2.copyMakeBorder(
+            board.generateImage(size), margin, margin, margin, margin, cv2.BORDER_CONSTANT, value=255.0
+        )
+        return np.asarray(wide, np.uint8)
 
     def corners(self) -> Floats:
         """Return the inner corners (n, 3) metres, row by row: corner i has the id i."""
         x, y = np.meshgrid(np.arange(1, self.columns), np.arange(1, self.rows))
-        return np.column_stack((x.ravel(), y.ravel(), np.zeros(x.size))) * self.square_m
+        flat = np.zeros(x.size)
+        return np.column_stack((x.ravel(), y.ravel(), flat)).astype(np.float64) * self.square_m
 
 
 class BoardCamera:
@@ -44,7 +49,7 @@ class BoardCamera:
     def __init__(self, optics: Optics, board: Board, finer: int = 2) -> None:
         self.optics, self.board = optics, board
         self._finer = finer
-        self._rays = optics.ray_table(finer).astype(np.float32)
+        self._rays: Floats32 = optics.ray_table(finer).astype(np.float32)
         self._levels = _pyramid(board.texture())
 
     def see(
@@ -64,10 +69,10 @@ class BoardCamera:
             rays = self._rays[top * finer : bottom * finer, left * finer : right * finer]
             seen, share = self._patch(rays, camera_from_board)
             size = (right - left, bottom - top)
-            seen = cv2.resize(seen * share, size, interpolation=cv2.INTER_AREA)
-            share = cv2.resize(share, size, interpolation=cv2.INTER_AREA)
+            weighted = cv2.resize(seen * share, size, interpolation=cv2.INTER_AREA)
+            covered = cv2.resize(share, size, interpolation=cv2.INTER_AREA)
             patch = picture[top:bottom, left:right]
-            patch[:] = patch * (1 - share) + seen
+            patch[:] = patch * (1 - covered) + weighted
         if blur_px > 0:
             picture = cv2.GaussianBlur(picture, (0, 0), blur_px)  # type: ignore[assignment]
         if noise > 0 and rng is not None:
@@ -89,14 +94,14 @@ class BoardCamera:
         high = np.clip(pixels.max(0) + 5, 0, [self.optics.width, self.optics.height]).astype(int)
         return int(low[0]), int(low[1]), int(high[0]), int(high[1])
 
-    def _patch(self, rays: npt.NDArray[np.float32], camera_from_board: Floats) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def _patch(self, rays: Floats32, camera_from_board: Floats) -> tuple[Floats32, Floats32]:
         """Return brightness and presence (0 or 1) of the board along rays."""
         turn, place = camera_from_board[:3, :3], camera_from_board[:3, 3]
         to_plane = rays @ turn[:, 2].astype(np.float32)
         with np.errstate(divide="ignore", invalid="ignore"):
             depth = np.float32(turn[:, 2] @ place) / to_plane
             on_board = (rays * depth[..., None] - place.astype(np.float32)) @ turn[:, :2].astype(np.float32)
-        squares = on_board / np.float32(self.board.square_m) + np.float32(_MARGIN_SQUARES)
+        squares = (on_board / self.board.square_m + _MARGIN_SQUARES).astype(np.float32)
         size = np.array([self.board.columns, self.board.rows]) + 2 * _MARGIN_SQUARES
         there = (depth > 0) & np.all((squares >= 0) & (squares < size), axis=-1)
         texels = self._texels_per_ray(squares, there)
@@ -106,14 +111,14 @@ class BoardCamera:
         seen = cv2.remap(self._levels[level], at, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)  # type: ignore[call-overload]
         return seen.astype(np.float32), there.astype(np.float32)
 
-    def _texels_per_ray(self, squares: npt.NDArray[np.float32], there: npt.NDArray[np.bool_]) -> float:
+    def _texels_per_ray(self, squares: Floats32, there: npt.NDArray[np.bool_]) -> float:
         if not there.any():
             return 1.0
         steps = np.abs(np.diff(squares, axis=1)).max(-1)[there[:, 1:] & there[:, :-1]]
         return float(np.median(steps) * _TEXELS_PER_SQUARE) if steps.size else 1.0
 
 
-def _pyramid(texture: Image) -> list[npt.NDArray[np.float32]]:
+def _pyramid(texture: Image) -> list[Floats32]:
     """Halve the print again and again, each level the mean of four texels: centres stay where they are."""
     levels = [texture.astype(np.float32)]
     while min(levels[-1].shape) > 64 and all(side % 2 == 0 for side in levels[-1].shape):
@@ -123,10 +128,14 @@ def _pyramid(texture: Image) -> list[npt.NDArray[np.float32]]:
 
 
 def looking_at(
-    board: Board, distance_m: float, tilt_rad: tuple[float, float], roll_rad: float, aim_m: tuple[float, float], aside: Floats
+    board: Board,
+    distance_m: float,
+    tilt_rad: tuple[float, float],
+    roll_rad: float,
+    aim_m: tuple[float, float],
+    aside: Floats,
 ) -> Floats:
-    """Return camera from board (4, 4) of a camera `distance_m` from the board's point `aim_m`, turned so that this point
-    is seen along `aside` (3,), a direction in the camera frame."""
+    """Return camera from board (4, 4) whose point `aim_m` is `distance_m` away along `aside` (3,) of the camera."""
     pitch, yaw = tilt_rad
     about_x = _turn(np.array([1.0, 0.0, 0.0]) * pitch)
     about_y = _turn(np.array([0.0, 1.0, 0.0]) * yaw)

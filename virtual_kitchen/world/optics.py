@@ -1,7 +1,7 @@
 """Known optics: how a lens of given numbers sees, so that a calibration can be judged against them.
 
-Camera frame: x right, y down, z forward. Pixel (0, 0) is the centre of the upper left pixel. The formulas are those of
-Brown (1966) and of Kannala and Brandt (2006), worked out here once more: a judge shares nothing with the judged.
+Camera frame: x right, y down, z forward. Pixel (0, 0) is the centre of the upper left pixel. The formulas are those
+of Brown (1966) and of Kannala and Brandt (2006), worked out here once more: a judge shares nothing with the judged.
 """
 
 from dataclasses import dataclass
@@ -45,11 +45,17 @@ class Optics:
         return x * f + 2 * p1 * x * y + p2 * (q + 2 * x * x), y * f + p1 * (q + 2 * y * y) + 2 * p2 * x * y
 
     def ray_table(self, finer: int = 1) -> Floats:
-        """Return rays (height * finer, width * finer, 3) with z = 1 of every (part of a) pixel; NaN beyond the lens."""
+        """Return rays (height * finer, width * finer, 3) with z = 1 of every (part of a) pixel."""
         u = (np.arange(self.width * finer) + 0.5) / finer - 0.5
         v = (np.arange(self.height * finer) + 0.5) / finer - 0.5
         x, y = np.meshgrid((u - self.cx) / self.fx, (v - self.cy) / self.fy)
         return self._unbend(x, y)
+
+    def ray(self, u: float, v: float) -> Floats:
+        """Return the ray (3,) with z = 1 of one place in the picture."""
+        x, y = np.array([(u - self.cx) / self.fx]), np.array([(v - self.cy) / self.fy])
+        found: Floats = self._unbend(x, y)[0]
+        return found
 
     def _unbend(self, x: Floats, y: Floats) -> Floats:
         """Invert `_bend` by fixed points: slow and plain."""
@@ -67,5 +73,8 @@ class Optics:
             k1, k2, p1, p2, k3 = self.k
             q = a * a + b * b
             f = 1 + k1 * q + k2 * q**2 + k3 * q**3
-            a, b = (x - 2 * p1 * a * b - p2 * (q + 2 * a * a)) / f, (y - p1 * (q + 2 * b * b) - 2 * p2 * a * b) / f
+            a, b = (
+                (x - 2 * p1 * a * b - p2 * (q + 2 * a * a)) / f,
+                (y - p1 * (q + 2 * b * b) - 2 * p2 * a * b) / f,
+            )
         return np.stack((a, b, np.ones_like(a)), axis=-1)

@@ -1,0 +1,119 @@
+"""Films of a board: GoPro files looked through once, decoded forward, for pictures worth calibrating with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.board import Detector, Seen
+from calibration.choice import Candidate
+from calibration.errors import Refused
+from sensors.gopro.media import GoProMedia, open_media
+
+EVERY_S = 0.2
+Progress = Callable[[float], None]
+"""Called with the seconds of film looked through so far."""
+
+
+@dataclass
+class Film:
+    """What a film showed."""
+
+    path: Path
+    serial: str
+    model: str
+    mode: str
+    filmed: str
+    "When, as the file says: ISO 8601, UTC or the camera's local clock."
+    seconds: float
+    candidates: list[Candidate] = field(default_factory=list)
+    without_board: list[str] = field(default_factory=list)
+    "Names of pictures that were looked at and show no board."
+    why_without: str = ""
+    "Why, of the last one that says more than that nothing is there."
+
+
+def lens_mode(media: GoProMedia) -> str:
+    """Name what changes a GoPro's lens: size, field of view, stabilization (which crops and warps)."""
+    video = media.video
+    if video is None:
+        raise Refused(f"{media.path.name} has no pictures")
+    header = media.header
+    steady = header.get("EISE", "N")
+    return f"{video.width}x{video.height}-{header.get('VFOV', '?')}" + (
+        "" if steady.startswith("N") else "-stabilized"
+    )
+
+
+def look_through(path: Path, detector: Detector, progress: Progress | None = None) -> Film:
+    """Look for the board five times a second, and in the frame after, which tells how fast it moved."""
+    media = open_media(path)
+    film = Film(
+        path, media.serial or "unknown", media.camera_model or "unknown", lens_mode(media),
+        media.creation_time or "", float(media.duration_s),
+    )  # fmt: skip
+    if film.mode.endswith("-stabilized"):
+        raise Refused(
+            f"{path.name} is stabilized: each picture is warped otherwise; film with stabilization off"
+        )
+    pending: Seen | None = None
+    due_s, times = 0.0, media.frame_times_s
+    for index, grey in grey_frames(media):
+        at_s = float(times[index])
+        if pending is not None:
+            after = detector.find(grey, "")
+            film.candidates.append(Candidate(pending, _way(pending, after)))
+            pending = None
+        if at_s >= due_s:
+            due_s += EVERY_S
+            name = f"{path.name} {at_s:.2f} s"
+            pending = detector.find(grey, name)
+            if pending is None:
+                _note_missing(film, name, grey, detector)
+            if progress is not None:
+                progress(at_s)
+    return film
+
+
+def _note_missing(film: Film, name: str, grey: npt.NDArray[np.uint8], detector: Detector) -> None:
+    """Remember a picture without a board; ask why for the first ones and then rarely, since it takes long."""
+    film.without_board.append(name)
+    count = len(film.without_board)
+    if count <= 3 or count % 25 == 0:
+        why = detector.why_not(grey)
+        if "no board" not in why or not film.why_without:
+            film.why_without = why
+
+
+def _way(before: Seen, after: Seen | None) -> float:
+    if after is None:
+        return float("nan")
+    _, mine, other = np.intersect1d(before.ids, after.ids, return_indices=True)
+    if len(mine) < 4:
+        return float("nan")
+    return float(np.median(np.linalg.norm(before.pixels[mine] - after.pixels[other], axis=1)))
+
+
+def grey_frames(media: GoProMedia) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
+    """Yield number and luma (height, width) uint8 of every picture, in order."""
+    pts = media.frame_pts
+    with media.container() as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        for frame in container.decode(stream):
+            if frame.pts is not None:
+                yield int(np.searchsorted(pts, frame.pts)), luma(frame)
+
+
+def luma(frame: Any) -> npt.NDArray[np.uint8]:
+    """View the luma of a decoded frame (height, width) uint8; ten-bit films are brought to eight."""
+    if frame.format.name in ("yuv420p", "yuvj420p", "nv12"):
+        plane = frame.planes[0]
+        rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+        return np.ascontiguousarray(rows[:, : plane.width])
+    return np.asarray(frame.to_ndarray(format="gray"), np.uint8)
