@@ -11,7 +11,7 @@ from sensors.gopro.camera import GoProHttp, MediaFile
 from sensors.gopro.download import download
 from sensors.gopro.proxies import fetch_small
 from storage.manifest import write_json
-from storage.media_blocks import block_checksums
+from storage.media_blocks import BlockChecksums
 from storage.names import MEDIA
 
 NEAR_S = 30.0
@@ -75,10 +75,11 @@ def fetch_files(
             entries.append(entry)
         before = done
         shown = (lambda here, _, before=before: progress(before + here)) if progress is not None else None
-        fetched = download(camera.entry, file, folder / file.name, shown)
+        blocks = BlockChecksums()
+        fetched = download(camera.entry, file, folder / file.name, shown, observer=blocks)
         rate = fetched.bytes / fetched.seconds if fetched.seconds > 0 else 0.0
         entry |= {"sha256": fetched.sha256, "stored_bytes": fetched.bytes, "bytes_per_s": round(rate)}
-        entry["blocks"] = block_checksums(folder / file.name)
+        entry["blocks"] = blocks.as_dict()
         done += fetched.bytes
 
 

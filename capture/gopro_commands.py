@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from capture.lazy import LazyGroup, Table
+from sensors.gopro.named_url import NAMED_URL
 
 COMMANDS: Table = {
     "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
@@ -36,9 +37,11 @@ def gopro() -> None:
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
 @click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
-@click.option("--gopro", "addresses", multiple=True, metavar="NAME=URL", help="Where a camera is now.")
+@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[str, ...], as_json: bool) -> None:
+def fetch(
+    path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...], as_json: bool
+) -> None:
     """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
     A download that was cut goes on where it stopped; a camera that is still recording is stopped first.
@@ -49,7 +52,7 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[str, ...], 
     """
     from capture.camera_fetch import fetch_take, takes_in
 
-    known = dict(address.split("=", 1) for address in addresses if "=" in address)
+    known = dict(addresses)
     wanted = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
     done = []
     for take in wanted:

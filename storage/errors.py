@@ -14,6 +14,13 @@ class NotARecording(StorageError):
         super().__init__(f"{path}: not a recording: {why}; give the folder that holds recording.json")
 
 
+class UnreadableFile(StorageError):
+    """A small file of a recording that tells of the others is damaged."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: cannot be read ({why}); take it from a copy of the recording")
+
+
 class RecordingExists(StorageError):
     """A recording of this id is already there and is never written over."""
 

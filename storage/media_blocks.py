@@ -18,6 +18,37 @@ def block_checksums(path: Path) -> Blocks:
     return {"block_bytes": BLOCK_BYTES, "crc32": list(_checksums(path, BLOCK_BYTES))}
 
 
+class BlockChecksums:
+    """The same while the file passes by, so that it need not be read again."""
+
+    def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
+        """Begin at its first byte."""
+        self._block_bytes = block_bytes
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything: the file begins anew."""
+        self._done: list[int] = []
+        self._crc = self._filled = 0
+
+    def update(self, block: memoryview | bytes, /) -> None:
+        """Take the next bytes."""
+        at = 0
+        while at < len(block):
+            part = block[at : at + self._block_bytes - self._filled]
+            self._crc = zlib.crc32(part, self._crc)
+            self._filled += len(part)
+            at += len(part)
+            if self._filled == self._block_bytes:
+                self._done.append(self._crc)
+                self._crc = self._filled = 0
+
+    def as_dict(self) -> Blocks:
+        """Return what `block_checksums` would."""
+        last = [self._crc] if self._filled else []
+        return {"block_bytes": self._block_bytes, "crc32": [*self._done, *last]}
+
+
 def damaged_stretches(path: Path, blocks: Blocks) -> list[str]:
     """Name the blocks of a file that do not agree, as `bytes <first>-<last>`."""
     size, length = path.stat().st_size, int(blocks["block_bytes"])

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from sensors.gopro.named_url import NAMED_URL
+
 
 @click.command("import")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
@@ -40,16 +42,16 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     proposals = propose(takes, paths, chosen=recording is not None)
     answer: dict[str, Any] = {
         "schema": "gopro-import/1",
-        "proposals": [proposal.as_dict() for proposal in proposals],
         "unreadable": [{"files": [str(path) for path in one.paths], "why": one.why} for one in bad],
         "imported": [],
     }
     if not as_json:
         _show(proposals, bad)
     wanted = [proposal for proposal in proposals if proposal.recording is not None]
-    failed = [proposal for proposal in proposals if proposal.recording is None]
     if wanted and (yes or (not as_json and click.confirm(f"copy {len(wanted)} takes?"))):
         answer["imported"] = _copy(wanted, quiet=as_json)
+    failed = [proposal for proposal in proposals if proposal.problem]
+    answer["proposals"] = [proposal.as_dict() for proposal in proposals]
     if as_json:
         click.echo(json.dumps(answer))
     if bad or failed:
@@ -59,6 +61,7 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
+    """Copy take by take; one that fails is told at the end and does not hold up the others."""
     from sensors.errors import SensorError
     from storage.errors import StorageError
     from sync.card_import import import_take
@@ -68,8 +71,8 @@ def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
         try:
             names = import_take(proposal)
         except (SensorError, StorageError) as error:
-            proposal.problem, proposal.recording = str(error), None
-            raise click.ClickException(str(error)) from error
+            proposal.problem = str(error)
+            continue
         done.append({"recording": str(proposal.recording), "device": proposal.device, "files": names})
         if not quiet:
             click.echo(f"{', '.join(names)} -> {proposal.recording}/{proposal.device}")
@@ -95,38 +98,46 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
 @click.option(
     "--copy", "roots", multiple=True, type=click.Path(path_type=Path), help="Where other copies lie."
 )
-@click.option("--gopro", "addresses", multiple=True, metavar="NAME=URL", help="Where a camera is now.")
+@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def free(
     recordings: tuple[Path, ...],
     copies: int,
     roots: tuple[Path, ...],
-    addresses: tuple[str, ...],
+    addresses: tuple[tuple[str, str], ...],
     as_json: bool,
 ) -> None:
     """Erase from cameras the files of RECORDINGS that lie verified in enough places.
 
-    The recording itself is one place; each --copy ROOT holds another as ROOT/<id>/<camera>/<file>. Every copy is
-    read and compared now; a file with fewer than --copies stays on the card.
+    Places are the recording itself, every store that `kitchensync move` or `record --nas` copied it to, and
+    ROOT/<id>/<camera>/<file> below each --copy ROOT. Every copy is read and compared now; a file with fewer than
+    --copies stays on the card.
 
     \b
     Example:
-      kitchensync gopro free data/take-1 --copy /mnt/nas/kitchen
+      kitchensync gopro free data/take-1
     """
     from sensors.errors import SensorError
-    from sync.card_free import free_recording
+    from storage.errors import StorageError
+    from sync.card_free import EraseRule, free_recording
 
-    known = dict(address.split("=", 1) for address in addresses if "=" in address)
     rows: list[dict[str, Any]] = []
-    try:
-        for recording in recordings:
-            rows += free_recording(recording, list(roots), copies, known)
-    except SensorError as error:
-        raise click.ClickException(str(error)) from error
+    problems: list[str] = []
+    for recording in recordings:
+        try:
+            rows += free_recording(recording, EraseRule(copies, roots), dict(addresses))
+        except (SensorError, StorageError) as error:
+            problems.append(" ".join(str(error).split()))
     if as_json:
-        click.echo(json.dumps({"schema": "gopro-free/1", "files": rows}))
+        click.echo(json.dumps({"schema": "gopro-free/1", "files": rows, "problems": problems}))
     for row in rows if not as_json else ():
         click.echo(f"{row['recording']}/{row['file']}: {'erased' if row['erased'] else row['why']}")
-    if not all(row["erased"] for row in rows):
-        click.echo("kitchensync: some files stay on their card", err=True)
+    if not rows and not problems and not as_json:
+        click.echo("no camera files")
+    staying = sum(not row["erased"] for row in rows)
+    if staying and not problems:
+        problems.append(f"{staying} files stay on their card")
+    for problem in problems:
+        click.echo(f"kitchensync: {problem}", err=True)
+    if problems:
         sys.exit(1)

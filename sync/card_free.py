@@ -3,46 +3,80 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.open_camera import open_camera
+from storage.errors import UnreadableFile
 from storage.names import MEDIA
-from sync.card_import import copies_of
+from storage.verified_places import verified_places
+
+Row = dict[str, Any]
 
 
-def free_recording(
-    recording: Path, roots: list[Path], copies: int, addresses: dict[str, str]
-) -> list[dict[str, Any]]:
-    """Erase what may be erased of every camera of one recording; return a row for each file. Raises CameraError."""
+@dataclass(frozen=True)
+class EraseRule:
+    """So many verified copies must exist; `roots` are folders with copies that no book names."""
+
+    copies: int = 2
+    roots: tuple[Path, ...] = ()
+
+
+def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) -> list[Row]:
+    """Erase what may be erased of every camera of one recording; return a row for each file.
+
+    Copies are counted before the camera is asked anything. Raises CameraError, UnreadableFile.
+    """
     rows = []
+    recording = recording.resolve()
     for path in sorted(recording.glob(f"*/{MEDIA}")):
-        media = json.loads(path.read_text(encoding="utf-8"))
-        device = path.parent.name
-        with open_camera(addresses.get(device) or str(media.get("address", ""))) as camera:
-            rows += _free(camera, media, recording, device, roots, copies)
+        media = _read(path)
+        judged = [_judge(recording, path.parent.name, entry, rule) for entry in media.get("files") or []]
+        if any(not row["why"] for row in judged):
+            address = addresses.get(path.parent.name) or str(media.get("address", ""))
+            with open_camera(address) as camera:
+                _erase(camera, media, judged)
+        rows += judged
     return rows
 
 
-def _free(
-    camera: GoProHttp, media: dict[str, Any], recording: Path, device: str, roots: list[Path], copies: int
-) -> list[dict[str, Any]]:
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        media = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UnreadableFile(path, str(error)) from error
+    if not isinstance(media, dict):
+        raise UnreadableFile(path, "not what we write")
+    return media
+
+
+def _judge(recording: Path, device: str, entry: Row, rule: EraseRule) -> Row:
+    """Count the copies of one file; `why` says what forbids to erase it."""
+    name = Path(str(entry["file"])).name
+    row: Row = {"recording": recording.name, "file": name, "erased": False, "why": "", "copies": []}
+    if not entry.get("sha256"):
+        return row | {"why": "it was never fetched whole"}
+    places = verified_places(recording, f"{device}/{name}", str(entry["sha256"]), list(rule.roots))
+    row["copies"] = [str(place) for place in places.found]
+    if len(places.found) < rule.copies:
+        row["why"] = "; ".join(
+            [f"{len(places.found)} verified copies, {rule.copies} are needed", *places.problems]
+        )
+    return row
+
+
+def _erase(camera: GoProHttp, media: dict[str, Any], rows: list[Row]) -> None:
+    """Erase what nothing forbids, from the very camera that made it."""
     same_camera = camera.info().serial == media.get("serial")
     on_card = {(file.folder, file.name): file for file in camera.media()}
-    rows = []
-    for entry in media.get("files", []):
-        row = {"recording": recording.name, "file": entry["file"], "erased": False, "why": ""}
-        rows.append(row)
-        relative = Path(device) / Path(entry["file"]).name
-        places = [recording / relative, *(root / recording.name / relative for root in roots)]
-        found = copies_of(entry, list(dict.fromkeys(place.resolve() for place in places)))
-        file = on_card.get((entry["folder"], entry["file"]))
-        row["copies"] = [str(place) for place in found]
+    for row, entry in zip(rows, media["files"], strict=True):
+        file = on_card.get((str(entry.get("folder")), row["file"]))
+        if row["why"]:
+            continue
         if not same_camera:
             row["why"] = f"this is another camera than {media.get('serial')}"
-        elif len(found) < copies:
-            row["why"] = f"{len(found)} verified copies, {copies} are needed"
         elif file is None:
             row["why"] = "it is not on the card"
         elif file.bytes != entry["bytes"]:
@@ -50,4 +84,3 @@ def _free(
         else:
             camera.delete(file)
             row["erased"] = True
-    return rows

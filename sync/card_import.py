@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sensors.gopro.card import copy_verified, file_sha256
+from sensors.gopro.card import copy_verified
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MEDIA
@@ -64,8 +64,3 @@ def _arm(proposal: Proposal) -> None:
         device = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
         device.setdefault("serial", proposal.take.serial)
         device.setdefault("model", proposal.take.model)
-
-
-def copies_of(entry: dict[str, Any], places: list[Path]) -> list[Path]:
-    """Return the places that hold a file with its very bytes, each read now."""
-    return [path for path in places if path.is_file() and file_sha256(path) == entry.get("sha256")]

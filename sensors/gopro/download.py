@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import http.client
 import os
 import socket
 import ssl
 import time
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from sensors.errors import CameraRefused, DownloadFailed
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.entry import Entry, entry_of
 from sensors.gopro.names import check_safe
-from sensors.gopro.sink import Sink
+from sensors.gopro.sink import Observer, Sink
 from sensors.host_clock import host_ns
 
 Progress = Callable[[int, int], None]
@@ -52,23 +52,25 @@ def download(
     target: Path,
     progress: Progress | None = None,
     *,
+    observer: Observer | None = None,
     read_timeout_s: float = READ_TIMEOUT_S,
     back_off_s: float = BACK_OFF_S,
 ) -> Downloaded:
     """Fetch one file to `target` (a file name, or an existing folder that keeps the camera's name).
 
     What comes first lies beside it as `.part`, from which a later call continues. A file that is there already
-    with the right size is only hashed. Raises `UnsafeName`, `DownloadFailed`, `CameraRefused` (HTTP error).
+    with the right size is only hashed. `observer` sees every byte of the file once, in order. Raises `UnsafeName`,
+    `DownloadFailed`, `CameraRefused` (HTTP error).
     """
     begun_ns = host_ns()
     check_name(media_file)
     path = target / media_file.name if target.is_dir() else target
     try:
         if path.exists():
-            sha256 = _hash_existing(path, media_file)
+            sha256 = _hash_existing(path, media_file, observer)
         else:
             fetch = _Fetch(entry_of(address), media_file, path.with_name(path.name + ".part"), progress)
-            sha256 = fetch.run(read_timeout_s, back_off_s)
+            sha256 = fetch.run(observer, read_timeout_s, back_off_s)
             _seal(fetch.part, path, media_file)
     except OSError as error:
         raise DownloadFailed(media_file.name, (error.strerror or str(error)).lower()) from error
@@ -80,14 +82,26 @@ def check_name(media_file: MediaFile) -> None:
     check_safe(media_file.folder, media_file.name)
 
 
-def _hash_existing(path: Path, media_file: MediaFile) -> str:
+def _hash_existing(path: Path, media_file: MediaFile, observer: Observer | None) -> str:
     if path.stat().st_size != media_file.bytes:
         raise DownloadFailed(
             media_file.name, f"{path} exists with another size; it is never written over: move it away"
         )
     _check_whole(path, media_file)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with path.open("rb", buffering=0) as file:
+        sink = Sink(file, observer)
+        _observe(file, sink)
+        return sink.hash.hexdigest()
+
+
+def _observe(file: FileIO, sink: Sink) -> int:
+    """Hash a file from its beginning; return its bytes."""
+    block, have = memoryview(bytearray(CHUNK_BYTES)), 0
+    file.seek(0)
+    while count := file.readinto(block):
+        sink.observe(block[:count])
+        have += count
+    return have
 
 
 def _check_whole(path: Path, media_file: MediaFile) -> None:
@@ -122,9 +136,9 @@ class _Fetch:
         self.progress = progress
         self.have = 0
 
-    def run(self, read_timeout_s: float, back_off_s: float) -> str:
+    def run(self, observer: Observer | None, read_timeout_s: float, back_off_s: float) -> str:
         """Fetch until all is here and synced; return the SHA-256."""
-        with self.part.open("a+b") as file, Sink(file) as sink:
+        with self.part.open("a+b", buffering=0) as file, Sink(file, observer) as sink:
             self._take_up(file, sink)
             failures = 0
             while self.have < self.size:
@@ -139,7 +153,7 @@ class _Fetch:
             os.fsync(file.fileno())
             return sink.hash.hexdigest()
 
-    def _try(self, file: BinaryIO, sink: Sink, read_timeout_s: float) -> str:
+    def _try(self, file: FileIO, sink: Sink, read_timeout_s: float) -> str:
         """One request from where we are; return why it ended."""
         connection = self.entry.connection(read_timeout_s)
         try:
@@ -160,12 +174,9 @@ class _Fetch:
             sink.drain()
         return "the answer ended early"
 
-    def _take_up(self, file: BinaryIO, sink: Sink) -> None:
+    def _take_up(self, file: FileIO, sink: Sink) -> None:
         """Hash what an earlier call left; more than the file can hold is thrown away."""
-        file.seek(0)
-        while block := file.read(CHUNK_BYTES):
-            sink.hash.update(block)
-            self.have += len(block)
+        self.have = _observe(file, sink)
         if self.have > self.size:
             self._restart(sink)
 
@@ -173,43 +184,73 @@ class _Fetch:
         sink.restart()
         self.have = 0
 
-    def _continue(self, connection: http.client.HTTPConnection, file: BinaryIO, sink: Sink) -> None:
+    def _continue(self, connection: http.client.HTTPConnection, file: FileIO, sink: Sink) -> None:
         """One request from where we are; what comes is written and hashed."""
         start = max(0, self.have - OVERLAP_BYTES)
         file.seek(start)
         known = file.read(self.have - start)
         headers = self.entry.headers | {"Accept-Encoding": "identity"}
-        has_range = bool(start or known)
-        connection.request(
-            "GET", self.url, headers=headers | ({"Range": f"bytes={start}-"} if has_range else {})
-        )
+        if known:
+            headers["Range"] = f"bytes={start}-"
+        connection.request("GET", self.url, headers=headers)
         response = connection.getresponse()
         if response.status == 416:
             raise _Changed
-        if response.status == 200 and has_range:  # Range was ignored: it begins at the beginning
+        if response.status == 200 and known:  # Range was ignored: it begins at the beginning
             self._restart(sink)
             known = b""
         elif response.status not in (200, 206):
             raise CameraRefused(self.base_url, f"to send {self.name}", response.status)
         elif response.status == 206 and not _starts_at(response, start):
             raise _Changed
-        while block := response.read1(CHUNK_BYTES):  # as it comes: a cut must lose nothing that was received
-            known = self._take(sink, block, known)
+        promised = response.length
+        if promised is not None and self.have - len(known) + promised > self.size:
+            raise self._too_much()
+        self._compare(response, known)
+        self._pour(response, sink)
 
-    def _take(self, sink: Sink, block: bytes, known: bytes) -> bytes:
-        """Compare what we have already, keep the rest; return what is still to compare."""
-        same = min(len(known), len(block))
-        if block[:same] != known[:same]:
-            raise _Changed
-        fresh = block[same:] if same else block
-        if self.have + len(fresh) > self.size:
-            raise DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")
-        if fresh:
-            sink.put(fresh)
-            self.have += len(fresh)
+    def _compare(self, response: http.client.HTTPResponse, known: bytes) -> None:
+        """Read again what we have already; raise `_Changed` when it is something else."""
+        view = memoryview(bytearray(len(known)))
+        at = 0
+        while at < len(known):
+            count = _read_into(response, view[at:])
+            if view[at : at + count] != known[at : at + count]:
+                raise _Changed
+            if not count:
+                return
+            at += count
+
+    def _pour(self, response: http.client.HTTPResponse, sink: Sink) -> None:
+        """Keep what comes, as it comes: a cut must lose nothing that was received."""
+        is_measured = response.length is not None
+        more = 1
+        while more and self.have < self.size:
+            buffer, count = sink.buffer(), 0
+            room = min(len(buffer), self.size - self.have)
+            try:
+                while more and count < room:
+                    more = _read_into(response, buffer[count:room])
+                    count += more
+            finally:
+                sink.put(buffer, count)
+                self.have += count
             if self.progress is not None:
                 self.progress(self.have, self.size)
-        return known[same:]
+        if more and not is_measured and _read_into(response, memoryview(bytearray(1))):
+            raise self._too_much()
+
+    def _too_much(self) -> DownloadFailed:
+        return DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")
+
+
+def _read_into(response: http.client.HTTPResponse, view: memoryview) -> int:
+    """Read what is there, at least a byte, straight into a buffer; 0 at the end."""
+    if not response.chunked and response.fp is not None:
+        return int(response.fp.readinto1(view))
+    block = response.read1(len(view))
+    view[: len(block)] = block
+    return len(block)
 
 
 def _starts_at(response: http.client.HTTPResponse, start: int) -> bool:

@@ -6,79 +6,127 @@ import hashlib
 import os
 import queue
 import threading
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
-QUEUED_BLOCKS = 64
+BUFFER_BYTES = 256 << 10
+"""Small enough that a block is still in the processor's cache when it is hashed and written."""
+BUFFERS = 32
 SYNC_BYTES = 64 << 20
 
 
-class Sink:
-    """Appends blocks to a file and to a hash, in order; a context manager. One thread puts."""
+class Observer(Protocol):
+    """Something else that wants to see every byte once and in order, while it passes."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        """`file` is open for appending."""
+    def update(self, block: memoryview, /) -> None:
+        """Take the next bytes; they are only lent."""
+        ...
+
+    def restart(self) -> None:
+        """Forget everything: the file begins anew."""
+        ...
+
+
+class Sink:
+    """Appends to a file and to a hash, in order; a context manager for one thread, which fills its buffers.
+
+    A few buffers go round: filled from the network, hashed, written, free again. Nothing is allocated or copied on
+    the way, and what they hold is still in the cache at each step.
+    """
+
+    def __init__(self, file: BinaryIO, observer: Observer | None = None) -> None:
+        """`file` is open for appending, unbuffered."""
         self.hash = hashlib.sha256()
         self._file = file
-        self._blocks: queue.Queue[bytes | None] = queue.Queue(QUEUED_BLOCKS)
+        self._observer = observer
         self._error: OSError | None = None
-        self._unsynced = 0
+        self._free: queue.SimpleQueue[memoryview] = queue.SimpleQueue()
+        self._to_hash: queue.SimpleQueue[tuple[memoryview, int] | None] = queue.SimpleQueue()
+        self._to_write: queue.SimpleQueue[tuple[memoryview, int] | None] = queue.SimpleQueue()
         self._sync_wanted = threading.Event()
         self._ended = threading.Event()
-        self._writer = threading.Thread(target=self._write, name="download writer", daemon=True)
-        self._syncer = threading.Thread(target=self._sync, name="download sync", daemon=True)
+        self._threads = [
+            threading.Thread(target=work, name=f"download {work.__name__}", daemon=True)
+            for work in (self._hash, self._write, self._sync)
+        ]
+        for _ in range(BUFFERS):
+            self._free.put(memoryview(bytearray(BUFFER_BYTES)))
 
     def __enter__(self) -> Sink:
         """Start the threads."""
-        self._writer.start()
-        self._syncer.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Write what was put, and end the threads; the file is flushed."""
-        self._blocks.put(None)
-        self._writer.join()
+        """Hash and write what was put, and end the threads."""
+        self._to_hash.put(None)
         self._ended.set()
         self._sync_wanted.set()
-        self._syncer.join()
+        for thread in self._threads:
+            thread.join()
         if exc_info[0] is None:
             self._check()
 
-    def put(self, block: bytes) -> None:
-        """Take a block; raises the OSError of an earlier one that could not be written."""
+    def buffer(self) -> memoryview:
+        """Lend a free buffer, to be given back by `put`; raises the OSError of a block that could not be written."""
         self._check()
-        self._blocks.put(block)
+        return self._free.get()
+
+    def put(self, buffer: memoryview, count: int) -> None:
+        """Take back a buffer whose first `count` bytes are new."""
+        self._to_hash.put((buffer, count))
 
     def drain(self) -> None:
-        """Wait until all that was put is written and hashed; raises the OSError of a block that was not."""
-        self._blocks.join()
+        """Wait until all that was put is hashed and written; raises the OSError of a block that was not."""
+        held = [self._free.get() for _ in range(BUFFERS)]
+        for buffer in held:
+            self._free.put(buffer)
         self._check()
-        self._file.flush()
+
+    def observe(self, block: memoryview) -> None:
+        """Hash bytes that lie in the file already."""
+        self.hash.update(block)
+        if self._observer is not None:
+            self._observer.update(block)
 
     def restart(self) -> None:
         """Forget everything: the file is empty again."""
         self.drain()
-        self._file.seek(0)
         self._file.truncate(0)
         self.hash = hashlib.sha256()
+        if self._observer is not None:
+            self._observer.restart()
 
     def _check(self) -> None:
         if self._error is not None:
             raise self._error
 
+    def _hash(self) -> None:
+        while (item := self._to_hash.get()) is not None:
+            buffer, count = item
+            self.observe(buffer[:count])
+            self._to_write.put(item)
+        self._to_write.put(None)
+
     def _write(self) -> None:
-        while (block := self._blocks.get()) is not None:
+        unsynced = 0
+        while (item := self._to_write.get()) is not None:
+            buffer, count = item
             try:
                 if self._error is None:
-                    self._file.write(block)
-                    self.hash.update(block)
-                    self._unsynced += len(block)
+                    self._write_all(buffer[:count])
             except OSError as error:
                 self._error = error
             finally:
-                self._blocks.task_done()
-            if self._unsynced >= SYNC_BYTES:
-                self._unsynced = 0
+                self._free.put(buffer)
+            unsynced += count
+            if unsynced >= SYNC_BYTES:
+                unsynced = 0
                 self._sync_wanted.set()
+
+    def _write_all(self, block: memoryview) -> None:
+        while block:
+            block = block[self._file.write(block) :]
 
     def _sync(self) -> None:
         """Let the disk begin early: the last sync then has little left to do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import zlib
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from capture.camera_watch import CameraState, Watch
 from capture.cli import main
 from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json
+from storage.mover import run_mover
 
 
 @pytest.fixture(autouse=True)
@@ -160,6 +162,66 @@ def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
         copy.write_bytes((recording / "gopro" / "GX010001.MP4").read_bytes())
         assert CliRunner().invoke(main, arguments).exit_code == 0
         assert gopro.camera.card.files() == []
+
+
+def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> None:
+    """`copies.jsonl` names the store; the copy is read again, and only the very store counts."""
+    recording, store = tmp_path / "data" / "take-1", tmp_path / "store"
+    store.mkdir()
+    with virtual_camera(tmp_path / "sim") as (gopro, url):
+        take = CameraTake("gopro", url, recording / "gopro")
+        take.prepare()
+        recorded(take, 0.2)
+        write_json(
+            recording / "recording.json",
+            {"schema": "recording/1", "recording": "take-1", "state": "complete", "files": {}},
+        )
+        [state] = run_mover([recording], [store], rule=None)
+        assert state.finished, state.problem
+        free = ["gopro", "free", str(recording), "--json"]
+
+        def refused(words: str) -> None:
+            answer = CliRunner().invoke(main, free)
+            assert answer.exit_code == 1
+            [row] = json.loads(answer.stdout)["files"]
+            assert words in row["why"]
+            assert len(gopro.camera.card.files()) == 1
+
+        store.rename(tmp_path / "unplugged")
+        refused("is the store mounted?")
+        store.mkdir()
+        refused("is the store mounted?")  # an empty mount point is another store
+        store.rmdir()
+        (tmp_path / "unplugged").rename(store)
+        copy = store / "take-1" / "gopro" / "GX010001.MP4"
+        kept = copy.read_bytes()
+        copy.write_bytes(kept[:-1] + b"?")
+        refused("holds other bytes")
+        copy.unlink()
+        os.link(recording / "gopro" / "GX010001.MP4", copy)  # the same file twice is one copy
+        refused("1 verified copies, 2 are needed")
+        copy.unlink()
+        copy.write_bytes(kept)
+        (recording / "gopro" / "GX010001.MP4").rename(tmp_path / "gone.MP4")
+        refused("1 verified copies, 2 are needed")
+        (tmp_path / "gone.MP4").rename(recording / "gopro" / "GX010001.MP4")
+        answer = CliRunner().invoke(main, free)
+        assert answer.exit_code == 0, answer.stdout
+        assert len(json.loads(answer.stdout)["files"][0]["copies"]) == 2
+        assert gopro.camera.card.files() == []
+
+
+def test_damaged_books_and_wrong_addresses_are_told(tmp_path: Path) -> None:
+    recording = tmp_path / "take-1"
+    (recording / "gopro").mkdir(parents=True)
+    (recording / "gopro" / "media.json").write_text("{")
+    done = CliRunner().invoke(main, ["gopro", "free", str(recording), "--json"])
+    assert done.exit_code == 1
+    assert "media.json: cannot be read" in json.loads(done.stdout)["problems"][0]
+    for command in ("free", "fetch"):
+        wrong = CliRunner().invoke(main, ["gopro", command, str(recording), "--gopro", "192.168.1.4"])
+        assert wrong.exit_code == 2
+        assert "is not NAME=URL" in wrong.stderr
 
 
 def test_what_a_state_says() -> None:

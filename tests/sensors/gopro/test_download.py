@@ -60,6 +60,30 @@ def test_a_later_call_continues_a_part(gopro: Gopro, tmp_path: Path) -> None:
     assert not part.exists()
 
 
+class Seen:
+    """Keeps what it is lent."""
+
+    def __init__(self) -> None:
+        self.bytes = b""
+
+    def update(self, block: memoryview, /) -> None:
+        self.bytes += bytes(block)
+
+    def restart(self) -> None:
+        self.bytes = b""
+
+
+@pytest.mark.parametrize("ignore_range", [False, True])
+def test_an_observer_sees_every_byte_once(gopro: Gopro, tmp_path: Path, ignore_range: bool) -> None:
+    gopro[0].cuts, gopro[0].ignore_range = [100_000, 0, 120_000], ignore_range
+    (tmp_path / "GX010001.MP4.part").write_bytes(gopro[0].file[:70_000])
+    seen = Seen()
+    for _ in range(2):  # fetched, then here already
+        download(gopro[1], wanted(gopro[0]), tmp_path, observer=seen, back_off_s=0.01)
+        assert seen.bytes == gopro[0].file
+        seen.restart()
+
+
 @pytest.mark.parametrize("left", [b"x" * 1000, b"x" * 500_000], ids=["another file", "too long"])
 def test_a_part_of_another_file_is_thrown_away(gopro: Gopro, tmp_path: Path, left: bytes) -> None:
     (tmp_path / "GX010001.MP4.part").write_bytes(left)

@@ -1,0 +1,75 @@
+"""In how many different places a file lies right now, each read past the page cache: what may be erased elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from storage.copies import BOOK, COPIED, read_book
+from storage.errors import TargetAway, UnreadableFile
+from storage.read_back import stored_sha256
+from storage.target import Target
+
+
+@dataclass
+class Places:
+    """Where a file was found whole, and what was in the way elsewhere."""
+
+    found: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def verified_places(recording: Path, relative: str, sha256: str, roots: list[Path]) -> Places:
+    """Read every copy of a recording's file now: its own, those that `copies.jsonl` names, and those below `roots`.
+
+    A store whose identity is another than when the copy was made does not count, nor does the same file found by two
+    ways. Raises UnreadableFile when the book cannot be read.
+    """
+    places = Places()
+    seen: set[tuple[int, int]] = set()
+    for place in _candidates(recording, relative, sha256, roots, places.problems):
+        try:
+            facts = place.stat()
+            if (facts.st_dev, facts.st_ino) in seen:
+                continue
+            digest, _ = stored_sha256(place)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            places.problems.append(f"{place}: {(error.strerror or str(error)).lower()}")
+            continue
+        if digest == sha256:
+            seen.add((facts.st_dev, facts.st_ino))
+            places.found.append(place)
+        else:
+            places.problems.append(f"{place} holds other bytes")
+    return places
+
+
+def _candidates(
+    recording: Path, relative: str, sha256: str, roots: list[Path], problems: list[str]
+) -> Iterator[Path]:
+    yield recording / relative
+    for identity, where in _stores(recording, relative, sha256).items():
+        try:
+            yield Target(where, identity).place_of(recording, relative)
+        except TargetAway as error:
+            problems.append(str(error))
+    for root in roots:
+        if not root.is_dir():
+            problems.append(f"{root}: there is no such folder (is the store mounted?)")
+        yield root / recording.name / relative
+
+
+def _stores(recording: Path, relative: str, sha256: str) -> dict[str, Path]:
+    """Stores that took a copy of these very bytes, by identity: the newest path of each."""
+    try:
+        lines = read_book(recording)
+    except (OSError, ValueError, TypeError) as error:
+        raise UnreadableFile(recording / BOOK, str(error)) from error
+    return {
+        line.target: Path(line.where)
+        for line in lines
+        if (line.kind, line.file, line.sha256) == (COPIED, relative, sha256)
+    }
