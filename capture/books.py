@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import redis
 from capture import queue
 from capture.plan import Plan
 from capture.supervisor import Outcome
-from sensors.host_clock import utc_anchor
+from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
+from storage.chunk import chunk_paths
 from storage.errors import StorageError
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import files_key, stream_folder, stream_key
@@ -29,19 +31,20 @@ def is_open(recording: Path) -> bool:
         return False
 
 
-def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool) -> None:
-    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours."""
+def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool, ended: UtcAnchor | None = None) -> None:
+    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours.
+
+    `ended` is when a recorder that was killed was last seen alive; else the recording ends now.
+    """
     files: dict[str, Any] = {}
     losses: list[dict[str, Any]] = []
     with queue.connect(plan.queue_url) as client:
         for stream in plan.stored_streams():
-            for name, facts in queue.sealed_files(client, plan.uuid, stream).items():
-                relative = stream_folder(Path(plan.path), stream).relative_to(plan.path) / name
-                files[str(relative)] = facts
+            files |= _files(client, plan, stream)
             losses += _left_behind(client, plan, stream, outcome)
             if not own_queue:
                 client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
-    anchor = utc_anchor()
+    anchor = ended or utc_anchor()
     (Path(plan.work) / BOOKS).unlink(missing_ok=True)
     with edit_manifest(Path(plan.path)) as manifest:
         manifest["state"] = "complete"
@@ -50,6 +53,22 @@ def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool) -> None:
         manifest["restarts"] = outcome.restarts
         manifest["problems"] = outcome.problems
         manifest["declared_losses"] = losses
+
+
+def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
+    """Return size and hash of every sealed file of a stream, by its path in the recording.
+
+    The hash is the one that it was sealed with; where a kill came between sealing and telling, it is read now.
+    """
+    known = queue.sealed_files(client, plan.uuid, stream)
+    folder = stream_folder(Path(plan.path), stream)
+    prefix = folder.relative_to(plan.path).as_posix()
+    for path in chunk_paths(folder):
+        if path.name not in known:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            known[path.name] = {"bytes": path.stat().st_size, "sha256": digest}
+    return {f"{prefix}/{name}": facts for name, facts in known.items()}
 
 
 def _left_behind(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[dict[str, Any]]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import signal
-import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -22,8 +20,8 @@ import redis
 
 from capture import queue
 from capture.health import HealthSender
-from capture.orphan import watch_supervisor
-from capture.plan import Plan, load_plan
+from capture.plan import Plan
+from capture.worker_process import run_process
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
 from storage.disk import LOCAL, Disk
 from storage.names import chunk_number
@@ -208,17 +206,10 @@ class Drainer:
         self._health.send(streams=streams, problem=self._problem, done=done)
 
 
-def main() -> None:
-    """Run one drainer process."""
-    plan = load_plan(Path(sys.argv[1]))
-    drainer = Drainer(plan, int(sys.argv[2]))
-    watch_supervisor(plan.supervisor_pid, drainer.end)
-    signal.signal(signal.SIGTERM, drainer.end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if "--end" in sys.argv[3:]:
-        drainer.end()
-    drainer.run()
+def drainer_of(plan: Plan, number: str) -> Drainer:
+    """Make the n-th drainer of a plan."""
+    return Drainer(plan, int(number))
 
 
 if __name__ == "__main__":
-    main()
+    run_process(drainer_of)

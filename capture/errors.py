@@ -25,6 +25,16 @@ class AlreadyRunning(CaptureError):
         )
 
 
+class StillEnding(CaptureError):
+    """Processes of a killed recorder are still there."""
+
+    def __init__(self, recording: str, seconds: float) -> None:
+        super().__init__(
+            f"recording {recording}: processes of its killed recorder still run after {seconds:g} s;"
+            " end them (see `ps`) and try again"
+        )
+
+
 class NotRunning(CaptureError):
     """There is no such running recording to talk to."""
 

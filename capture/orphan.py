@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable
 
 LOOK_S = 0.5
 GRACE_S = 5.0
 EXIT_CODE = 3
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Ask the kernel for SIGTERM at the moment our parent dies; elsewhere than on Linux nothing happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def watch_supervisor(pid: int, end: Callable[[], None]) -> None:

@@ -10,7 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from capture.hold import is_held
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
+
+RUNNING = "running"
+"""In the runtime folder: a lock that the recorder holds for as long as it lives."""
+GROUP = "group"
+"""In the work folder: a lock that every process of a recording holds."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +117,7 @@ def runtime_folder(recording: Path) -> Path:
 
 def is_running(runtime: Path) -> bool:
     """Tell whether the recorder that made this folder of sockets is still there."""
-    try:
-        os.kill(int((runtime / "pid").read_text()), 0)
-    except (OSError, ValueError):
-        return False
-    return True
+    return is_held(runtime / RUNNING)
 
 
 def runtime_root() -> Path:

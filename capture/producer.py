@@ -1,11 +1,10 @@
 """The producer: one process a headset, one thread a stream, everything into the queue as it comes.
 
-python -P -m capture.producer PLAN DEVICE
+python -P -m capture.producer PLAN DEVICE [--spare]
 """
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -17,11 +16,11 @@ from capture.clock_probe import ClockProbe, ask_headset
 from capture.headset_setup import HeadsetSetup
 from capture.health import HealthSender
 from capture.ledger import Ledger
-from capture.orphan import watch_supervisor
 from capture.pause import PauseWatch
-from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream, load_plan
+from capture.plan import HeadsetPlan, Plan, clock_stream, ledger_stream
 from capture.stream_recorder import StreamRecorder
 from capture.stream_watch import STREAMING, RateWatch
+from capture.worker_process import run_process
 from sensors.errors import SensorError
 from sensors.hololens import remote
 from sensors.hololens.catalogue import Profile, configuration, nominal_hz, stream_spec
@@ -144,16 +143,10 @@ class Producer:
             print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    """Run one producer process."""
-    plan = load_plan(Path(sys.argv[1]))
-    headset = next(headset for headset in plan.headsets if headset.name == sys.argv[2])
-    producer = Producer(plan, headset)
-    watch_supervisor(plan.supervisor_pid, producer.end)
-    signal.signal(signal.SIGTERM, producer.end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    producer.run()
+def producer_of(plan: Plan, device: str) -> Producer:
+    """Make the producer of one headset of a plan."""
+    return Producer(plan, next(headset for headset in plan.headsets if headset.name == device))
 
 
 if __name__ == "__main__":
-    main()
+    run_process(producer_of)

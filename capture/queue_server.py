@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,18 +12,21 @@ import redis
 
 from capture import queue
 from capture.errors import QueueUnavailable
+from capture.orphan import end_with_parent
 
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 class QueueServer:
     """Starts, restarts and stops one server process; its files lie in a private folder."""
 
-    def __init__(self, folder: Path, socket: Path) -> None:
-        """`folder` (0700) takes the append-only file; `socket` must be short enough for a socket name."""
+    def __init__(self, folder: Path, socket: Path, *, hold: int | None = None) -> None:
+        """`folder` (0700) takes the append-only file; `socket` must be short enough for a socket name.
+
+        `hold` is a lock's handle that stays locked for as long as the server lives.
+        """
+        self._hold = () if hold is None else (hold,)
         self.folder = folder
         self.socket = socket
         self.url = f"unix://{socket}"
@@ -48,8 +49,9 @@ class QueueServer:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                pass_fds=self._hold,
                 umask=0o077,  # its files hold payloads
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one system call)
+                preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one system call)
             )
         except OSError as error:
             raise QueueUnavailable(str(self.socket), f"does not start ({error})") from error
@@ -94,8 +96,3 @@ def _binary() -> Path:
     if not os.access(path, os.X_OK):
         path.chmod(path.stat().st_mode | 0o100)
     return path
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel to end the server when we are killed: nothing of ours is left behind after a crash."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,26 +1,23 @@
 """The producer of a plug-in sensor: one process a sensor, one thread a stream.
 
-python -P -m capture.sensor_producer PLAN DEVICE
+python -P -m capture.sensor_producer PLAN DEVICE [--spare]
 """
 
 from __future__ import annotations
 
-import signal
-import sys
 import threading
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from capture import queue
 from capture.clock_probe import PROBES_A_ROUND, Ask, ClockProbe
 from capture.health import HealthSender
 from capture.ledger import Ledger
-from capture.orphan import watch_supervisor
-from capture.plan import Plan, SensorPlan, clock_stream, ledger_stream, load_plan
+from capture.plan import Plan, SensorPlan, clock_stream, ledger_stream
 from capture.sensor_recorder import SensorRecorder
 from capture.stream_watch import STREAMING, RateWatch
+from capture.worker_process import run_process
 from sensors.hololens.remote import ClockExchange
 from sensors.host_clock import host_ns
 from sensors.plugin import Sensor, load_sensor
@@ -119,16 +116,10 @@ def _ask(sensor: Sensor) -> Ask | None:
     return lambda: [ClockExchange(*exchange()) for _ in range(PROBES_A_ROUND)]
 
 
-def main() -> None:
-    """Run one producer process."""
-    plan = load_plan(Path(sys.argv[1]))
-    device = next(device for device in plan.sensors if device.name == sys.argv[2])
-    producer = SensorProducer(plan, device)
-    watch_supervisor(plan.supervisor_pid, producer.end)
-    signal.signal(signal.SIGTERM, producer.end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    producer.run()
+def producer_of(plan: Plan, device: str) -> SensorProducer:
+    """Make the producer of one plug-in sensor of a plan."""
+    return SensorProducer(plan, next(sensor for sensor in plan.sensors if sensor.name == device))
 
 
 if __name__ == "__main__":
-    main()
+    run_process(producer_of)

@@ -18,7 +18,8 @@ from capture import queue
 from capture.books import BOOKS, BOOKS_BYTES, close_books, is_open
 from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
-from capture.plan import HeadsetPlan, Plan, SensorPlan, is_running, runtime_folder
+from capture.hold import held
+from capture.plan import GROUP, RUNNING, HeadsetPlan, Plan, SensorPlan, is_running, runtime_folder
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
 from capture.supervisor import Outcome, Supervisor, set_aside
@@ -84,17 +85,17 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     devices |= {camera.device: camera.prepare() for camera in cameras}
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
     plan = _plan(order, path)
-    with _private_folders(order, plan), _queue(order, plan) as server:
+    with _private_folders(order, plan) as hold, _queue(order, plan, hold) as server:
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
+        plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
         make_durable_folders(path, order.data)
         try:
-            write_json(path / MANIFEST, _manifest(order, plan, devices))
             (path / "events").mkdir()
             (path / LOGS).mkdir()
-            plan.save(Path(plan.work) / "plan.json")
+            write_json(path / MANIFEST, _manifest(order, plan, devices))
             set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
             with _mover(order, path):
-                outcome = _run(order, plan, server, cameras, show)
+                outcome = _run(Supervisor(plan, server, cameras, hold=hold), order, show)
                 close_books(plan, outcome, own_queue=server is not None)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
@@ -185,8 +186,11 @@ def _plan(order: Order, path: Path) -> Plan:
 
 
 @contextlib.contextmanager
-def _private_folders(order: Order, plan: Plan) -> Iterator[None]:
-    """Make the private work folder and the folder of sockets; remove both at the end."""
+def _private_folders(order: Order, plan: Plan) -> Iterator[int]:
+    """Make the private work folder and the folder of sockets; remove both at the end.
+
+    Yields the handle of the lock that every process of the recording shares.
+    """
     work, runtime = Path(plan.work), Path(plan.runtime)
     try:
         runtime.mkdir(mode=0o700)
@@ -195,14 +199,14 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[None]:
             raise AlreadyRunning(order.recording) from None
         shutil.rmtree(runtime)  # a recorder was killed: its sockets are of no use to anyone
         runtime.mkdir(mode=0o700)
-    (runtime / "pid").write_text(str(os.getpid()))
     try:
         work.parent.mkdir(mode=0o700, exist_ok=True)
         if work.exists():
             # Kept from a recorder that was killed: packets may still be in its queue file.
             os.rename(work, work.with_name(f"{work.name}.orphan-{uuid.uuid4().hex[:8]}"))
         work.mkdir(mode=0o700)
-        yield
+        with held(runtime / RUNNING), held(work / GROUP) as hold:
+            yield hold
     finally:
         if not is_open(
             Path(plan.path)
@@ -214,14 +218,14 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _queue(order: Order, plan: Plan) -> Iterator[QueueServer | None]:
+def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
     """Start our own queue server, or reach the one that was named."""
     if order.redis_url is not None:
         with queue.connect(order.redis_url) as client:
             queue.wait_until_ready(client, order.redis_url, limit_s=5)
         yield None
         return
-    server = QueueServer(Path(plan.work), Path(plan.runtime) / "queue")
+    server = QueueServer(Path(plan.work), Path(plan.runtime) / "queue", hold=hold)
     try:
         server.start()
         yield server
@@ -271,14 +275,7 @@ def _manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
     }
 
 
-def _run(
-    order: Order,
-    plan: Plan,
-    server: QueueServer | None,
-    cameras: list[CameraTake],
-    show: Callable[[Supervisor], None],
-) -> Outcome:
-    supervisor = Supervisor(plan, server, cameras)
+def _run(supervisor: Supervisor, order: Order, show: Callable[[Supervisor], None]) -> Outcome:
     try:
         with _signals(supervisor):
             supervisor.run(order.seconds, order.start_timeout_s, show)
@@ -286,7 +283,7 @@ def _run(
         supervisor.close()
     outcome = supervisor.outcome
     outcome.problems += [
-        f"{camera.device}: {camera.state.problem}" for camera in cameras if camera.state.problem
+        f"{camera.device}: {camera.state.problem}" for camera in supervisor.cameras if camera.state.problem
     ]
     return outcome
 

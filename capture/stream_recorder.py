@@ -105,7 +105,7 @@ class StreamRecorder:
             if self._seq == 0:
                 self.state.state = "preparing"
                 self.setup.before_stream(self.spec.name)
-            ended = self._seq > 0 and self._device_is_gone()  # it may have ended while nobody listened
+            ended = self._seq > 0 and self._ended_meanwhile()
             while not ended and not self._ending.is_set():
                 ended = self._one_connection()
             reason = "ended_by_device" if ended else "stopped"
@@ -134,6 +134,20 @@ class StreamRecorder:
             self._closed(error, "network")
         finally:
             client.close()
+        return False
+
+    def _ended_meanwhile(self) -> bool:
+        """Tell whether the device ended the stream while nobody listened; a connection that comes is used."""
+        client = self._new_client()
+        try:
+            if self.spec.name == "pv":
+                self.setup.open_camera()
+            client.connect()
+        except StreamRefused:
+            return self._device_is_gone()
+        except SensorError:
+            return False
+        self._connected_client = client
         return False
 
     def _backoff_s(self) -> float:

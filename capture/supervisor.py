@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,21 +14,20 @@ from capture.camera_take import CameraTake
 from capture.control import ControlServer
 from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
+from capture.heartbeat import Heartbeat
 from capture.plan import Plan
 from capture.queue_server import QueueServer
+from capture.worker import Worker
 from storage.disk_guard import STOP, DiskGuard, Outlook
 from storage.names import LOGS
 
 LOOP_MS = 100
-MAX_DEATHS = 5
-"""Deaths of one process within DEATHS_WINDOW_S after which the recording is ended."""
-DEATHS_WINDOW_S = 20.0
 PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
 NO_SPACE_LIMIT_S = 15.0
-END_NOW = "--end"
-"""A process started with this empties what there is and ends."""
 LAST_WORD_S = 4.0
+SPARES_AFTER_S = 1.0
+"""Spare processes are started when the streams have come up: before, everybody is busy."""
 LOW_SPACE_BYTES = 200 << 20
 RESERVE = "reserve"
 RESERVE_BYTES = 48 << 20
@@ -40,52 +38,6 @@ def set_aside(path: Path, size: int) -> None:
     """Take room on the disk now, to have it back by removing the file when there is none."""
     with path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, size)
-
-
-@dataclass
-class Worker:
-    """One child process that is kept alive until its time has come."""
-
-    name: str
-    command: list[str]
-    log: Path
-    process: subprocess.Popen[bytes] | None = None
-    deaths_s: list[float] = field(default_factory=list)
-    end_asked: bool = False
-
-    def start(self) -> None:
-        """Start it in a session of its own, so that Ctrl-C reaches only the supervisor."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def returncode(self) -> int | None:
-        """Return the exit code, None while it runs."""
-        return self.process.poll() if self.process else None
-
-    def end(self) -> None:
-        """Ask the end (SIGTERM), once: a second signal could hit it while it is going."""
-        if self.process is not None and self.process.poll() is None and not self.end_asked:
-            self.process.terminate()
-        self.end_asked = True
-
-    def kill(self) -> None:
-        """End it at once."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-        if self.process is not None:
-            self.process.wait()
-
-    def revive(self) -> None:
-        """Start it again after a death. Raises ProcessKeepsDying when that does not help."""
-        now_s = time.monotonic()
-        self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]
-        if len(self.deaths_s) > MAX_DEATHS:
-            raise ProcessKeepsDying(self.name, len(self.deaths_s), self.log)
-        if self.end_asked and END_NOW not in self.command:
-            self.command.append(END_NOW)
-        self.start()
 
 
 @dataclass
@@ -101,14 +53,18 @@ class Outcome:
 class Supervisor:
     """Runs one recording from the first process to the last."""
 
-    def __init__(self, plan: Plan, server: QueueServer | None, cameras: list[CameraTake]) -> None:
-        """`server` is ours to keep up, or None when the queue is somebody else's."""
+    def __init__(
+        self, plan: Plan, server: QueueServer | None, cameras: list[CameraTake], *, hold: int | None = None
+    ) -> None:
+        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`."""
         self.plan = plan
+        self._hold = hold
         self.server = server
         self.cameras = cameras
         self.outcome = Outcome()
         self.board = HealthBoard(plan.health)
         self._control = ControlServer(plan.control)
+        self._heart = Heartbeat(Path(plan.work))
         self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
         self.outlook: Outlook | None = None
         self._stop_asked = ""
@@ -126,7 +82,8 @@ class Supervisor:
         ]
 
     def _worker(self, name: str, command: list[str]) -> Worker:
-        return Worker(name, command, Path(self.plan.path) / LOGS / f"{name.replace(' ', '-')}.log")
+        log = Path(self.plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
+        return Worker(name, command, log, self._hold)
 
     def ask_stop(self, why: str) -> None:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
@@ -195,9 +152,12 @@ class Supervisor:
                 raise StreamsMissing(missing, limit_s)
 
     def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
-        end_s = None if seconds is None else time.monotonic() + seconds
+        start_s = time.monotonic()
+        end_s = None if seconds is None else start_s + seconds
         while not self._stop_asked:
             self._turn(show)
+            if time.monotonic() - start_s > SPARES_AFTER_S:
+                self._keep_spares()
             if end_s is not None and time.monotonic() >= end_s:
                 self.ask_stop("time")
             elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
@@ -209,9 +169,9 @@ class Supervisor:
 
     def _turn(self, show: Callable[[Supervisor], None]) -> None:
         """One round: hear the processes, answer requests, revive the dead."""
+        self._heart.beat()
         self.board.update(LOOP_MS)
-        state = {"recording": self.plan.recording, "pid": os.getpid(), "streams": self.streams()}
-        if "stop" in self._control.requests(state):
+        if "stop" in self._control.requests(self._state()):
             self.ask_stop("requested")
         if self.server is not None and not self.server.is_up():
             self._restarted("queue server", self.server.process.returncode if self.server.process else None)
@@ -222,6 +182,18 @@ class Supervisor:
                 self._restarted(worker.name, code)
                 worker.revive()
         show(self)
+
+    def _state(self) -> dict[str, Any]:
+        """Return what other processes of this user may ask for."""
+        workers = [*self.producers, *self.drainers]
+        pids = {worker.name: worker.process.pid for worker in workers if worker.process is not None}
+        facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": pids}
+        return facts | {"streams": self.streams()}
+
+    def _keep_spares(self) -> None:
+        for worker in self.producers:
+            if worker.returncode() is None:
+                worker.keep_spare()
 
     def _restarted(self, name: str, code: int | None) -> None:
         self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
@@ -255,6 +227,7 @@ class Supervisor:
         for worker in self.producers:
             worker.end()
         while any(worker.returncode() is None for worker in self.producers):
+            self._heart.beat()
             self._keep_drainers()
             show(self)
             if time.monotonic() > end_s:
@@ -263,6 +236,7 @@ class Supervisor:
                     worker.kill()
 
     def _keep_drainers(self) -> None:
+        """Hear the drainers and revive them while the producers come to their end."""
         self.board.update(LOOP_MS)
         if self.server is not None and not self.server.is_up():
             self._restarted("queue server", None)
@@ -306,6 +280,7 @@ class Supervisor:
             worker.kill()
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Close sockets and files."""
+        self._heart.close()
         self.board.close()
         self._control.close()

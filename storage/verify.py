@@ -28,6 +28,12 @@ READ_BYTES = 4 << 20
 
 LOW_RATE = 0.8
 """A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
+EARLY_ENDS = {"no_space": "no_space", "recovered": "restart"}
+"""Reasons why a recording stopped that put an early end to its streams -> the cause that this gap has."""
+
+AFTER_LAST_SIGN_NS = 1_000_000_000
+"""A killed recorder lived for a quarter second after its last sign, and what its sockets held went with it."""
+
 ADAPTIVE = ("depth_ahat", "depth_longthrow")
 
 Progress = Callable[[str], None]
@@ -226,17 +232,18 @@ def _check_stream(
 
 
 def _early_end(index: Any, manifest: Manifest, ends: list[Note]) -> list[dict[str, Any]]:
-    """Name the end that a full disk put to a stream, up to the moment at which its connection was closed."""
+    """Name the end that a full disk or a killed recorder put to a stream, until its connection was closed."""
     stopped = manifest.get("stopped") or {}
-    if stopped.get("reason") != "no_space" or not len(index):
+    cause = EARLY_ENDS.get(stopped.get("reason", ""))
+    if cause is None or not len(index) or (ends and ends[-1]["reason"] == "ended_by_device"):
         return []
     last_ticks = int(index["device_ticks"][-1])
-    closed_ns = int(ends[-1]["host_ns"] if ends else stopped["host_ns"])
+    closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
     later_ns = max(closed_ns - int(index["host_ns"][-1]), 0)
     # The device notices a closed connection only when it sends: one or two packets later.
     step = usual_step(np.diff(index["device_ticks"].astype(np.int64)))
     end_ticks = last_ticks + later_ns // 100 + (2 * int(step) if np.isfinite(step) else 0)
-    return [{"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": "no_space"}]
+    return [{"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": cause}]
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:

@@ -1,0 +1,47 @@
+"""The life that every process of a recording has in common: begin, hear the end, go with the supervisor.
+
+python -P -m MODULE PLAN NAME [--spare] [--end]
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from capture.orphan import end_with_parent, watch_supervisor
+from capture.plan import Plan, load_plan
+
+END_NOW = "--end"
+"""A process started with this empties what there is and ends."""
+SPARE = "--spare"
+"""A process started with this has imported everything, touches nothing, and waits for GO on its stdin."""
+GO = b"go\n"
+
+
+class Process(Protocol):
+    """What does the work."""
+
+    def end(self, *_: object) -> None:
+        """Ask the end; also a signal handler."""
+
+    def run(self) -> None:
+        """Work until the end."""
+
+
+def run_process(make: Callable[[Plan, str], Process]) -> None:
+    """Run one process of a recording to its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor alone
+    options = sys.argv[3:]
+    if SPARE in options and sys.stdin.buffer.readline() != GO:
+        return  # never needed, or the supervisor is gone
+    plan = load_plan(Path(sys.argv[1]))
+    process = make(plan, sys.argv[2])
+    signal.signal(signal.SIGTERM, process.end)
+    end_with_parent()
+    watch_supervisor(plan.supervisor_pid, process.end)
+    if END_NOW in options:
+        process.end()
+    process.run()
