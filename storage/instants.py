@@ -31,7 +31,8 @@ class Instant:
 
     `rows`: sample of each stream, by its short name, absent where none is near; `dt_us` how much later it was taken;
     `files`: for cameras the file that the row counts in; `slices`: half-open sample ranges until the next master
-    frame; `poses`: (position_m (3,), rotation w x y z (4,)), absent where unknown.
+    frame; `poses`: (position_m (3,), rotation w x y z (4,)), absent where unknown; `worlds`: the world frame of each
+    pose, counted from 0 at each start of the headset's app: poses of different ones cannot be compared.
     """
 
     master_index: int
@@ -41,6 +42,7 @@ class Instant:
     files: dict[str, str] = field(default_factory=dict)
     slices: dict[str, tuple[int, int]] = field(default_factory=dict)
     poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    worlds: dict[str, int] = field(default_factory=dict)
 
 
 class Instants:
@@ -102,6 +104,8 @@ class Instants:
         for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
             found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
         found.poses.update(self._poses_at(master_index))
+        worlds = {name: self._poses.get(f"{name}_world") for name in found.poses}
+        found.worlds.update({n: int(world[master_index]) for n, world in worlds.items() if world is not None})
         return found
 
     def _poses_at(self, row: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -63,7 +63,11 @@ def align(
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--master", type=click.Choice(["pv", "gopro"]), help="Whose frames are indexed.  [default: pv]")
+@click.option(
+    "--master",
+    metavar="STREAM",
+    help="Whose frames are indexed: pv, gopro, or a name such as hololens-b/pv.  [default: pv]",
+)
 @click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
@@ -182,7 +186,7 @@ def leave(status: str, *, strict: bool) -> None:
 def show_recording(answer: dict[str, Any]) -> None:
     """Print one recording for people."""
     click.secho(f"{answer['status']}  {answer['recording']}", fg=MARKS[answer["status"]], bold=True)
-    for reason in answer.get("reasons", []):
+    for reason in [*answer.get("reasons", []), *answer.get("warnings", [])]:
         click.echo(f"  - {reason}")
     for pair in answer["pairs"]:
         show_pair(pair["source"], pair, indent="  ")

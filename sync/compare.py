@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sync.cameras import CameraTake
@@ -11,7 +11,7 @@ from sync.fusion import with_sound
 from sync.gyro import HEAD_POSE, PairAlignment, Prior, align_pair
 from sync.listening import headset_sound, take_sound
 from sync.prior import prior_of
-from sync.session import Session
+from sync.session import Headset, Session
 from sync.sound import Heard, align_sounds
 
 
@@ -20,57 +20,88 @@ class Compared:
     """What motion, sound and clocks say of one take, on take time."""
 
     take: CameraTake
+    headset: Headset
     epoch: int
     prior: Prior | None
     timestamps: dict[str, Any]
     found: PairAlignment | None
     heard: Heard | None
     problem: str
+    others: tuple[dict[str, Any], ...] = ()
+    "What came of the other headsets, where there are several."
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """How well it fits: the larger the better."""
+        found = self.found
+        if found is not None and found.clock_map is not None:
+            return 2 + (found.verdict.status == "aligned"), found.coarse.rho
+        return int(self.heard is not None and self.heard.is_usable), 0.0
 
 
 def compare(session: Session, take: CameraTake) -> Compared | None:
-    """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
-    epoch = session.epoch
-    if session.headset is None or epoch is None:
+    """Compare a take with the headset that it rides with: of several, the one whose motion it shares."""
+    found = [c for c in (compare_with(headset, take) for headset in session.headsets) if c is not None]
+    if not found:
         return None
-    host = session.host
+    best = max(found, key=lambda compared: compared.rank)  # of equals the first
+    others = tuple(_said_of_other(other) for other in found if other is not best)
+    return replace(best, others=others)
+
+
+def _said_of_other(other: Compared) -> dict[str, Any]:
+    verdict = other.found.verdict if other.found is not None else None
+    return {
+        "master": f"{other.headset.name}/gyroscope",
+        "status": verdict.status if verdict is not None else "not_aligned",
+        "reasons": list(verdict.reasons) if verdict is not None else [other.problem],
+    }
+
+
+def compare_with(headset: Headset, take: CameraTake) -> Compared | None:
+    """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
+    epoch = headset.epoch
+    if epoch is None:
+        return None
+    host = headset.host
     prior, timestamps = prior_of(
         list(take.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
         timestamps["host_clock"] = {"probes": host.probes, "bound_ms": host.bound_ns / 1e6}
         timestamps["host_clock"]["stretches"] = len(host.lines)
-    found, problem = _by_motion(session, take, prior)
+    found, problem = _by_motion(headset, take, prior)
     doubted = found is None or found.verdict.status != "aligned"
-    heard = _listen(session, take, epoch) if doubted else None
+    heard = _listen(headset, take, epoch) if doubted else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
         found = with_sound(found, heard)
-    return Compared(take, epoch, prior, timestamps, found, heard, problem)
+    return Compared(take, headset, epoch, prior, timestamps, found, heard, problem)
 
 
-def _by_motion(session: Session, take: CameraTake, prior: Prior | None) -> tuple[PairAlignment | None, str]:
+def _by_motion(headset: Headset, take: CameraTake, prior: Prior | None) -> tuple[PairAlignment | None, str]:
     """The gyroscopes' answer, or why there is none."""
-    if session.gyro is None:
+    if headset.gyro is None:
         return (
             None,
             "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
         )
     if take.gyro is None:
         return None, take.problem
-    device = session.recording.manifest["devices"][session.headset]
-    unit = "rad_per_s" if session.gyro.source == HEAD_POSE else device.get("gyroscope_unit") or "auto"
+    told = headset.about.get("gyroscope_unit") or "auto"
+    unit = "rad_per_s" if headset.gyro.source == HEAD_POSE else told
     try:
-        return align_pair(session.gyro, take.gyro, prior=prior, unit=unit), ""
+        return align_pair(headset.gyro, take.gyro, prior=prior, unit=unit), ""
     except TooShort as error:
         return None, str(error)
 
 
-def _listen(session: Session, take: CameraTake, epoch: int) -> Heard | None:
+def _listen(headset: Headset, take: CameraTake, epoch: int) -> Heard | None:
     """Compare the sounds, where both were recorded; None where not."""
-    name = f"{session.headset}/microphone"
-    if name not in session.recording.streams or len(session.recording[name]) == 0:
+    if not headset.has("microphone"):
         return None
     camera = take_sound([(file.path, file.start_s) for file in take.readable])
-    headset = headset_sound(session.recording[name], epoch) if camera is not None else None
-    return align_sounds(headset, camera) if headset is not None and camera is not None else None
+    if camera is None:
+        return None
+    own = headset_sound(headset.recording[f"{headset.name}/microphone"], epoch)
+    return align_sounds(own, camera) if own is not None else None

@@ -115,10 +115,12 @@ def build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[Po
             track.position_m[order.rows],
             track.rotation_wxyz[order.rows],
             master_ticks,
+            world=track.world[order.rows],
         )
         for axis, name in enumerate("xyz"):
             columns[f"{track.name}_{name}_m"] = poses.position_m[:, axis]
         for axis, name in enumerate("wxyz"):
             columns[f"{track.name}_q{name}"] = poses.rotation_wxyz[:, axis]
         columns[f"{track.name}_valid"] = poses.valid
+        columns[f"{track.name}_world"] = poses.world.astype(np.int16)
     return columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,9 @@ from sensors.clock_probe import PROBE
 from sensors.errors import SensorError
 from sensors.hololens import imu, spatial_input, wire
 from storage.names import stream_folder
+from storage.notes import Note
 from storage.recording import Recording, StoredStream
+from storage.worlds import world_frames
 from sync.gyro import HeadsetGyro, headset_gyro
 from sync.host_clock import HostClock, host_clock
 from sync.index import rotation_wxyz
@@ -36,12 +38,16 @@ class InertialClock:
 
 @dataclass(frozen=True, slots=True)
 class PoseTrack:
-    """Poses of one source: ticks (n,) int64, position (n, 3) m, rotation (n, 4) w x y z; NaN where untracked."""
+    """Poses of one source: ticks (n,) int64, position (n, 3) m, rotation (n, 4) w x y z; NaN where untracked.
+
+    `world` (n,) numbers the world frame that each is in.
+    """
 
     name: str
     ticks: Int64
     position_m: Floats
     rotation_wxyz: Floats
+    world: npt.NDArray[np.int32]
 
 
 def inertial_clock(stream: StoredStream) -> InertialClock | None:
@@ -88,8 +94,11 @@ def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:
     return headset_gyro(pairs, clock.repair)
 
 
-def head_poses(stream: StoredStream) -> PoseTrack:
-    """Head pose of the spatial input: x right, y up, z back, head to world; NaN where it was not tracked."""
+def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
+    """Head pose of the spatial input: x right, y up, z back, head to world; NaN where it was not tracked.
+
+    `notes` are the stream's in the ledger: they tell of new world frames.
+    """
     count = len(stream)
     position = np.full((count, 3), np.nan)
     matrices = np.full((count, 3, 3), np.nan)
@@ -109,10 +118,11 @@ def head_poses(stream: StoredStream) -> PoseTrack:
         )
         matrices[rows] = np.stack([np.cross(up, -forward), up, -forward], axis=2)
         position[rows] = at
-    return PoseTrack("head", stream.index["device_ticks"].astype(np.int64), position, rotation_wxyz(matrices))
+    ticks, world = stream.index["device_ticks"].astype(np.int64), world_frames(stream, list(notes))
+    return PoseTrack("head", ticks, position, rotation_wxyz(matrices), world)
 
 
-def frame_poses(name: str, stream: StoredStream) -> PoseTrack | None:
+def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack | None:
     """Poses that came with the packets of a stream, local to world; None when there are none."""
     stored = stream.poses()
     if stored is None or len(stored) != len(stream):
@@ -121,7 +131,8 @@ def frame_poses(name: str, stream: StoredStream) -> PoseTrack | None:
     poses[~np.asarray(wire.is_tracked(poses))] = np.nan
     turns = np.swapaxes(poses[:, :3, :3], 1, 2)  # the wire multiplies row vectors from the left
     ticks = stream.index["device_ticks"].astype(np.int64)
-    return PoseTrack(name, ticks, poses[:, 3, :3], rotation_wxyz(turns))
+    world = world_frames(stream, list(notes))
+    return PoseTrack(name, ticks, poses[:, 3, :3], rotation_wxyz(turns), world)
 
 
 def probes_of(recording: Recording, device: str) -> HostClock | None:

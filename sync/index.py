@@ -31,11 +31,15 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Poses:
-    """Interpolated rigid poses at master times: position (n, 3) m, rotation (n, 4) w x y z, `valid` (n,)."""
+    """Interpolated rigid poses at master times: position (n, 3) m, rotation (n, 4) w x y z, `valid` (n,).
+
+    `world` (n,) numbers the world frame that each is in, -1 where not valid.
+    """
 
     position_m: Floats
     rotation_wxyz: Floats
     valid: npt.NDArray[np.bool_]
+    world: Int32
 
 
 def strictly_increasing(ticks: Int64) -> Order:
@@ -117,30 +121,39 @@ def interpolate_poses(
     rotation_wxyz: Floats,
     master_ticks: Int64,
     *,
+    world: npt.NDArray[np.integer] | None = None,
     largest_gap: int = POSE_GAP_TICKS,
 ) -> Poses:
     """Positions linear, rotations slerp with the sign fixed; NaN across gaps and never beyond the ends.
 
     `ticks` (m,) strictly increasing, `position_m` (m, 3), `rotation_wxyz` (m, 4) unit quaternions; rows with NaN
-    are taken as absent. Raises NotIncreasing.
+    are taken as absent. `world` (m,) numbers the world frame of each (default: one for all): nothing is interpolated
+    from one to another. Raises NotIncreasing.
     """
     check_increasing(ticks, "poses")
+    world = np.zeros(len(ticks), dtype=np.int32) if world is None else world
     known = np.isfinite(position_m).all(axis=1) & np.isfinite(rotation_wxyz).all(axis=1)
-    ticks, position_m, rotation_wxyz = ticks[known], position_m[known], rotation_wxyz[known]
+    ticks, position_m, rotation_wxyz, world = (
+        ticks[known],
+        position_m[known],
+        rotation_wxyz[known],
+        world[known],
+    )
     count = len(master_ticks)
     if len(ticks) == 0:
-        return Poses(np.full((count, 3), np.nan), np.full((count, 4), np.nan), np.zeros(count, dtype=bool))
+        nothing = np.full((count, 3), np.nan), np.full((count, 4), np.nan), np.zeros(count, dtype=bool)
+        return Poses(*nothing, np.full(count, -1, dtype=np.int32))
     right = np.searchsorted(ticks, master_ticks, side="left").clip(max=len(ticks) - 1)
     exact = ticks[right] == master_ticks
     left = np.where(exact, right, (right - 1).clip(min=0))
     gap = ticks[right] - ticks[left]
     inside = (master_ticks >= ticks[left]) & (master_ticks <= ticks[right])
-    valid = inside & (gap <= largest_gap)
+    valid = inside & (gap <= largest_gap) & (world[left] == world[right])
     share = np.where(gap > 0, (master_ticks - ticks[left]) / np.maximum(gap, 1), 0.0)[:, None]
     position = position_m[left] + share * (position_m[right] - position_m[left])
     rotation = slerp(rotation_wxyz[left], rotation_wxyz[right], share)
     position[~valid], rotation[~valid] = np.nan, np.nan
-    return Poses(position, rotation, valid)
+    return Poses(position, rotation, valid, np.where(valid, world[left], -1).astype(np.int32))
 
 
 def slerp(first: Floats, second: Floats, share: Floats) -> Floats:

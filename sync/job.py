@@ -11,15 +11,17 @@ import numpy as np
 
 from storage.manifest import write_json
 from storage.recording import open_recording
+from sync.bridge import Bridge
 from sync.camera_latency import stored_latency
 from sync.cameras import CameraFile, CameraTake
 from sync.chapters import heard_moved, of_chapter, prior_moved
-from sync.clock_map import sample_rows
+from sync.clock_map import ClockMap, sample_rows
 from sync.compare import Compared, compare
 from sync.fusion import by_clocks, by_sound
 from sync.gyro import HEAD_POSE, PairAlignment
 from sync.result import (
     alignment_object,
+    bridge_object,
     clock_sigma,
     fallback_object,
     plain,
@@ -28,7 +30,7 @@ from sync.result import (
     sound_sigma,
     with_picture_latency,
 )
-from sync.session import Session, open_session
+from sync.session import Headset, Session, open_session
 from sync.tables import write_tables
 
 ORDER = ("not_aligned", "check", "aligned")
@@ -39,20 +41,25 @@ CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
 def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any]:
     """Align and index one recording; return its entry of `sync/1`.
 
-    `master` is `pv` or `gopro`; the default is PV when it was recorded. Writes only below `sync/`: alignments with
-    their plot data, `index.parquet`, `poses.parquet`. No index when nothing could be aligned, and none from before
-    is left. Raises NotARecording.
+    `master` is the stream whose frames are indexed: `pv`, `gopro`, or a name such as `hololens-b/pv`; the default is
+    PV when it was recorded. Writes only below `sync/`: alignments with their plot data, `index.parquet`,
+    `poses.parquet`. No index when nothing could be aligned, and none from before is left. Raises NotARecording.
     """
     with open_recording(path) as recording:
-        session = open_session(recording)
+        session = open_session(recording, master)
         pairs: list[dict[str, Any]] = []
         if not _is_alone(session):
-            pairs = [pair for take in session.takes for pair in _align_take(session, take)]
+            pairs = [
+                _bridged(session, headset) for headset in session.headsets if headset is not session.main
+            ]
+            pairs += [pair for take in session.takes for pair in _align_take(session, take)]
             pairs += _missing_cameras(session)
         _forget_others(session.folder / "alignment", {_file_name(session, pair["source"]) for pair in pairs})
         status = next((s for s in ORDER if any(pair["status"] == s for pair in pairs)), NOTHING)
         answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
-        answer |= write_tables(session, master=master, usable=not pairs or bool(session.maps))
+        answer |= write_tables(
+            session, master=master, usable=not pairs or bool(session.maps or session.bridges)
+        )
         return answer | {"pairs": pairs}
 
 
@@ -62,6 +69,23 @@ def _is_alone(session: Session) -> bool:
     return sum(kind in ("hololens", "gopro") for kind in kinds) < 2
 
 
+def _bridged(session: Session, headset: Headset) -> dict[str, Any]:
+    """Relate another headset to the main one through the host, write its file, return its alignment object."""
+    main = session.main
+    assert main is not None
+    bridge = Bridge(headset.host, main.host) if headset.host is not None and main.host is not None else None
+    answer = bridge_object(bridge, headset.name, main.epoch, headset.epoch, _last_ticks(headset))
+    if answer["status"] != "not_aligned" and bridge is not None:
+        session.bridges[headset.name] = bridge
+    answer = {"source": headset.name, "master": main.name, **answer}
+    _write(session, answer, {})
+    return answer
+
+
+def _last_ticks(headset: Headset) -> int:
+    return max((int(stream.index["device_ticks"].max()) for _, stream in headset.streams), default=0)
+
+
 def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
     """Compare a take once, then say it chapter by chapter: write their files, return their alignment objects."""
     compared = compare(session, take) if take.readable else None
@@ -69,7 +93,10 @@ def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
     for file in take.files:
         body, plots = _of_file(session, take, file, compared)
         body = _with_picture_latency(session, file, body)
-        answer = {"source": file.source, "master": f"{session.headset or 'none'}/gyroscope", **body}
+        master = compared.headset.name if compared else session.main.name if session.main else "none"
+        answer = {"source": file.source, "master": f"{master}/gyroscope", **body}
+        if compared is not None and compared.others:
+            answer["other_headsets"] = list(compared.others)
         if len(take.files) > 1:
             answer["take"] = {"start_s": file.start_s, "files": [one.path.name for one in take.files]}
         _write(session, answer, plots)
@@ -106,7 +133,7 @@ def _of_file(
     session: Session, take: CameraTake, file: CameraFile, compared: Compared | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The alignment object of one file, and what its plot draws."""
-    inputs = _inputs(session, take)
+    inputs = _inputs(session, take, compared.headset if compared else None)
     if not file.has_frames:
         return refusal_object(file.problem, inputs=inputs), {}
     if compared is None:
@@ -115,7 +142,7 @@ def _of_file(
     found = compared.found
     heard = heard_moved(compared.heard, file.start_s) if compared.heard is not None else None
     if found is not None and (found.clock_map is not None or found.saw_motion):
-        compared = replace(compared, found=_of_chapter(session, file, compared), heard=heard)
+        compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
         return _told_by_motion(session, file, compared, inputs, timestamps)
     prior = prior_moved(compared.prior, file.start_s) if compared.prior is not None else None
     if heard is not None and heard.is_usable:
@@ -127,7 +154,7 @@ def _of_file(
     else:
         return refusal_object(compared.problem, inputs=inputs), {}
     if clock_map is not None:
-        session.maps[file.source] = clock_map
+        _place(session, file, clock_map, compared.headset)
     verdict = replace(verdict, reasons=(compared.problem, *verdict.reasons))
     answer = fallback_object(verdict, clock_map, sigma=sigma, inputs=inputs)
     evidence = {"gyro": None, "audio": heard.as_object() if heard else None, "timestamps": timestamps}
@@ -135,16 +162,16 @@ def _of_file(
     return plain(answer | {"epoch_hl2_qpc": compared.epoch, "evidence": evidence, "samples": samples}), {}
 
 
-def _of_chapter(session: Session, file: CameraFile, compared: Compared) -> PairAlignment:
+def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
     """The answer for a take that is one file is the file's; else the chapter's part of it."""
-    found, take = compared.found, compared.take
+    found, take, gyro = compared.found, compared.take, compared.headset.gyro
     assert found is not None
-    assert session.gyro is not None
+    assert gyro is not None
     if len(take.readable) == 1:
         return found
     joints = tuple(one.start_s for one in take.readable if one.is_loose)
     seconds = float(file.frame_times_s[-1])
-    return of_chapter(found, session.gyro, file.start_s, seconds, joints_s=joints)
+    return of_chapter(found, gyro, file.start_s, seconds, joints_s=joints)
 
 
 def _said_of(timestamps: dict[str, Any], start_s: float) -> dict[str, Any]:
@@ -163,17 +190,18 @@ def _told_by_motion(
     inputs: list[dict[str, Any]],
     timestamps: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    assert session.gyro is not None
+    gyro = compared.headset.gyro
+    assert gyro is not None
     assert compared.found is not None
     found, heard = compared.found, compared.heard
     if found.clock_map is not None:
-        session.maps[file.source] = found.clock_map
-    by_pose = session.gyro.source == HEAD_POSE
+        _place(session, file, found.clock_map, compared.headset)
+    by_pose = gyro.source == HEAD_POSE
     body = alignment_object(
         found,
-        epoch_ticks=session.gyro.epoch_ticks,
+        epoch_ticks=gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
-        headset=session.gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
+        headset=gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
         camera=compared.take.gyro_report,
         inputs=inputs,
         timestamps=timestamps,
@@ -182,16 +210,21 @@ def _told_by_motion(
     return body, plot_arrays(found)
 
 
-def _inputs(session: Session, take: CameraTake) -> list[dict[str, Any]]:
+def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Headset) -> None:
+    session.maps[file.source] = clock_map
+    session.rides_with[file.source] = headset
+
+
+def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list[dict[str, Any]]:
     """What the answer rests on: the headset's gyroscope, and all files of the take."""
     known = session.recording.manifest.get("files") or {}
     inputs: list[dict[str, Any]] = [
         {"path": file.relative, "sha256": (known.get(file.relative) or {}).get("sha256")}
         for file in take.files
     ]
-    if "gyroscope" in session.inertial:
-        digest = session.inertial["gyroscope"].sha256
-        inputs.insert(0, {"path": f"{session.headset}/gyroscope", "sha256": digest})
+    if headset is not None and "gyroscope" in headset.inertial:
+        digest = headset.inertial["gyroscope"].sha256
+        inputs.insert(0, {"path": f"{headset.name}/gyroscope", "sha256": digest})
     return inputs
 
 
@@ -202,7 +235,7 @@ def _missing_cameras(session: Session) -> list[dict[str, Any]]:
     missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
     answers = []
     for name in missing:
-        answer = {"source": name, "master": f"{session.headset or 'none'}/gyroscope"}
+        answer = {"source": name, "master": f"{session.main.name if session.main else 'none'}/gyroscope"}
         answer |= refusal_object(f"{name} was recording, but none of its files is here", inputs=[])
         target = session.folder / "alignment" / _file_name(session, name)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sync.bridge import Bridge, judge_bridge
 from sync.clock_map import ClockMap, sample_rows
 from sync.fine import Fine
 from sync.gyro import PairAlignment, Prior
@@ -23,8 +24,9 @@ HEAD_POSE_PART: dict[str, Any] = {
     "source": "default",
 }
 GYRO_TO_FRAME = "gyro_to_frame"
+HEADSET_STAMP: dict[str, Any] = {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"}
 SYSTEMATIC: tuple[dict[str, Any], ...] = (
-    {"part": "headset_stamp", "value": 1.5, "sigma": 1.5, "source": "default"},
+    HEADSET_STAMP,
     {"part": GYRO_TO_FRAME, "value": 0.0, "sigma": 15.0, "source": "default"},
 )
 """Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
@@ -122,6 +124,36 @@ def with_picture_latency(answer: dict[str, Any], measured: dict[str, Any]) -> di
     variance = sigma["total_ms"] ** 2 - parts[0]["sigma"] ** 2 + new["sigma"] ** 2
     total = round(math.sqrt(max(variance, 0.0)), 3)
     return answer | {"sigma": sigma | {"systematic_ms": changed, "total_ms": total}}
+
+
+def bridge_object(
+    bridge: Bridge | None, name: str, epoch: int | None, source_epoch: int | None, last_ticks: int
+) -> dict[str, Any]:
+    """The alignment of another headset with the main one: seconds of its own ticks to ticks of the main one."""
+    answer = refusal_object("", inputs=[]) | {"source_clock": "hl2_qpc_100ns"}
+    if bridge is None or epoch is None or source_epoch is None:
+        empty = source_epoch is None or epoch is None
+        why = (
+            f"{name} or the main headset sent nothing" if empty else judge_bridge(None, name, 0.0).reasons[0]
+        )
+        return answer | {"reasons": [why]}
+    clock_map, strays_ms = bridge.as_map(epoch, source_epoch, last_ticks)
+    verdict = judge_bridge(bridge, name, strays_ms)
+    answer |= {"status": verdict.status, "reasons": list(verdict.reasons)}
+    said = {
+        "bound_ms": bridge.bound_ms,
+        "probes": [bridge.source.probes, bridge.target.probes],
+        "stretches": [len(bridge.source.lines), len(bridge.target.lines)],
+    }
+    answer["evidence"] = {"gyro": None, "audio": None, "timestamps": {"host_clocks": said}}
+    if verdict.status == "not_aligned":
+        return dict(plain(answer))
+    sigma = _sigma_of(np.full(3, bridge.bound_ms / 2), [dict(HEADSET_STAMP)])
+    sigma |= {"model_ms": [round(strays_ms, 4)] * 3}
+    sigma["bound95_ms"] = [round(bridge.bound_ms + strays_ms, 4)] * 3
+    answer |= {"epoch_hl2_qpc": epoch, "epoch_source_qpc": source_epoch, "sigma": sigma}
+    answer |= {"map": clock_map.as_object(), "samples": sample_rows(clock_map, clock_map.valid_s[1])}
+    return dict(plain(answer))
 
 
 def sound_sigma(heard: Heard) -> dict[str, Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from storage.recording import Recording
+from storage.errors import BadChunk
+from storage.notes import Note, read_notes
 from sync.errors import NoSuchMaster
 from sync.frames import (
     Columns,
@@ -25,7 +28,7 @@ from sync.headset import PoseTrack, frame_poses, head_poses, sample_ticks
 from sync.result import plain
 
 if TYPE_CHECKING:
-    from sync.session import Session
+    from sync.session import Headset, Session
 
 Int64 = npt.NDArray[np.int64]
 
@@ -40,71 +43,105 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     if not usable:
         return _no_tables(session, "nothing is aligned, so there is no index")
     frames, runs = _headset_stamps(session)
-    cameras = _camera_stamps(session)
-    lone_camera = session.headset is None
-    if lone_camera:
-        cameras = _media_stamps(session)
+    cameras = _camera_stamps(session) if session.main is not None else _media_stamps(session)
     try:
-        chosen = choose_master(master, frames, cameras, session.recording)
+        chosen = choose_master(master, frames, cameras, session)
     except NoSuchMaster as error:
         if master is not None:
             raise
         return _no_tables(session, str(error))
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
     columns, about = build_index(chosen, others, runs)
-    about["clock"] = "media_100ns" if lone_camera else "hl2_qpc_100ns"
+    about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
+    about["clock_of"] = session.main.name if session.main is not None else chosen.name
     about["files"] = [file.relative for file in session.cameras]
     about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
     _write(session.folder / INDEX, columns, about)
-    poses = build_poses(columns["master_i"], columns["master_ticks"], _pose_tracks(session))
-    _write(session.folder / POSES, poses, {"master": chosen.name, "frame": "headset world, metres, w x y z"})
-    return {"master": chosen.name, "index": about}
+    notes, problem = _notes(session)
+    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
+    told = {
+        "master": chosen.name,
+        "frame": "headset world, metres, w x y z",
+        "world_frames": problem or "ledger",
+    }
+    _write(session.folder / POSES, poses, told)
+    return {"master": chosen.name, "index": about} | ({"warnings": [problem]} if problem else {})
+
+
+def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
+    """The ledger, which tells of new world frames; or why it does not."""
+    try:
+        return read_notes(session.recording.path), ""
+    except BadChunk as error:
+        return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
 
 
 def choose_master(
-    wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], recording: Recording
+    wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
 ) -> FrameStamps:
     """PV unless something else is wanted or it was not recorded; then a camera, then what there is.
 
-    Raises NoSuchMaster when the wanted one, or any, has no frames.
+    `wanted` is a name of the index, or of the recording, or `pv` or `gopro` for the first of its kind. Raises
+    NoSuchMaster when the wanted one, or any, has no frames.
     """
-    pv = [stream for stream in frames if stream.name == "pv"]
-    found = [
-        s for s in {"pv": pv, "gopro": cameras}.get(wanted or "", [*pv, *cameras, *frames]) if len(s.ticks)
-    ]
+    kinds = {"pv": [s for s in frames if s.name.rpartition("/")[2] == "pv"], "gopro": cameras}
+    if wanted is None:
+        candidates = [*kinds["pv"], *cameras, *frames]
+    else:
+        full = {f"{session.main.name}/{s.name}" if session.main else s.name: s for s in frames}
+        full |= {f"{s.name}/video": s for s in cameras}
+        named = [s for s in [*frames, *cameras] if s.name == wanted]
+        candidates = [*named, *([full[wanted]] if wanted in full else []), *kinds.get(wanted, [])]
+    found = [stream for stream in candidates if len(stream.ticks)]
     if found:
         return found[0]
-    reason = "it has no frames on the headset's clock here" if wanted else "there are no frames to index"
-    raise NoSuchMaster(wanted or "anything", recording.id, reason)
+    there = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
+    reason = f"it has no frames here; there are: {there}" if wanted else "there are no frames to index"
+    raise NoSuchMaster(wanted or "anything", session.recording.id, reason)
+
+
+def _to_main(session: Session, headset: Headset, ticks: Int64) -> Int64 | None:
+    """Ticks of a headset as those of the main one; None when nothing relates them."""
+    if headset is session.main:
+        return ticks
+    bridge = session.bridges.get(headset.name)
+    return bridge.to_ticks(ticks) if bridge is not None else None
 
 
 def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps]]:
-    """Stamps of the headset's own streams; inertial ones sample by sample on their repaired clocks."""
+    """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
     frames: list[FrameStamps] = []
     runs: list[RunStamps] = []
-    for name in session.recording.streams:
-        device, _, short = name.partition("/")
-        stream = session.recording[name]
-        if device != session.headset or len(stream) == 0:
-            continue
-        ticks = stream.index["device_ticks"].astype(np.int64)
-        if short in session.inertial:
-            runs.append(RunStamps(short, sample_ticks(stream, session.inertial[short])))
-        elif short in RUNS:
-            runs.append(RunStamps(short, ticks))
-        else:
-            frames.append(packet_stamps(short, ticks))
+    for headset in _main_first(session):
+        for short, stream in headset.streams:
+            raw = stream.index["device_ticks"].astype(np.int64)
+            if short in headset.inertial:
+                raw = sample_ticks(stream, headset.inertial[short])
+            ticks, name = _to_main(session, headset, raw), session.column(headset, short)
+            if ticks is None:
+                continue
+            if short in RUNS:
+                runs.append(RunStamps(name, ticks))
+            else:
+                frames.append(packet_stamps(name, ticks))
     return frames, runs
 
 
+def _main_first(session: Session) -> list[Headset]:
+    return sorted(session.headsets, key=lambda headset: headset is not session.main)
+
+
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """When every picture of the aligned camera files was taken, on the headset's clock, one stream a camera."""
+    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera."""
     found: dict[str, list[tuple[int, Int64]]] = {}
     for number, file in enumerate(session.cameras):
         clock_map = session.maps.get(file.source)
-        if clock_map is not None and len(file.frame_times_s):
-            taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
-            found.setdefault(file.device, []).append((number, clock_map.to_ticks(taken_s)))
+        if clock_map is None or not len(file.frame_times_s):
+            continue
+        taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+        ticks = _to_main(session, session.rides_with[file.source], clock_map.to_ticks(taken_s))
+        if ticks is not None:
+            found.setdefault(file.device, []).append((number, ticks))
     return [file_stamps(device, files) for device, files in found.items()]
 
 
@@ -125,19 +162,19 @@ def _ticks_of_media(media_s: npt.NDArray[np.floating]) -> Int64:
     return np.rint(media_s * MEDIA_TICKS_PER_S).astype(np.int64)
 
 
-def _pose_tracks(session: Session) -> list[PoseTrack]:
-    tracks: list[PoseTrack] = []
-    for name in session.recording.streams:
-        device, _, short = name.partition("/")
-        stream = session.recording[name]
-        if device != session.headset or len(stream) == 0:
-            continue
-        if short == "spatial_input":
-            tracks.insert(0, head_poses(stream))
-        elif short in POSED:
-            track = frame_poses(short, stream)
-            tracks += [track] if track is not None else []
-    return tracks
+def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
+    """Head poses first, then those that came with pictures, all on the main headset's clock."""
+    for headset in _main_first(session):
+        for short, stream in sorted(headset.streams, key=lambda item: item[0] != "spatial_input"):
+            said = notes.get(stream.name, [])
+            track = None
+            if short == "spatial_input":
+                track = head_poses(stream, said)
+            elif short in POSED:
+                track = frame_poses(short, stream, said)
+            ticks = _to_main(session, headset, track.ticks) if track is not None else None
+            if track is not None and ticks is not None:
+                yield replace(track, name=session.column(headset, track.name), ticks=ticks)
 
 
 def _no_tables(session: Session, reason: str) -> dict[str, Any]:

@@ -236,13 +236,23 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
     if alignment.clock_map is not None:
         at = f"{first_picture}: " if first_picture else ""
         since_s, epoch = float(alignment.clock_map.tau_s(0.0)), alignment.clock_map.epoch_ticks
-        rows.append(("Camera's first picture", f"{at}{since_s:.4f} s after headset tick {epoch}"))
+        is_camera = alignment.body.get("source_clock", "gopro_media_s") == "gopro_media_s"
+        what = "Camera's first picture" if is_camera else "Its first sample"
+        rows.append((what, f"{at}{since_s:.4f} s after tick {epoch} of {alignment.headset}"))
+        rows += _company(alignment.body)
         rows += _bounds(alignment.body)
     return rows + _evidence(alignment.body)
 
 
 def _gyro(body: dict[str, Any]) -> dict[str, Any]:
     return (body.get("evidence") or {}).get("gyro") or {}
+
+
+def _company(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which of several headsets a camera moves with."""
+    others = [str(one["master"]).partition("/")[0] for one in body.get("other_headsets") or []]
+    own = str(body.get("master", "")).partition("/")[0]
+    return [("Moves with", f"{own}, not with {' or '.join(others)}")] if others else []
 
 
 def _bounds(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -254,7 +264,8 @@ def _bounds(body: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("Clock drift, headset against camera", f"{gyro['drift_ppm']:.1f}{give} ppm"))
     if sigma.get("bound95_ms"):
         values = " / ".join(f"{value:.2f}" for value in sigma["bound95_ms"])
-        rows.append(("Gyroscope to gyroscope, 95 % bound", f"{values} ms at start / middle / end"))
+        what = "Gyroscope to gyroscope" if gyro else "Clock to clock"
+        rows.append((f"{what}, 95 % bound", f"{values} ms at start / middle / end"))
     for part in sigma.get("systematic_ms") or []:
         words = str(part["part"]).replace("_", " ")
         rows.append((f"Systematic: {words}", f"{part['value']:g} ± {part['sigma']:g} ms ({part['source']})"))

@@ -37,9 +37,12 @@ _MEANINGS = {
     "FAIL": ("bad", "Something is missing or damaged without an explanation."),
 }
 _ALIGNED = {
-    "aligned": ("good", "Both devices are on one clock, within the bound given below."),
-    "check": ("warn", "Both devices are on one clock, but something is odd: look at the plots below."),
-    "not_aligned": ("bad", "The camera could not be put on the headset's clock. Do not match its frames."),
+    "aligned": ("good", "All devices are on one clock, within the bound given below."),
+    "check": (
+        "warn",
+        "All devices are on one clock, but something is odd: look at the reasons and the plots below.",
+    ),
+    "not_aligned": ("bad", "A device could not be put on the headset's clock. Do not match its frames."),
     "unreadable": ("bad", "An alignment file cannot be read."),
 }
 

@@ -34,11 +34,20 @@ def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
     return kitchen
 
 
-def seal_stream(recording: Path, name: str, rows, pose_bytes=0):
+def seal_stream(recording: Path, name: str, rows, pose_bytes=0, poses=None, connection=None):
+    """Seal (ticks, payload) rows in two chunks; `poses` and `connection` give one a row."""
     folder = recording / name
     folder.mkdir(parents=True)
     packets = [
-        Packet(k, 1, int(ticks), HOST0_NS + k, 1, payload, b"\0" * pose_bytes)
+        Packet(
+            k,
+            1,
+            int(ticks),
+            HOST0_NS + k,
+            connection[k] if connection is not None else 1,
+            payload,
+            poses[k] if poses is not None else b"\0" * pose_bytes,
+        )
         for k, (ticks, payload) in enumerate(rows)
     ]
     seal(folder, 1, packets[: len(packets) // 2], {})
@@ -75,45 +84,82 @@ def probe_packets(kitchen: Kitchen):
         yield ticks, clock_probe.encode(host - 900_000, host + 1_100_000, ticks)
 
 
-def write_takes(root: Path) -> Kitchen:
-    """Write `take1`, with everything, and the camera file of another kitchen in `other`; return the first kitchen."""
-    recording = root / "take1"
-    kitchen = write_camera(recording / "gopro", SEED, FRAMES)
-    write_camera(root / "other", OTHER_SEED, 400)
-    for left in recording.joinpath("gopro").iterdir():
-        if left.suffix != ".MP4":
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+def write_headset(recording: Path, kitchen: Kitchen, device: str = "hololens") -> dict[str, dict]:
+    """Write what a headset recorded of a kitchen and return its streams' part of the manifest."""
     rng = np.random.default_rng(0)
-    pv_s = np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
-    depth_s = np.arange(0.002, SECONDS, 1 / 5)
     clock = kitchen.headset_clock
-    seal_stream(recording, "hololens/gyroscope", gyroscope_packets(kitchen, rng))
-    seal_stream(recording, "hololens/pv", [(clock.ticks_at(t), b"picture") for t in pv_s])
-    seal_stream(recording, "hololens/depth_ahat", [(clock.ticks_at(t), b"depth") for t in depth_s])
-    seal_stream(recording, "hololens/spatial_input", spatial_packets(kitchen))
-    seal_stream(recording, "clock/hololens", probe_packets(kitchen))
-    streams = {
-        f"hololens/{name}": {} for name in ("gyroscope", "pv", "depth_ahat", "spatial_input", "magnetometer")
-    }
+    depth_s = np.arange(0.002, SECONDS, 1 / 5)
+    seal_stream(recording, f"{device}/gyroscope", gyroscope_packets(kitchen, rng))
+    seal_stream(recording, f"{device}/pv", [(clock.ticks_at(t), b"picture") for t in pv_times_s()])
+    seal_stream(recording, f"{device}/depth_ahat", [(clock.ticks_at(t), b"depth") for t in depth_s])
+    seal_stream(recording, f"{device}/spatial_input", spatial_packets(kitchen))
+    seal_stream(recording, f"clock/{device}", probe_packets(kitchen))
+    names = ("gyroscope", "pv", "depth_ahat", "spatial_input", "magnetometer")
+    return {f"{device}/{name}": {} for name in names}
+
+
+def pv_times_s() -> np.ndarray:
+    """World seconds of the front camera's pictures: three are missing."""
+    return np.delete(np.arange(0.01, SECONDS, 1 / 29.97), [100, 101, 300])
+
+
+def write_manifest(recording: Path, streams: dict[str, dict], devices: dict[str, str]) -> None:
+    """Write recording.json; `devices` are kinds by name."""
     write_json(
         recording / "recording.json",
         {
             "schema": "recording/1",
-            "recording": "take1",
+            "recording": recording.name,
             "streams": streams,
-            "devices": {"hololens": {"kind": "hololens"}, "gopro": {"kind": "gopro"}},
+            "devices": {name: {"kind": kind} for name, kind in devices.items()},
             "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},
             "zone": {"iana": "UTC", "utc_offset_s": 0},
         },
     )
+
+
+def write_shutter(camera: Path) -> None:
+    """Write when the shutter was pressed."""
     pressed = HOST0_NS + round(START_WORLD_S * 1e9) - 150_000_000
     shutter = {
         "before_host_ns": pressed,
         "after_host_ns": pressed + 10**7,
         "observed_host_ns": pressed + 4 * 10**8,
     }
-    write_json(recording / "gopro" / "media.json", {"schema": "media/1", "shutter_on": shutter})
+    write_json(camera / "media.json", {"schema": "media/1", "shutter_on": shutter})
+
+
+def write_film(folder: Path, seed: int, frames: int) -> Kitchen:
+    """Write a camera's file alone."""
+    kitchen = write_camera(folder, seed, frames)
+    for left in folder.iterdir():
+        if left.suffix != ".MP4":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
     return kitchen
+
+
+def write_takes(root: Path) -> Kitchen:
+    """Write `take1`, with everything, and the camera file of another kitchen in `other`; return the first kitchen."""
+    recording = root / "take1"
+    kitchen = write_film(recording / "gopro", SEED, FRAMES)
+    write_camera(root / "other", OTHER_SEED, 400)
+    streams = write_headset(recording, kitchen)
+    write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
+    write_shutter(recording / "gopro")
+    return kitchen
+
+
+def write_two_heads(root: Path) -> dict[str, Kitchen]:
+    """Write `pair`: two people, each with a headset and a camera (`-a`, `-b`); return whose motion is whose."""
+    recording = root / "pair"
+    kitchens, streams, devices = {}, {}, {}
+    for letter, seed in (("a", SEED), ("b", OTHER_SEED)):
+        kitchens[letter] = write_film(recording / f"gopro-{letter}", seed, FRAMES)
+        streams |= write_headset(recording, kitchens[letter], f"hololens-{letter}")
+        devices |= {f"hololens-{letter}": "hololens", f"gopro-{letter}": "gopro"}
+        write_shutter(recording / f"gopro-{letter}")
+    write_manifest(recording, streams, devices)
+    return kitchens
 
 
 def truth_ticks(kitchen: Kitchen, media_s, start_world_s: float = START_WORLD_S):

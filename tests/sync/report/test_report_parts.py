@@ -169,7 +169,7 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     (folder / "right.plot.npz").write_bytes(b"nothing")
     gopro, left, right = read_alignments(tmp_path)
     assert len(gopro.figures) == 2
-    assert dict(numbers(gopro))["Camera's first picture"] == "4.9991 s after headset tick 1000"
+    assert dict(numbers(gopro))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
     assert dict(numbers(gopro))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
     assert dict(numbers(gopro))["Systematic: gyro to frame"] == "0 ± 15 ms (default)"
     assert left.status == "unreadable"

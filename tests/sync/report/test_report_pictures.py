@@ -188,5 +188,5 @@ def test_the_page_shows_the_pictures(recording, film, desk, report_of):
     assert all(a["src"].startswith("data:image/jpeg;base64,") and a["alt"] for a in pictures)
     (bar,) = [s for s in page.lanes()["gopro/GX010001.MP4"] if s.get("class") == "camera"]
     assert float(bar["x"].rstrip("%")) == pytest.approx(100 * OFFSET_S / (1.01 * 299 / 30), abs=0.05)
-    assert "at 0:01.2 of the recording: 1.2500 s after headset tick" in page.text or "at 0:01.3" in page.text
+    assert "at 0:01.2 of the recording: 1.2500 s after tick" in page.text or "at 0:01.3" in page.text
     assert "Matched pictures" in page.text
