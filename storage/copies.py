@@ -12,6 +12,7 @@ from types import TracebackType
 from sensors.host_clock import utc_anchor
 from storage.disk import LOCAL
 from storage.errors import MoverBusy
+from storage.self_check import CHECK, checked_json, is_sound, whole_lines
 
 BOOK = "copies.jsonl"
 SCHEMA = "copy/1"
@@ -38,12 +39,18 @@ class Line:
 
 
 def read_book(recording: Path) -> list[Line]:
-    """Read every whole line of a recording's book; a recording that was never copied has none."""
+    """Read every line of a recording's book that is as it was written; one that was never copied has none.
+
+    A damaged line counts as not written: its file is copied and proved again. `verify` names it.
+    """
     path = recording / BOOK
     if not path.exists():
         return []
-    lines = path.read_bytes().splitlines(keepends=True)
-    return [Line(**json.loads(line)) for line in lines if line.endswith(b"\n")]
+    return [_parsed(line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
+
+
+def _parsed(text: bytes) -> Line:
+    return Line(**{key: value for key, value in json.loads(text).items() if key != CHECK})
 
 
 def freed_to(recording: Path) -> list[str]:
@@ -81,7 +88,7 @@ class Book:
 
     def write(self, line: Line) -> None:
         """Append a line and sync it."""
-        os.write(self._handle, json.dumps(asdict(line)).encode() + b"\n")
+        os.write(self._handle, checked_json(asdict(line)))
         os.fsync(self._handle)
         if line.kind == COPIED:
             self.copies[line.file, line.target] = line

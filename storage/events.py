@@ -1,6 +1,6 @@
 """`events/<writer>.jsonl`: what people did and when, one line an event, only ever appended.
 
-Each line carries the hash of the line before it, so that a changed or lost line is found.
+Each line carries the hash of the line before it and its own, so that a changed or lost line is found.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from storage.disk import LOCAL
 from storage.errors import BadEventLog
+from storage.self_check import CHECK, checked_json, is_sound, whole_lines
 
 SCHEMA = "event/1"
 FIRST = "0" * 64
@@ -48,7 +50,7 @@ class EventLog:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-            self._cut_torn_tail(file.fileno())
+            self._settle(file.fileno())
             previous = FIRST
             for event, digest in read_lines(self.path):
                 if op_id is not None and event["op_id"] == op_id:
@@ -63,14 +65,17 @@ class EventLog:
                 "body": body,
                 "prev": previous,
             }
-            file.write(json.dumps(event, ensure_ascii=False).encode() + b"\n")
+            file.write(checked_json(event))
             file.flush()
             os.fsync(file.fileno())
             return event
 
-    def _cut_torn_tail(self, descriptor: int) -> None:
-        """Drop a last line without its newline: its writer died before anyone was told it is stored."""
+    def _settle(self, descriptor: int) -> None:
+        """Make a new file's name durable; drop a last line without its end: nobody was told that it is stored."""
         content = self.path.read_bytes()
+        if not content:
+            LOCAL.sync_folder(self.path.parent)
+            LOCAL.sync_folder(self.path.parent.parent)
         if content and not content.endswith(b"\n"):
             os.ftruncate(descriptor, content.rfind(b"\n") + 1)
 
@@ -78,17 +83,18 @@ class EventLog:
 def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
     """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
     previous = FIRST
-    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
-        if not line.endswith(b"\n"):
-            return  # being written, or torn by a crash before anyone was told
+    # A line without its end is being written, or was torn by a crash before anyone was told.
+    for number, line in enumerate(whole_lines(path.read_bytes()), start=1):
         try:
             event = json.loads(line)
         except ValueError as error:
             raise BadEventLog(path, number, str(error)) from error
+        if is_sound(line) is False:
+            raise BadEventLog(path, number, "its checksum does not fit")
         if not isinstance(event, dict) or event.get("prev") != previous:
             raise BadEventLog(path, number, "it does not follow the line before it")
         previous = hashlib.sha256(line).hexdigest()
-        yield event, previous
+        yield {key: value for key, value in event.items() if key != CHECK}, previous
 
 
 def read_events(recording: Path) -> list[Event]:

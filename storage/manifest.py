@@ -10,51 +10,64 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from storage.disk import LOCAL, Disk, write_whole
 from storage.errors import NotARecording
-from storage.names import MANIFEST
+from storage.names import MANIFEST, MEDIA, PART_SUFFIX
+from storage.self_check import CHECK, checked_json, is_sound
 
 SCHEMA = "recording/1"
+CHECKED = (MANIFEST, MEDIA)
+"""These describe files that cannot change any more, but change themselves: they carry their own checksum."""
 
 Manifest = dict[str, Any]
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file whole: a reader sees the old content or the new, never a part."""
-    part = path.with_name(path.name + ".part")
-    with open(part, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
+    """Replace a JSON file whole: a reader sees the old content or the new, never a part. Raises OSError."""
+    if path.name in CHECKED:
+        text = checked_json(value, indent=1)
+    else:
+        text = json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
+    write_whole(path, [text], PART_SUFFIX, disk)
 
 
 def read_manifest(recording: Path) -> Manifest:
     """Read a recording's manifest. Raises NotARecording when it is missing or not what we write."""
-    path = recording / MANIFEST
+    return _parsed(recording, _content(recording))
+
+
+def _content(recording: Path) -> bytes:
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return (recording / MANIFEST).read_bytes()
     except FileNotFoundError as error:
         raise NotARecording(recording, f"{MANIFEST} is missing") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise NotARecording(recording, f"{MANIFEST} cannot be read ({error})") from error
+
+
+def _parsed(recording: Path, content: bytes) -> Manifest:
+    try:
+        manifest = json.loads(content.decode())
+    except ValueError as error:
         raise NotARecording(recording, f"{MANIFEST} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         raise NotARecording(recording, f"{MANIFEST} has not the schema {SCHEMA}")
-    return manifest
+    return {key: value for key, value in manifest.items() if key != CHECK}
 
 
 @contextmanager
 def edit_manifest(recording: Path) -> Iterator[Manifest]:
-    """Change a manifest under a lock: the tablet's app and the recorder may both do so."""
+    """Change a manifest under a lock: the tablet's app and the recorder may both do so.
+
+    Raises NotARecording, also where its checksum says that it is damaged.
+    """
     descriptor = os.open(recording, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        manifest = read_manifest(recording)
+        content = _content(recording)
+        manifest = _parsed(recording, content)
+        if is_sound(content) is False:  # a new checksum would hide the damage for ever
+            raise NotARecording(recording, f"{MANIFEST} is damaged; restore it from a copy")
         yield manifest
         write_json(recording / MANIFEST, manifest)
     finally:

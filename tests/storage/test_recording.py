@@ -101,7 +101,7 @@ def test_a_changed_event_line_is_found(folder):
         log.append("done", host_ns=number, uncertainty_ns=0, body={"step": str(number)})
     lines = log.path.read_bytes().splitlines(keepends=True)
     log.path.write_bytes(lines[0] + lines[1].replace(b'"step": "1"', b'"step": "7"') + lines[2])
-    with pytest.raises(BadEventLog, match="line 3"):
+    with pytest.raises(BadEventLog, match="line 2"):
         read_events(folder)
 
 

@@ -1,0 +1,41 @@
+"""JSON that carries its own checksum: one flipped bit anywhere in it is found, and it may be changed again later.
+
+The last key, `check`, is the SHA-256 of all bytes of the text, its own 64 digits counted as zeros.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+CHECK = "check"
+_ZEROS = "0" * 64
+_MARK = re.compile(rb'"check": "([0-9a-f]{64})"(?=\n?}\n)')
+
+
+def checked_json(value: dict[str, Any], indent: int | None = None) -> bytes:
+    """Write an object as JSON with its checksum and a line end; a checksum that it brings along is replaced."""
+    plain = {key: content for key, content in value.items() if key != CHECK} | {CHECK: _ZEROS}
+    text = json.dumps(plain, indent=indent, ensure_ascii=False).encode() + b"\n"
+    place = text.rindex(_ZEROS.encode())
+    return text[:place] + _digest(text) + text[place + len(_ZEROS) :]
+
+
+def is_sound(text: bytes) -> bool | None:
+    """Tell whether a text is, to the bit, what was written; None where it carries no checksum."""
+    marks = list(_MARK.finditer(text))
+    if not marks:
+        return None
+    start, stop = marks[-1].span(1)
+    return _digest(text[:start] + _ZEROS.encode() + text[stop:]) == text[start:stop]
+
+
+def whole_lines(text: bytes) -> list[bytes]:
+    """Return the lines of a text with their line ends; what has none yet is left out."""
+    return [line + b"\n" for line in text.split(b"\n")[:-1]]
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
