@@ -27,3 +27,10 @@ class Refused(CalibrationError):
         super().__init__(reason if example is None else f"{reason}; an example is {example}")
         self.reason = reason
         self.example = example
+
+
+class BadResult(CalibrationError):
+    """A calibration file that cannot be read."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(f"{path} is no calibration: {reason}")

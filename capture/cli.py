@@ -29,6 +29,7 @@ COMMANDS: Table = {
     "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
     "graph": ("recipe_app.cli:graph", "Check task graphs, draw orders and error scripts, judge recordings."),
     "app": ("recipe_app.cli:app", "Serve the tablet's recipe app."),
+    "calibrate": ("calibration.cli:calibrate", "Calibrate lenses, mounts and inertial sensors."),
     "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
     "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),

@@ -34,15 +34,15 @@ AVC_SPS, AVC_PPS = 7, 8
 class VideoEncoder:
     """Encode pictures; each thirtieth, a payload's first, is a key frame."""
 
-    def __init__(self, width: int = WIDTH, height: int = HEIGHT) -> None:
-        """Open the encoder."""
+    def __init__(self, width: int = WIDTH, height: int = HEIGHT, crf: int = 30) -> None:
+        """Open the encoder; a lower `crf` is a better picture."""
         context = av.CodecContext.create("libx265", "w")
         assert isinstance(context, av.VideoCodecContext)
         context.width, context.height, context.pix_fmt = width, height, "yuv420p"
         context.time_base = Fraction(1, VIDEO_TIMESCALE)
         context.framerate = Fraction(VIDEO_TIMESCALE, FRAME_TICKS)
         context.thread_count = 1
-        context.options = {"preset": "ultrafast", "crf": "30", "x265-params": X265}
+        context.options = {"preset": "ultrafast", "crf": str(crf), "x265-params": X265}
         context.flags |= av.codec.context.Flags.global_header
         context.open()
         self._context = context

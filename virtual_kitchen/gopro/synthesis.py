@@ -66,6 +66,19 @@ class Synthesis:
 def synthesize(folder: Path, film: Film, motion: HeadMotion | None = None) -> Synthesis:
     """Write the chapters of one recording into a folder, as fast as the disk takes them."""
     pictures, configuration = ring(film.codec, film.width, film.height)
+    samples = ((pictures[k % len(pictures)], k % len(pictures) == 0) for k in range(film.frames))
+    return write_take(folder, film, samples, configuration, pictures, motion)
+
+
+def write_take(
+    folder: Path,
+    film: Film,
+    samples: Iterator[tuple[bytes, bool]],
+    configuration: bytes,
+    pictures: list[bytes],
+    motion: HeadMotion | None = None,
+) -> Synthesis:
+    """Write the chapters of a recording whose encoded pictures (sample, is a key frame) are given."""
     sound, sound_configuration = sound_ring(film.seed)
     model = MODELS[film.model]
     ids = FileIds(model, film.seed, int(film.local_s), film.zone_minutes)
@@ -87,8 +100,9 @@ def synthesize(folder: Path, film: Film, motion: HeadMotion | None = None) -> Sy
     blocks = 0
     for begin in range(0, film.frames, FRAMES_PER_PAYLOAD):
         frames = min(FRAMES_PER_PAYLOAD, film.frames - begin)
-        for k in range(begin, begin + frames):
-            writer.video(pictures[k % len(pictures)], is_key=k % len(pictures) == 0)
+        for _ in range(frames):
+            sample, is_key = next(samples)
+            writer.video(sample, is_key=is_key)
         end_block = -(-(begin + frames) * FRAME_TICKS * AUDIO_HZ // (VIDEO_TIMESCALE * AAC_SAMPLES))
         for block in range(blocks, end_block):
             writer.audio(sound[block % len(sound)])

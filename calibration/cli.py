@@ -1,0 +1,140 @@
+"""The commands `kitchensync calibrate ...`: boards, lenses, mounts, inertial sensors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
+DEFAULT_BOARD = "11x8:24mm/18mm"
+
+
+@click.group()
+def calibrate() -> None:
+    """Find out how cameras see, where they sit, and what inertial sensors do at rest.
+
+    \b
+    Example:
+      kitchensync calibrate board --out board.pdf
+      kitchensync calibrate gopro GX010042.MP4 --data data
+    """
+
+
+@calibrate.command()
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option("--paper", type=click.Choice(["a4", "a3", "a2", "letter"]), default="a4", show_default=True)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("board.pdf"), show_default=True
+)
+def board(words: str, paper: str, out: Path) -> None:
+    """Write a ChArUco board as PDF in true scale.
+
+    Print it at 100 %, measure the ruler below it, and glue it on something flat and stiff: a bent board is the most
+    common cause of a bad calibration.
+
+    \b
+    Example:
+      kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
+    """
+    from calibration.board import Board
+    from calibration.board_print import print_board
+
+    chosen = Board.from_words(words)
+    print_board(chosen, paper, out)
+    click.echo(f"{out}: {chosen.words()}; print at 100 %, then check that the ruler is 100 mm long")
+
+
+@calibrate.command()
+@click.argument(
+    "films", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option(
+    "--model",
+    type=click.Choice(["auto", "fisheye", "pinhole"]),
+    default="auto",
+    show_default=True,
+    help="How the lens is described; auto takes what predicts unseen pictures better.",
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="this folder",
+    help="Folder of recordings; the result is kept beside them, where it is found again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: bool) -> None:
+    """Calibrate the lens of a GoPro from FILMS of a board, one lens mode at a time.
+
+    Film the board for a minute, stabilization off: slowly into every corner of the picture, near and far, slanted
+    to all sides, holding still for a moment at each place.
+
+    \b
+    Example:
+      kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
+    """
+    from calibration.board import Board
+    from calibration.errors import Refused
+    from calibration.lens_job import calibrate_lens
+
+    chosen = Board.from_words(words)
+    try:
+        with _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
+            found = calibrate_lens(films, chosen, model, data, bar.show)
+    except Refused as refusal:
+        if as_json:
+            click.echo(json.dumps({"schema": "calibrate/1", "status": "refused", "reason": refusal.reason}))
+        raise
+    if as_json:
+        click.echo(
+            json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(found.path), **found.answer})
+        )
+        return
+    _show_lens(found.answer)
+    click.echo(f"  kept in {found.path}\n  picture {found.picture}")
+
+
+def _show_lens(answer: dict[str, Any]) -> None:
+    """Print a lens for people."""
+    lens, sigma = answer["parameters"], answer["sigma"]
+    click.secho(
+        f"{answer['device']} {answer['serial']}, {answer['mode']}: {answer['model']}", fg="green", bold=True
+    )
+    click.echo(
+        f"  focal length {lens['fx']:.2f} +- {2 * sigma['fx']:.2f} px, {lens['fy']:.2f} +- {2 * sigma['fy']:.2f} px"
+    )
+    click.echo(f"  distortion {', '.join(f'{name} {lens[name]:.5f}' for name in lens if name[0] in 'kp')}")
+    size = answer["picture_sigma_px"]
+    click.echo(
+        f"  {answer['rms_px']:.2f} px left, {answer['held_out_px']:.2f} px on unseen pictures; a ray is known to "
+        f"{size['median']:.2f} px, at worst {size['largest']:.2f} px (one sigma)"
+    )
+    click.echo(f"  {len(answer['used'])} pictures used, {len(answer['left_out'])} left out")
+
+
+class _Bar:
+    """Progress on stderr, where a person looks on."""
+
+    def __init__(self, *, shown: bool) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"))
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown)
+        self._task = self._bar.add_task("")
+
+    def __enter__(self) -> _Bar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, name: str, seconds: float) -> None:
+        """Say how many seconds of a file are looked through."""
+        self._bar.update(self._task, description=f"{name}: {seconds:.0f} s looked through")

@@ -1,0 +1,91 @@
+"""Pictures for people: where the corners lay, how far off they are, and how well the lens is known where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.board import Seen
+from calibration.intrinsics import Intrinsics
+
+Image = npt.NDArray[np.uint8]
+
+_WIDTH = 960
+_INK, _MUTED, _PAPER, _MARK = (40, 40, 40), (150, 150, 150), (255, 255, 255), (40, 90, 200)
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+ARROWS = 100.0
+"Residuals are drawn this many times their length."
+
+
+def coverage_picture(found: Intrinsics, views: Sequence[Seen]) -> Image:
+    """Draw corners with their residuals (left), and one standard deviation of the lens over the picture (right)."""
+    lens = found.lens
+    scale = _WIDTH / lens.width
+    height = round(lens.height * scale)
+    left = np.full((height, _WIDTH, 3), 255, np.uint8)
+    for column in range(1, 8):
+        cv2.line(left, (column * _WIDTH // 8, 0), (column * _WIDTH // 8, height), (232, 232, 232), 1)
+    for row in range(1, 6):
+        cv2.line(left, (0, row * height // 6), (_WIDTH, row * height // 6), (232, 232, 232), 1)
+    by_name = {view.name: view for view in views}
+    for name, residuals in zip(found.used, found.residuals, strict=True):
+        for at, off in zip(by_name[name].pixels * scale, residuals * scale * ARROWS, strict=True):
+            start, end = (
+                tuple(np.rint(at).astype(int).tolist()),
+                tuple(np.rint(at + off).astype(int).tolist()),
+            )
+            cv2.line(left, start, end, _MARK, 1, cv2.LINE_AA)
+            cv2.circle(left, start, 2, _INK, -1, cv2.LINE_AA)
+    words = f"{len(found.used)} views, {found.rms_px:.2f} px left, {found.held_out_px:.2f} px on unseen views"
+    title = [(left, f"Corners and residuals x {ARROWS:.0f}: {words}")]
+    right = _sigma_map(found, height)
+    largest = float(np.nanmax(found.picture_sigma_px))
+    title.append(
+        (
+            right,
+            f"One sigma of the lens: {np.nanmedian(found.picture_sigma_px):.2f} px, at most {largest:.2f} px",
+        )
+    )
+    return np.hstack([_titled(picture, line) for picture, line in title])
+
+
+def _sigma_map(found: Intrinsics, height: int) -> Image:
+    grid = found.picture_sigma_px
+    largest = max(0.5, float(np.nanmax(grid)))
+    grey = np.where(np.isfinite(grid), 255 - 200 * np.nan_to_num(grid) / largest, 0).astype(np.float32)
+    smooth = cv2.resize(grey, (_WIDTH, height), interpolation=cv2.INTER_LINEAR)
+    picture = cv2.applyColorMap(np.asarray(255 - smooth, np.uint8), cv2.COLORMAP_VIRIDIS)
+    rows, columns = grid.shape
+    for row in range(0, rows, 2):
+        for column in range(1, columns, 3):
+            value = grid[row, column]
+            words = f"{value:.2f}" if np.isfinite(value) else "none"
+            at = (int((column + 0.1) * _WIDTH / columns), int((row + 0.6) * height / rows))
+            cv2.putText(picture, words, at, _FONT, 0.5, _PAPER, 1, cv2.LINE_AA)
+    return np.asarray(picture, np.uint8)
+
+
+def _titled(picture: Image, words: str) -> Image:
+    bar = np.full((36, picture.shape[1], 3), 255, np.uint8)
+    cv2.putText(bar, words, (8, 24), _FONT, 0.5, _INK, 1, cv2.LINE_AA)
+    return np.vstack([bar, picture])
+
+
+def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: Seen | None) -> Image:
+    """Draw a picture that was refused, the corners found in it, and why."""
+    scale = _WIDTH / grey.shape[1]
+    small = cv2.resize(grey, (_WIDTH, round(grey.shape[0] * scale)), interpolation=cv2.INTER_AREA)
+    picture = np.asarray(cv2.cvtColor(small, cv2.COLOR_GRAY2BGR), np.uint8)
+    if seen is not None:
+        for at in (seen.pixels + 0.5) * scale - 0.5:
+            cv2.circle(picture, tuple(np.rint(at).astype(int).tolist()), 4, (0, 200, 255), 1, cv2.LINE_AA)
+    return _titled(picture, words)
+
+
+def write_png(path: Path, picture: Image) -> None:
+    """Write a picture (height, width, 3) uint8 BGR."""
+    path.write_bytes(cv2.imencode(".png", picture)[1].tobytes())

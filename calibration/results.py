@@ -1,0 +1,108 @@
+"""Calibrations on disk: one JSON file each, beside the recordings, never overwritten, found by device and date.
+
+`<data>/calibrations/<serial>/<what>-<mode>-<time>.json`, `time` being when it was filmed (UTC, to the second).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.cameras import Fisheye, Pinhole, lens_of
+from calibration.errors import BadResult
+from calibration.intrinsics import Intrinsics
+from storage.manifest import write_json
+
+SCHEMA = "calibration-result/1"
+FOLDER = "calibrations"
+_UNSAFE = re.compile(r"[^A-Za-z0-9.x+-]+")
+
+
+def folder_of(data: Path, serial: str) -> Path:
+    """Return where a device's calibrations lie."""
+    return data / FOLDER / _safe(serial)
+
+
+def save(data: Path, serial: str, what: str, mode: str, measured: datetime, answer: dict[str, Any]) -> Path:
+    """Write a calibration and return its file; an older one of the same second keeps its name."""
+    folder = folder_of(data, serial)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{what}-{_safe(mode)}-{measured.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    path, number = folder / f"{stem}.json", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}.json"
+    head = {
+        "schema": SCHEMA,
+        "what": what,
+        "serial": serial,
+        "mode": mode,
+        "measured_utc": measured.astimezone(UTC).isoformat(timespec="seconds"),
+        "software": version("kitchensync"),
+    }
+    write_json(path, head | answer)
+    return path
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a calibration. Raises BadResult when it is none of ours."""
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadResult(path, str(error)) from error
+    if not isinstance(answer, dict) or answer.get("schema") != SCHEMA:
+        raise BadResult(path, f"it has not the schema {SCHEMA}")
+    return answer
+
+
+def find(data: Path, serial: str, what: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]] | None:
+    """Return the calibration that counts at a time: the last one before it, else the first one after it."""
+    known = []
+    for path in sorted(folder_of(data, serial).glob(f"{what}-*.json")):
+        answer = load(path)
+        if answer["mode"] == mode:
+            known.append((datetime.fromisoformat(answer["measured_utc"]), path, answer))
+    if not known:
+        return None
+    known.sort(key=lambda entry: entry[0])
+    before = [entry for entry in known if entry[0] <= when]
+    _, path, answer = before[-1] if before else known[0]
+    return path, answer
+
+
+def lens_words(found: Intrinsics) -> dict[str, Any]:
+    """Return a lens as JSON."""
+    lens = found.lens
+    return {
+        "model": lens.kind,
+        "width": lens.width,
+        "height": lens.height,
+        "parameters": dict(zip(lens.names, lens.parameters.tolist(), strict=True)),
+        "sigma": dict(zip(lens.names, found.sigma.tolist(), strict=True)),
+        "covariance": found.covariance.tolist(),
+        "rms_px": round(found.rms_px, 4),
+        "held_out_px": round(found.held_out_px, 4),
+        "picture_sigma_px": {
+            "median": round(float(np.nanmedian(found.picture_sigma_px)), 4),
+            "largest": round(float(np.nanmax(found.picture_sigma_px)), 4),
+        },
+        "covered": round(found.covered, 3),
+        "used": list(found.used),
+        "left_out": found.left_out,
+    }
+
+
+def lens_from_words(answer: dict[str, Any]) -> tuple[Pinhole | Fisheye, np.ndarray]:
+    """Return the lens of a result and its covariance (p, p)."""
+    lens = lens_of(answer["model"], answer["width"], answer["height"], answer["parameters"])
+    return lens, np.array(answer["covariance"])
+
+
+def _safe(words: str) -> str:
+    return _UNSAFE.sub("_", words).strip(".") or "unknown"
