@@ -25,6 +25,10 @@ COMMANDS: Table = {
         "sync.camera_commands:sync_camera",
         "Measure when a camera's pictures are taken on its gyroscope's time.",
     ),
+    "side-by-side": (
+        "sync.film_commands:side_by_side",
+        "Film what every camera saw at the same instants, to check by eye.",
+    ),
     "align": ("sync.cli:align", "Align two gyroscopes given as arrays."),
     "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
     "graph": ("recipe_app.cli:graph", "Check task graphs, draw orders and error scripts, judge recordings."),

@@ -15,6 +15,7 @@ from storage.errors import StorageError
 if TYPE_CHECKING:
     from storage.recording import Recording
 
+TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
 
 
@@ -78,6 +79,26 @@ class Instants:
     def master(self) -> str:
         """Short name of the stream whose frames are counted."""
         return str(self._index[1].get("name", ""))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the streams of which a row is given: the master first."""
+        others = [n.removesuffix("_dt_us") for n in self._index[0] if n.endswith("_dt_us")]
+        return [self.master, *others]
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds of every frame since the first, (n,) float64."""
+        ticks = self._index[0]["master_ticks"]
+        return (ticks - ticks[0]) / TICKS_PER_S if len(ticks) else np.empty(0)
+
+    def stream_of(self, name: str) -> str:
+        """Full name in the recording of a headset's stream that the index calls `name`."""
+        if "/" in name:
+            return name
+        device = self._index[1].get("clock_of")
+        full = [n for n in self._recording.streams if n.partition("/")[2] == name]
+        return next((n for n in full if n.partition("/")[0] == device), full[0] if full else name)
 
     def __len__(self) -> int:
         """Count the frames of the master."""

@@ -91,3 +91,10 @@ class BadLatencyStore(SyncError):
         super().__init__(
             f"{path} cannot be read ({why}); repair it, or remove it and measure the cameras again"
         )
+
+
+class CannotFilm(SyncError):
+    """A film that cannot be made."""
+
+    def __init__(self, what: object, why: str) -> None:
+        super().__init__(f"{what}: {why}")

@@ -1,0 +1,54 @@
+"""The command `side-by-side`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command("side-by-side")
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The MP4 to write."
+)
+@click.option(
+    "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"
+)
+@click.option(
+    "--from", "from_s", type=click.FloatRange(min=0.0), default=0.0, help="Seconds since the first frame."
+)
+@click.option(
+    "--to", "to_s", type=click.FloatRange(min=0.0), help="Seconds since the first frame.  [default: end]"
+)
+def side_by_side(recording: Path, out: Path, streams: str, from_s: float, to_s: float | None) -> None:
+    """Film what every camera saw at the same instants, with the times burnt in, to check an alignment by eye.
+
+    The instants are the frames of the index that `sync` wrote. Below each picture: its number, how many ms it was
+    taken after (+) or before (-) the instant, and for a GoPro the file and its media time.
+
+    \b
+    Example:
+      kitchensync side-by-side data/take-1 --out check.mp4 --from 60 --to 90
+      kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from sync.side_by_side import film_side_by_side
+
+    wanted = tuple(name.strip() for name in streams.split(",") if name.strip())
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    shown = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    with shown as bar:
+        task = bar.add_task(out.name, total=None)
+        frames = film_side_by_side(
+            recording,
+            out,
+            streams=wanted,
+            from_s=from_s,
+            to_s=to_s,
+            progress=lambda done, whole: bar.update(task, completed=done, total=whole),
+        )
+    click.echo(f"{out}  {frames} frames")

@@ -1,0 +1,132 @@
+"""The pictures of one stream by their number, mostly rising: each is decoded once, one in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.pictures import PictureReader
+from storage.reading.pictures import DepthFrame, Frame
+from storage.recording import Recording, StoredStream
+
+Rgb = npt.NDArray[np.uint8]
+WIDTH_PX = 640
+FARTHEST_MM = {"depth_ahat": 1000.0, "depth_longthrow": 4000.0, "extended_depth": 4000.0}
+
+
+class Shown(NamedTuple):
+    """One picture, RGB uint8 (h, w, 3); `media_s` for files of a camera."""
+
+    rgb: Rgb
+    media_s: float | None = None
+
+
+class Pictures(AbstractContextManager["Pictures"], Protocol):
+    """What the film needs of a stream."""
+
+    def at(self, row: int, file: str | None) -> Shown | None:
+        """Return a picture by number, in a file for cameras; None when it does not decode."""
+        ...
+
+
+class _Rising:
+    """Decodes on from picture to picture of a headset's stream; going back begins anew."""
+
+    def __init__(self, stream: StoredStream) -> None:
+        self._stream = stream
+        self._next: Iterator[Frame | DepthFrame] = iter(())
+        self._held: Frame | DepthFrame | None = None
+        self._from = -1
+
+    def __enter__(self) -> _Rising:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._next = iter(())
+
+    def at(self, row: int, file: str | None) -> Shown | None:
+        if (self._held is None or row < self._held.row) and row != self._from:
+            self._next, self._from = self._open(row), row
+            self._held = next(self._next, None)
+        while self._held is not None and self._held.row < row:
+            self._held = next(self._next, None)
+        if self._held is None or self._held.row != row:
+            return None
+        return Shown(self._rgb(self._held))
+
+    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
+        raise NotImplementedError
+
+    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+        raise NotImplementedError
+
+
+class HeadsetPictures(_Rising):
+    """A front camera or a grey one."""
+
+    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
+        return self._stream.frames(row)
+
+    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+        assert isinstance(frame, Frame)
+        if self._stream.name.rpartition("/")[2].startswith("vlc_"):
+            return np.repeat(frame.grey()[:, :, None], 3, axis=2)
+        return frame.rgb()
+
+
+class DepthPictures(_Rising):
+    """Depth in colours, near red to far blue; black where it is not known."""
+
+    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
+        return self._stream.depth(row)
+
+    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+        import cv2
+
+        assert isinstance(frame, DepthFrame)
+        far = FARTHEST_MM[self._stream.name.rpartition("/")[2]]
+        near = 255 - np.clip(frame.depth_mm * (255.0 / far), 0, 255).astype(np.uint8)
+        coloured = cv2.cvtColor(cv2.applyColorMap(near, cv2.COLORMAP_TURBO), cv2.COLOR_BGR2RGB)
+        coloured[frame.depth_mm == 0] = 0
+        return np.asarray(coloured, np.uint8)
+
+
+class CameraPictures:
+    """The files of one GoPro."""
+
+    def __init__(self, recording: Recording, device: str) -> None:
+        self._folder = recording.path
+        self._device = device
+        self._stack = ExitStack()
+        self._open: tuple[str, GoProMedia, PictureReader] | None = None
+
+    def __enter__(self) -> CameraPictures:
+        """Open nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file that is open."""
+        self._stack.close()
+
+    def at(self, row: int, file: str | None) -> Shown | None:
+        """Return a picture by its number in `file`, a path inside the recording."""
+        if file is None:
+            return None
+        try:
+            picture = self._reader(file).number(row, WIDTH_PX)
+        except SensorError:
+            return None  # the panel says which one does not decode
+        return Shown(picture.rgb, picture.time_s)
+
+    def _reader(self, file: str) -> PictureReader:
+        if self._open is None or self._open[0] != file:
+            self._stack.close()
+            media = open_media(self._folder / file)
+            self._open = (file, media, self._stack.enter_context(media.pictures()))
+        return self._open[2]
