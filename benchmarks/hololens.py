@@ -169,11 +169,12 @@ def rig(which: str, seconds: float) -> bool:
     dropped = sum(stream["dropped_by_backpressure"] for stream in truth.values())
     ours_percent = 100 * (steady.get("producer", 0) + steady.get("drainer", 0))
     server_percent = 100 * steady.get("server", 0)
+    parts = ", ".join(f"{kind} {100 * steady.get(kind, 0):.1f}" for kind in ("producer", "drainer"))
     whole_s = cpu.get("producer", 0) + cpu.get("drainer", 0)
     megabytes = sum(stream["bytes"] for stream in truth.values()) / 1e6
     print(
         f"{which} rig, {seconds:g} s, {megabytes / seconds:.1f} MB/s: clients and drainers {ours_percent:.1f} % of a "
-        f"core (target {most_percent:g}; {whole_s:.1f} CPU s with start and end), queue server "
+        f"core ({parts}; target {most_percent:g}; {whole_s:.1f} CPU s with start and end), queue server "
         f"{server_percent:.1f} %, "
         f"differing streams {lost or 'none'}, "
         f"dropped at the source {dropped}"

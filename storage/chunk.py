@@ -8,7 +8,6 @@ checked.
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from storage.checksum import crc32
 from storage.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
 from storage.chunk_reader import Chunk
 from storage.compress import compressor, create_compressed, shuffled, write_frame
@@ -59,7 +59,7 @@ def _index_of(packets: Sequence[Packet]) -> npt.NDArray[np.void]:
     sizes = [len(packet.payload) for packet in packets]
     index["size"] = sizes
     index["offset"] = np.concatenate(([0], np.cumsum(sizes[:-1], dtype=np.uint64))) if packets else []
-    index["crc32"] = [zlib.crc32(packet.payload) for packet in packets]
+    index["crc32"] = [crc32(packet.payload) for packet in packets]
     return index
 
 
@@ -77,11 +77,11 @@ def layout_image(
         file = image.file
         _put_payloads(image, [packet.payload for packet in packets], layout)
         file.create_dataset("index", data=index)
-        file.attrs["index_crc32"] = zlib.crc32(index.tobytes())
+        file.attrs["index_crc32"] = crc32(index.tobytes())
         if packets and len(packets[0].pose):
             pose = np.frombuffer(b"".join(packet.pose for packet in packets), np.float32)
             file.create_dataset("pose", data=pose.reshape(-1, POSE_FLOATS))
-            file.attrs["pose_crc32"] = zlib.crc32(pose.tobytes())
+            file.attrs["pose_crc32"] = crc32(pose.tobytes())
         describe_file(file.attrs, CHUNK, layout, index)
         for name, value in attributes.items():
             set_attribute(file.attrs, name, value)

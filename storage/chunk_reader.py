@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from storage.checksum import crc32
 from storage.chunk_format import ARCHIVE, BLOCKS, INDEX, READABLE
 from storage.errors import BadChunk
 from storage.layout import BLOB, FRAMES, RECORDS
@@ -172,19 +172,17 @@ class Chunk:
 
         `each` is given every payload that can be read, in order, so that one reading serves all.
         """
-        if zlib.crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
+        if crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
             return ["index"]
         found: list[str] = []
         try:
             poses = self.poses
-            if poses is not None and zlib.crc32(poses.tobytes()) != int(
-                self.attributes.get("pose_crc32", -1)
-            ):
+            if poses is not None and crc32(poses.tobytes()) != int(self.attributes.get("pose_crc32", -1)):
                 found.append("pose")
         except UNREADABLE:
             found.append("pose")
         for row, payload in enumerate(self._readable()):
-            if payload is None or zlib.crc32(payload) != int(self.index["crc32"][row]):
+            if payload is None or crc32(payload) != int(self.index["crc32"][row]):
                 found.append(f"packet {int(self.index['seq'][row])}")
             if payload is not None:
                 each(payload)

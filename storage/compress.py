@@ -29,9 +29,13 @@ def compressor() -> Compressor | None:
     return lambda data: bytes(isal_zlib.compress(data, LEVEL))
 
 
-def shuffled(frame: memoryview | bytes, word_bytes: int) -> bytes:
+def shuffled(frame: memoryview | bytes, word_bytes: int) -> memoryview:
     """Put the first bytes of all words first, then all second bytes: HDF5's shuffle filter."""
-    return np.frombuffer(frame, np.uint8).reshape(-1, word_bytes).T.tobytes()
+    words = np.frombuffer(frame, f"<u{word_bytes}")
+    planes = np.empty((word_bytes, len(words)), np.uint8)
+    for place, plane in enumerate(planes):  # five times faster than turning a matrix of bytes
+        np.right_shift(words, 8 * place, out=plane, casting="unsafe")
+    return planes.data.cast("B")
 
 
 def create_compressed(file: h5py.File, name: str, count: int, frame: np.dtype) -> h5py.Dataset:

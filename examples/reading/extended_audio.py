@@ -1,4 +1,4 @@
-"""Extended audio: loudness of every second of what the headset hears and plays.
+"""Extended audio: what the headset can hear with, and the loudest moment of what it heard and played.
 
 python examples/reading/extended_audio.py data/take-1
 """
@@ -10,13 +10,8 @@ import numpy as np
 from storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:
+    print(recording.calibration("hololens/extended_audio")["device_list"].values)
     stream = recording["hololens/extended_audio"]
-    rate_hz, level, first = stream.format["rate_hz"], [], None
-    for ticks, samples in stream.sound():
-        first = ticks if first is None else first
-        level.append(np.sqrt(np.mean(samples**2)))
-    per_second = max(1, round(rate_hz / 1024))
-    for second in range(0, len(level), per_second):
-        loud = 20 * np.log10(np.mean(level[second : second + per_second]) + 1e-9)
-        print(f"{second // per_second:3} s {loud:6.1f} dB")
-    print(f"unreadable: {stream.bad or 'none'}")
+    print(f"source {stream.format['source']}, {stream.format['channels']} channels")
+    loudest, at_ticks = max((float(np.abs(samples).max()), ticks) for ticks, samples in stream.sound())
+    print(f"loudest {20 * np.log10(loudest + 1e-9):.1f} dB in the packet of {at_ticks}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from sensors.hololens.imu import SAMPLE, decode_samples, encode_samples
+from sensors.hololens.imu import SAMPLE, decoder, encode_samples
 
 NAME = "accelerometer"
 PORT = 3806
@@ -12,12 +10,7 @@ UNIT = "m/s^2"
 DTYPE = SAMPLE
 "One sample: vinyl_ns, soc_ticks, xyz in `UNIT` in the sensor's frame, temperature."
 
-
-def decode(payload: memoryview | bytes) -> np.ndarray:
-    """View a payload as (n,) samples; `BadPacket` when it is none."""
-    return decode_samples(NAME, payload)
-
-
-def encode(samples: np.ndarray) -> bytes:
-    """Lay (n,) samples out as a payload."""
-    return encode_samples(samples)
+decode = decoder(NAME)
+"View a payload as (n,) samples; `BadPacket` when it is none."
+encode = encode_samples
+"Lay (n,) samples out as a payload."

@@ -6,6 +6,8 @@ batch carry the same `soc_ticks` (a driver fault), `repaired_soc_ticks` spreads 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sensors.errors import BadPacket
@@ -25,6 +27,16 @@ def decode_samples(name: str, payload: memoryview | bytes) -> np.ndarray:
     if len(payload) % SAMPLE.itemsize:
         raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {SAMPLE.itemsize}")
     return np.frombuffer(payload, SAMPLE)
+
+
+def decoder(name: str) -> Callable[[memoryview | bytes], np.ndarray]:
+    """Return the `decode` of the sensor `name`."""
+
+    def decode(payload: memoryview | bytes) -> np.ndarray:
+        """View a payload as (n,) samples; `BadPacket` when it is none."""
+        return decode_samples(name, payload)
+
+    return decode
 
 
 def encode_samples(samples: np.ndarray) -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -41,6 +43,15 @@ def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(recorder.communicate())
+
+
+@contextlib.contextmanager
+def recording_all(host: str, runtime: Path, data: Path) -> Iterator[subprocess.Popen]:
+    """Record a headset as `take`; the block begins when every stream comes."""
+    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", host, "--json"]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        wait_until_all_stream(recorder, runtime)
+        yield recorder
 
 
 def equal_to_truth(streams: dict, truth: dict) -> None:
@@ -105,9 +116,7 @@ def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tm
 def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp_path, victim):
     place = kitchen(seconds=8)
     data = tmp_path / "data"
-    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", place.host, "--json"]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        wait_until_all_stream(recorder, runtime)
+    with recording_all(place.host, runtime, data) as recorder:
         pids = [pid for pid, line in children(recorder.pid).items() if victim in line]
         assert pids
         os.kill(pids[0], signal.SIGKILL)
@@ -126,18 +135,7 @@ def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp
 
 def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
     place = kitchen(seconds=30)
-    command = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        str(tmp_path / "data"),
-        "--hololens",
-        place.host,
-        "--json",
-    ]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        wait_until_all_stream(recorder, runtime)
+    with recording_all(place.host, runtime, tmp_path / "data") as recorder:
         pids = list(children(recorder.pid))
         assert len(pids) >= 3
         recorder.send_signal(signal.SIGINT)
@@ -149,18 +147,7 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
 
 def test_stop_from_another_terminal_ends_it(kitchen, runtime, tmp_path):
     place = kitchen(seconds=30)
-    command = [
-        COMMAND,
-        "record",
-        "take",
-        "--data",
-        str(tmp_path / "data"),
-        "--hololens",
-        place.host,
-        "--json",
-    ]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        wait_until_all_stream(recorder, runtime)
+    with recording_all(place.host, runtime, tmp_path / "data") as recorder:
         assert "other is not running" in kitchensync("stop", "other").stderr
         assert kitchensync("stop").returncode == 0
         output, _ = recorder.communicate(timeout=60)

@@ -1,0 +1,136 @@
+"""What the producers of all kinds of devices have in common: recorders, a clock probe, notes and health."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from capture import queue
+from capture.clock_probe import ClockProbe
+from capture.health import HealthSender
+from capture.ledger import Ledger
+from capture.pause import PauseWatch
+from capture.plan import Plan, ledger_stream
+from capture.stream_recorder import StreamState
+from capture.stream_watch import STREAMING, RateWatch
+from sensors.host_clock import host_ns
+
+HEALTH_PERIOD_S = 0.25
+
+
+class Recorder(Protocol):
+    """One stream that is being received in a thread of its own."""
+
+    name: str
+    state: StreamState
+
+    def start(self) -> None:
+        """Start receiving."""
+        ...
+
+    def stop(self) -> None:
+        """Ask the end."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Tell whether the stream is still being received."""
+        ...
+
+
+class DeviceProducer:
+    """All streams of one device. A kind of device fills in `recorders`, `rates` and `probe`."""
+
+    recorders: Sequence[Recorder]
+    rates: dict[str, RateWatch]
+    probe: ClockProbe | None
+
+    def __init__(self, plan: Plan, device: str) -> None:
+        """Connect to the queue; nothing of the device is touched yet."""
+        self._plan = plan
+        self._epoch_ms = time.time_ns() // 1_000_000
+        self._ending = threading.Event()
+        self._health = HealthSender(plan.health, f"producer {device}")
+        notes = queue.connect(plan.queue_url)
+        self.ledger = Ledger(notes, plan.uuid, ledger_stream(device), self._epoch_ms)
+
+    def writer(self, stream: str) -> queue.QueueWriter:
+        """Make what puts one stream into the queue; a loss there is noted."""
+        client = queue.connect(self._plan.queue_url)
+
+        def on_loss(first_seq: int, last_seq: int) -> None:
+            self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
+
+        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss)
+
+    def end(self, *_: object) -> None:
+        """Ask the end: what has been received goes into the queue first."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Receive until every stream has ended or the end is asked."""
+        for recorder in self.recorders:
+            recorder.start()
+        limit_s: float | None = None
+        pauses = PauseWatch()
+        while any(recorder.is_alive() for recorder in self.recorders):
+            if self._ending.wait(HEALTH_PERIOD_S):
+                limit_s = self._stop_all() if limit_s is None else limit_s
+                time.sleep(0.02)
+                if time.monotonic() > limit_s:
+                    break  # what hangs has queued its packets; its thread dies with us
+            self._note_pause(pauses.look())
+            self._begin_probes()
+            self._tell(done=False)
+        if self.probe is not None and self.probe.ident is not None:
+            self.probe.stop()
+            self.probe.join(timeout=10)
+        self.leave()
+        self._tell(done=True)
+        self._health.close()
+
+    def let_go(self) -> float:
+        """Do what makes the recorders end besides their `stop`; return how many seconds they may take."""
+        return float("inf")
+
+    def leave(self) -> None:
+        """Do what is left to do with the device after its streams have ended."""
+
+    def _stop_all(self) -> float:
+        if self.probe is not None:
+            self.probe.stop()
+        for recorder in self.recorders:
+            recorder.stop()
+        return time.monotonic() + self.let_go()
+
+    def _begin_probes(self) -> None:
+        """Ask for the time once packets come: before, the device is busy with starting its sensors."""
+        probe = self.probe
+        if probe is None or probe.ident is not None or self._ending.is_set():
+            return
+        if any(recorder.state.first_host_ns for recorder in self.recorders):
+            probe.start()
+
+    def _note_pause(self, pause: tuple[int, int] | None) -> None:
+        """Tell the ledger of a time in which this computer, or this process, did not run."""
+        if pause is not None:
+            for recorder in self.recorders:
+                self.ledger.note("suspend", recorder.name, start_host_ns=pause[0], end_host_ns=pause[1])
+
+    def _tell(self, *, done: bool) -> None:
+        streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
+        self._health.send(streams=streams, probes=self.probe.probes if self.probe else 0, done=done)
+
+    def _shown(self, recorder: Recorder) -> dict[str, Any]:
+        """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
+        facts, state = asdict(recorder.state), recorder.state
+        if facts["state"] != STREAMING:
+            return facts
+        watch = self.rates[recorder.name]
+        changed = watch.look(host_ns(), state.received, state.last_host_ns)
+        if changed is not None:
+            seen = {"received": state.received, "last_host_ns": state.last_host_ns}
+            self.ledger.note("condition", recorder.name, lambda: True, condition=changed, **seen)
+        return facts | {"state": watch.condition}
