@@ -99,6 +99,98 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     click.echo(f"  kept in {found.path}\n  picture {found.picture}")
 
 
+@calibrate.command()
+@click.argument(
+    "recordings", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 when a mount moved.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(recordings: tuple[Path, ...], strict: bool, as_json: bool) -> None:
+    """Check that each camera stayed where it was on the head, by motion alone.
+
+    RECORDINGS are synchronized recordings. Both gyroscopes tell how camera and headset are turned against each other;
+    a minute that differs from the whole by more than half a degree is a mount that moved.
+
+    \b
+    Example:
+      kitchensync calibrate check data/take-1
+    """
+    from calibration.errors import CalibrationError
+    from calibration.mount_job import SCHEMA, check_recording
+    from storage.errors import StorageError
+
+    answers = []
+    for path in recordings:
+        try:
+            answers.append(check_recording(path))
+        except (CalibrationError, StorageError) as error:
+            reason = " ".join(str(error).split())
+            answers.append(
+                {
+                    "schema": SCHEMA,
+                    "recording": path.name,
+                    "status": "FAIL",
+                    "reasons": [reason],
+                    "mounts": [],
+                }
+            )
+    worst = max((answer["status"] for answer in answers), key=("PASS", "WARN", "FAIL").index)
+    if as_json:
+        click.echo(json.dumps({"schema": "calibrate-check-all/1", "status": worst, "recordings": answers}))
+    else:
+        for answer in answers:
+            _show_check(answer)
+    if worst == "FAIL" or (strict and worst == "WARN"):
+        sys.exit(1)
+
+
+@calibrate.command()
+@click.argument("recording", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def imu(recording: Path, as_json: bool) -> None:
+    """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.
+
+    Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a table
+    tells the bias instability too. The result is kept beside the recording.
+
+    \b
+    Example:
+      kitchensync calibrate imu data/on-the-table
+    """
+    from calibration.mount_job import calibrate_imu
+
+    answer, path = calibrate_imu(recording, recording.absolute().parent)
+    if as_json:
+        click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
+        return
+    for name, unit in (("gyroscope", "as sent"), ("accelerometer", "m/s^2")):
+        sensor = answer[name]
+        click.secho(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz", bold=True)
+        click.echo(f"  mean   {', '.join(f'{v:.6f}' for v in sensor['mean'])} {unit}")
+        click.echo(
+            f"  noise  {', '.join(f'{v:.2e}' for v in sensor['white_noise_per_sqrt_hz'])} {unit}/sqrt(Hz)"
+        )
+    click.echo(f"down in the sensor's axes: {', '.join(f'{v:.4f}' for v in answer['down'])}")
+    click.echo(f"kept in {path}")
+
+
+def _show_check(answer: dict[str, Any]) -> None:
+    """Print for people how the mounts of one recording went."""
+    colour = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}[answer["status"]]
+    click.secho(f"{answer['status']}  {answer['recording']}", fg=colour, bold=True)
+    for reason in answer["reasons"]:
+        click.echo(f"  - {reason}")
+    for mount in answer["mounts"]:
+        click.echo(
+            f"  {mount['file']}: turned {mount['angle_deg']:.2f} +- {2 * mount['sigma_deg']:.2f} degrees from the front camera"
+        )
+        for minute in mount["minutes"]:
+            turned = (
+                "too little motion" if minute["turned_deg"] is None else f"{minute['turned_deg']:.2f} degrees"
+            )
+            click.echo(f"    {minute['middle_s']:7.0f} s  {turned}")
+
+
 def _show_lens(answer: dict[str, Any]) -> None:
     """Print a lens for people."""
     lens, sigma = answer["parameters"], answer["sigma"]

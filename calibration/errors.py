@@ -34,3 +34,10 @@ class BadResult(CalibrationError):
 
     def __init__(self, path: object, reason: str) -> None:
         super().__init__(f"{path} is no calibration: {reason}")
+
+
+class NotAligned(CalibrationError):
+    """A recording whose camera is on no common clock with its headset."""
+
+    def __init__(self, recording: str, why: str) -> None:
+        super().__init__(f"{recording} has no aligned camera: {why}")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
+from sensors.gopro.motion import TO_IMAGE_AXES
 from sync.image_rotation import ImageTurns
 from sync.resample import GyroTrack
 
@@ -66,7 +67,7 @@ class ImageLatency:
 
 def gopro_to_image(rad_per_s: Floats) -> Floats:
     """Rates (n, 3) from GoPro's axes (X left, Y out of the screen, Z up) to OpenCV's (x right, y down, z forward)."""
-    return np.column_stack([-rad_per_s[:, 0], -rad_per_s[:, 2], -rad_per_s[:, 1]])
+    return rad_per_s @ TO_IMAGE_AXES.T
 
 
 @dataclass(frozen=True, slots=True)

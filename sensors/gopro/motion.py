@@ -12,6 +12,8 @@ from sensors.gopro.tracks import find_timing, parts_of, sample_numbers
 
 CANONICAL = "XYZ"
 
+TO_IMAGE_AXES = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
+"""(3, 3) from canonical GoPro axes (X left, Y out of the screen, Z up) to OpenCV's (x right, y down, z forward)."""
 ORIN_OF_OLD_CAMERAS = {"camera": "ZXY", "fusion": "yXZ", "hero6 black": "YxZ", "hero7 black": "YxZ"}
 "Axis of each channel by device name where the file does not say it; lower case = negated ('Camera' is HERO5)."
 ORIN_DEFAULT = "ZXY"

@@ -1,0 +1,127 @@
+"""What a recording holds for calibration: both gyroscopes on one clock, and constants as transforms. Edge: reads files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.cameras import LookUpTable
+from calibration.errors import NotAligned, Refused
+from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
+from sensors.gopro.media import open_media
+from sensors.gopro.motion import TO_IMAGE_AXES
+from storage.errors import StorageError
+from storage.recording import Recording
+
+Floats = npt.NDArray[np.float64]
+
+GRID_HZ = 200.0
+TICKS_PER_S = 1e7
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How a camera file's media time and the headset's ticks hang together, as `sync` found it."""
+
+    file: Path
+    headset: str
+    media_s: Floats
+    ticks: npt.NDArray[np.int64]
+
+    def media_of(self, ticks: npt.NDArray[np.int64]) -> Floats:
+        """Return media seconds of device ticks; NaN outside of the film."""
+        since = (ticks - self.ticks[0]).astype(np.float64)
+        return np.interp(since, (self.ticks - self.ticks[0]).astype(np.float64), self.media_s, np.nan, np.nan)
+
+
+def alignments(recording: Recording) -> list[Alignment]:
+    """Return the aligned camera files of a recording. Raises NotAligned when there is none."""
+    found, why = [], []
+    for path in sorted((recording.path / "sync" / "alignment").glob("*.json")):
+        answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        file = recording.path / answer["source"]
+        if answer["status"] == "not_aligned" or not answer.get("samples") or file.suffix.upper() != ".MP4":
+            why.append(f"{answer['source']} is {answer['status']}")
+            continue
+        media_s, ticks = zip(*answer["samples"], strict=True)
+        headset = str(answer["master"]).partition("/")[0]
+        found.append(Alignment(file, headset, np.array(media_s), np.array(ticks, np.int64)))
+    if not found:
+        raise NotAligned(recording.id, "; ".join(why) or "run `kitchensync sync` first")
+    return found
+
+
+@dataclass(frozen=True)
+class Turning:
+    """Angular velocities of headset and camera at the same instants, 200 a second."""
+
+    start_ticks: int
+    of_headset: Floats
+    "(n, 3) rad/s in the gyroscope's axes."
+    of_camera: Floats
+    "(n, 3) rad/s in OpenCV's axes of the camera."
+
+
+def turning(recording: Recording, alignment: Alignment) -> Turning:
+    """Bring both gyroscopes to one grid in the headset's time, each value the mean over its 5 ms."""
+    samples = recording[f"{alignment.headset}/gyroscope"].samples()
+    film = open_media(alignment.file).gyroscope()
+    inside = np.isfinite(alignment.media_of(samples.ticks))
+    if np.count_nonzero(inside) < 2:
+        raise Refused(f"{alignment.file.name} and the headset's gyroscope do not overlap")
+    start, stop = int(samples.ticks[inside][0]), int(samples.ticks[inside][-1])
+    edges = np.arange(start, stop, TICKS_PER_S / GRID_HZ).astype(np.int64)
+    of_headset = _means((samples.ticks - start) / TICKS_PER_S, samples.xyz, (edges - start) / TICKS_PER_S)
+    of_camera = _means(film.t_s, film.xyz, alignment.media_of(edges))
+    good = np.isfinite(of_headset).all(1) & np.isfinite(of_camera).all(1)
+    of_headset, of_camera = of_headset[good], of_camera[good] @ TO_IMAGE_AXES.T
+    return Turning(start, of_headset * _unit(of_headset, of_camera), of_camera)
+
+
+def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Floats:
+    """Return the mean of samples between edges, by differences of their integral."""
+    order = np.argsort(t_s, kind="stable")
+    t, v = np.asarray(t_s, np.float64)[order], np.asarray(values, np.float64)[order]
+    steps = np.diff(t)[:, None] * (v[1:] + v[:-1]) / 2
+    integral = np.vstack([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    at = np.column_stack([np.interp(edges_s, t, column, np.nan, np.nan) for column in integral.T])
+    means: Floats = np.diff(at, axis=0) / np.diff(edges_s)[:, None]
+    return means
+
+
+def _unit(of_headset: Floats, of_camera: Floats) -> float:
+    """Tell by what the headset's values are multiplied to be rad/s: some servers send deg/s."""
+    ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(of_camera - of_camera.mean(0))
+    return float(np.pi / 180) if ratio > 8 else 1.0
+
+
+def rig_from(recording: Recording, stream: str) -> Transform:
+    """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused without constants."""
+    try:
+        constants = recording.calibration(stream)
+    except StorageError as error:
+        raise Refused(
+            f"{recording.id} holds no constants of {stream}: they are downloaded when it is recorded"
+        ) from error
+    transform = rig_from_sensor(constants["extrinsics"].values)
+    return transform @ inverse(OPENCV_FROM_PV_AXES) if stream.endswith("/pv") else transform
+
+
+def look_up_table(recording: Recording, stream: str) -> LookUpTable:
+    """Return a Research Mode camera from its downloaded constants. Raises BadChunk, Refused."""
+    try:
+        constants = recording.calibration(stream)
+    except StorageError as error:
+        raise Refused(
+            f"{recording.id} holds no constants of {stream}: they are downloaded when it is recorded"
+        ) from error
+    values = {name: np.asarray(table.values) for name, table in constants.items()}
+    plane = np.stack((values["uv2x"], values["uv2y"]), axis=-1).astype(np.float32)
+    source = np.stack((values["mapx"], values["mapy"]), axis=-1).astype(np.float32)
+    fx, fy, cx, cy = (float(value) for value in values["k"])
+    return LookUpTable(plane, source, (fx, fy, cx, cy))

@@ -1,0 +1,137 @@
+"""`calibrate check` and `calibrate imu` on small recordings whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
+from small_takes import (
+    SEED,
+    seal_stream,
+    truth_ticks,
+    write_film,
+    write_headset,
+    write_manifest,
+)
+
+from calibration.cli import calibrate
+from sensors.hololens import imu
+from storage.calibration import Table, write_calibration
+from storage.manifest import write_json
+from virtual_kitchen.gopro.sensors import Mount
+from virtual_kitchen.world import rotations
+
+
+def constants(recording: Path, stream: str, turn: np.ndarray) -> None:
+    matrix = np.eye(4, dtype=np.float32)
+    matrix[:3, :3] = turn.T
+    table = Table("extrinsics", matrix, "m", "row-vector 4x4, p_sensor = p_rig x M, metres", "rig to sensor")
+    write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", [table], {})
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory) -> Path:
+    """A recording with a film, a gyroscope, constants, and the true clock map in place of an alignment."""
+    recording = tmp_path_factory.mktemp("data") / "take1"
+    kitchen = write_film(recording / "gopro", SEED, 660)
+    streams = write_headset(recording, kitchen)
+    write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
+    constants(recording, "pv", np.eye(3))
+    constants(recording, "gyroscope", np.eye(3))
+    media_s = np.linspace(0, 22, 12)
+    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
+    (recording / "sync" / "alignment").mkdir(parents=True)
+    write_json(
+        recording / "sync" / "alignment" / "GX010001.MP4.json",
+        {
+            "source": "gopro/GX010001.MP4",
+            "master": "hololens/gyroscope",
+            "status": "aligned",
+            "samples": samples,
+        },
+    )
+    return recording
+
+
+def run(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+    return result.exit_code, result.output
+
+
+def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
+    code, told = run("check", take, "--json")
+    assert code == 0, told
+    (answer,) = json.loads(told)["recordings"]
+    assert answer["status"] == "PASS"
+    (mount,) = answer["mounts"]
+    flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
+    true = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    off = Rotation.from_matrix(np.array(mount["camera_from_pv"]) @ true.T).magnitude()
+    assert np.degrees(off) < 0.3
+    assert not mount["moved"]
+
+
+def test_a_recording_that_was_not_synchronized_fails_in_words_and_the_others_go_on(take, tmp_path):
+    write_manifest(other := tmp_path, {}, {})
+    code, told = run("check", other, take, "--json")
+    assert code == 1
+    first, second = json.loads(told)["recordings"]
+    assert first["status"] == "FAIL"
+    assert "kitchensync sync" in first["reasons"][0]
+    assert second["status"] == "PASS"
+    code, told = run("check", take)
+    assert "turned" in told
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory) -> Path:
+    """A headset on a table for half a minute, after somebody put it there."""
+    recording = tmp_path_factory.mktemp("data") / "table"
+    rng = np.random.default_rng(4)
+    streams = {}
+    for name, hz, batch, mean, noise in (
+        ("gyroscope", 1000.0, 100, [0.3, -0.2, 0.1], 0.05),
+        ("accelerometer", 500.0, 50, [0.0, 9.70, 1.5], 0.02),
+    ):
+        count = int(32 * hz) // batch * batch
+        samples = np.zeros(count, imu.SAMPLE)
+        t = np.arange(count) / hz
+        samples["vinyl_ns"] = 10**10 + np.rint(t * 1e9).astype(np.int64)
+        samples["soc_ticks"] = 10**9 + np.repeat(np.rint(t[::batch] * 1e7).astype(np.int64), batch)
+        samples["xyz"] = mean + rng.normal(0, noise, (count, 3))
+        moving = t < 5
+        samples["xyz"][moving] += rng.normal(0, 20, (int(moving.sum()), 3))
+        parts = np.split(samples, count // batch)
+        seal_stream(
+            recording, f"hololens/{name}", [(p["soc_ticks"][0], imu.encode_samples(p)) for p in parts]
+        )
+        streams[f"hololens/{name}"] = {}
+    write_manifest(recording, streams, {"hololens": "hololens"})
+    return recording
+
+
+def test_the_sensors_at_rest_are_described_and_kept(rest):
+    code, told = run("imu", rest, "--json")
+    assert code == 0, told
+    answer = json.loads(told)
+    assert Path(answer["path"]).parent.parent == rest.parent / "calibrations"
+    assert answer["gyroscope"]["mean"] == pytest.approx([0.3, -0.2, 0.1], abs=0.003)
+    assert answer["gyroscope"]["white_noise_per_sqrt_hz"] == pytest.approx(
+        [0.05 / np.sqrt(1000)] * 3, rel=0.1
+    )
+    assert 25 <= answer["gyroscope"]["still_s"] <= 27.5
+    felt = np.array([0.0, 9.70, 1.5])
+    assert answer["down"] == pytest.approx(-felt / np.linalg.norm(felt), abs=1e-3)
+    assert answer["gravity_excess_m_per_s2"] == pytest.approx(np.linalg.norm(felt) - 9.80665, abs=1e-3)
+    code, told = run("imu", rest)
+    assert code == 0
+    assert "down in the sensor's axes" in told
+
+
+def test_a_head_in_motion_is_no_rest(take):
+    code, _ = run("imu", take)
+    assert code == 1
