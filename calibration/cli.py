@@ -150,8 +150,8 @@ def check(recordings: tuple[Path, ...], strict: bool, as_json: bool) -> None:
 def imu(recording: Path, as_json: bool) -> None:
     """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.
 
-    Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a table
-    tells the bias instability too. The result is kept beside the recording.
+    Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a
+    table tells the bias instability too. The result is kept beside the recording.
 
     \b
     Example:
@@ -181,9 +181,8 @@ def _show_check(answer: dict[str, Any]) -> None:
     for reason in answer["reasons"]:
         click.echo(f"  - {reason}")
     for mount in answer["mounts"]:
-        click.echo(
-            f"  {mount['file']}: turned {mount['angle_deg']:.2f} +- {2 * mount['sigma_deg']:.2f} degrees from the front camera"
-        )
+        angle = f"{mount['angle_deg']:.2f} +- {2 * mount['sigma_deg']:.2f} degrees"
+        click.echo(f"  {mount['file']}: turned {angle} from the front camera")
         for minute in mount["minutes"]:
             turned = (
                 "too little motion" if minute["turned_deg"] is None else f"{minute['turned_deg']:.2f} degrees"

@@ -1,4 +1,4 @@
-"""What a recording holds for calibration: both gyroscopes on one clock, and constants as transforms. Edge: reads files."""
+"""What a recording holds for calibration: both gyroscopes on one clock, and constants as transforms."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from calibration.errors import NotAligned, Refused
 from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
+from storage.calibration import Table
 from storage.errors import StorageError
 from storage.recording import Recording
 
@@ -101,27 +102,24 @@ def _unit(of_headset: Floats, of_camera: Floats) -> float:
 
 
 def rig_from(recording: Recording, stream: str) -> Transform:
-    """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused without constants."""
-    try:
-        constants = recording.calibration(stream)
-    except StorageError as error:
-        raise Refused(
-            f"{recording.id} holds no constants of {stream}: they are downloaded when it is recorded"
-        ) from error
-    transform = rig_from_sensor(constants["extrinsics"].values)
+    """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused."""
+    transform = rig_from_sensor(np.asarray(_constants(recording, stream)["extrinsics"].values))
     return transform @ inverse(OPENCV_FROM_PV_AXES) if stream.endswith("/pv") else transform
 
 
 def look_up_table(recording: Recording, stream: str) -> LookUpTable:
-    """Return a Research Mode camera from its downloaded constants. Raises BadChunk, Refused."""
-    try:
-        constants = recording.calibration(stream)
-    except StorageError as error:
-        raise Refused(
-            f"{recording.id} holds no constants of {stream}: they are downloaded when it is recorded"
-        ) from error
-    values = {name: np.asarray(table.values) for name, table in constants.items()}
+    """Return a Research Mode camera from its downloaded constants. Raises Refused."""
+    values = {name: np.asarray(table.values) for name, table in _constants(recording, stream).items()}
     plane = np.stack((values["uv2x"], values["uv2y"]), axis=-1).astype(np.float32)
     source = np.stack((values["mapx"], values["mapy"]), axis=-1).astype(np.float32)
     fx, fy, cx, cy = (float(value) for value in values["k"])
     return LookUpTable(plane, source, (fx, fy, cx, cy))
+
+
+def _constants(recording: Recording, stream: str) -> dict[str, Table]:
+    try:
+        return recording.calibration(stream)
+    except StorageError as error:
+        raise Refused(
+            f"{recording.id} holds no constants of {stream}, which are downloaded at its start"
+        ) from error
