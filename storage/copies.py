@@ -70,9 +70,7 @@ class Book:
         except OSError as error:
             os.close(self._handle)
             raise MoverBusy(recording) from error
-        content = (recording / BOOK).read_bytes()
-        if not content.endswith(b"\n"):
-            os.ftruncate(self._handle, content.rfind(b"\n") + 1)
+        self._drop_damage((recording / BOOK).read_bytes())
         LOCAL.sync_folder(recording)
         self.copies = {(line.file, line.target): line for line in read_book(recording) if line.kind == COPIED}
 
@@ -85,6 +83,16 @@ class Book:
     ) -> None:
         """Close and unlock."""
         os.close(self._handle)
+
+    def _drop_damage(self, content: bytes) -> None:
+        """Take out torn and damaged lines: what they said is found out again."""
+        sound = b"".join(line for line in whole_lines(content) if is_sound(line))
+        if content.startswith(sound):
+            os.ftruncate(self._handle, len(sound))
+        else:
+            os.ftruncate(self._handle, 0)
+            os.write(self._handle, sound)
+            os.fsync(self._handle)
 
     def write(self, line: Line) -> None:
         """Append a line and sync it."""

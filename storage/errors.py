@@ -50,6 +50,7 @@ class BadChunk(StorageError):
     """A sealed chunk that does not open or whose parts do not fit together."""
 
     def __init__(self, path: Path, why: str) -> None:
+        self.why = why
         super().__init__(f"{path}: damaged chunk: {why}; run `kitchensync verify` on the recording")
 
 
@@ -57,6 +58,7 @@ class BadEventLog(StorageError):
     """An event file whose lines are not what was written."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
+        self.line = line
         super().__init__(f"{path}, line {line}: damaged event log: {why}")
 
 

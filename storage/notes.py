@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,18 @@ def read_notes(recording: Path) -> dict[str, list[Note]]:
 
     Raises BadChunk when a ledger file does not open or is damaged.
     """
+    folders = sorted((recording / LEDGER_STREAMS).glob("*"))
+    return notes_in(path for folder in folders for path in chunk_paths(folder))
+
+
+def notes_in(paths: Iterable[Path]) -> dict[str, list[Note]]:
+    """Return the notes in some files of the ledger, by stream. Raises BadChunk."""
     notes: dict[str, list[Note]] = defaultdict(list)
-    for folder in sorted((recording / LEDGER_STREAMS).glob("*")):
-        for path in chunk_paths(folder):
-            with Chunk(path) as chunk:
-                if damage := chunk.damage():
-                    raise BadChunk(path, ", ".join(damage))
-                for payload in chunk.payloads():
-                    note = json.loads(payload)
-                    notes[note["stream"]].append(note)
+    for path in paths:
+        with Chunk(path) as chunk:
+            if damage := chunk.damage():
+                raise BadChunk(path, ", ".join(damage))
+            for payload in chunk.payloads():
+                note = json.loads(payload)
+                notes[note["stream"]].append(note)
     return dict(notes)

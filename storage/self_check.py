@@ -37,5 +37,16 @@ def whole_lines(text: bytes) -> list[bytes]:
     return [line + b"\n" for line in text.split(b"\n")[:-1]]
 
 
+def torn_tail(text: bytes) -> bool | None:
+    """Tell of what comes after the last line end: None for nothing, False for a line that was never finished.
+
+    True means that a finished line has lost its end: something else stands in that place.
+    """
+    tail = text.rpartition(b"\n")[2]
+    if not tail:
+        return None
+    return bool(is_sound(tail[:-1] + b"\n"))
+
+
 def _digest(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()

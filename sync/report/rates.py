@@ -10,7 +10,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from storage.gaps import usual_step
-from storage.verify import ADAPTIVE, LOW_RATE
+from storage.stream_balance import ADAPTIVE, LOW_RATE
 from sync.report.streams import DeviceClock, ReadStream
 from sync.report.svg import element, tick_text
 

@@ -1,0 +1,68 @@
+"""The account of one camera: every file that `media.json` promises, byte for byte, damage located to its block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from storage.findings import FAIL, Findings
+from storage.media_blocks import damaged_stretches
+from storage.names import MEDIA
+from storage.read_back import file_sha256
+from storage.self_check import is_sound
+
+Progress = Callable[[str], None]
+WHOLE = "file"
+"""The block of a small file that has only one."""
+
+
+def account(recording: Path, device: str, findings: Findings, progress: Progress) -> dict[str, Any]:
+    """Return what `verify/1` says of the files of a camera, by full name; note what is wrong with them."""
+    entries = _entries(recording / device, device, findings)
+    if entries is None:
+        return {}
+    if not entries:
+        findings.add(FAIL, f"{device} was armed and has no file")
+    streams = {}
+    for entry in entries:
+        name = f"{device}/{entry['file']}"
+        progress(name)
+        streams[name] = _check(recording / device / entry["file"], name, entry, findings)
+    return streams
+
+
+def _entries(folder: Path, device: str, findings: Findings) -> list[dict[str, Any]] | None:
+    """Return what `media.json` promises, None when it cannot be trusted."""
+    relative = f"{device}/{MEDIA}"
+    try:
+        content = (folder / MEDIA).read_bytes()
+    except OSError as error:
+        findings.add(FAIL, f"{relative} cannot be read ({error.strerror})")
+        return None
+    if not is_sound(content):
+        findings.damage(relative, device, WHOLE)
+        return None
+    entries: list[dict[str, Any]] = json.loads(content).get("files", [])
+    return entries
+
+
+def _check(path: Path, name: str, entry: dict[str, Any], findings: Findings) -> dict[str, Any]:
+    stored = path.stat().st_size if path.is_file() else 0
+    digest = file_sha256(path) if path.is_file() else ""
+    if stored != entry["bytes"]:
+        findings.add(FAIL, f"{name}: {stored} of {entry['bytes']} bytes are here; fetch it again")
+    elif digest != entry.get("sha256"):
+        known = entry.get("blocks")
+        for place in (damaged_stretches(path, known) if known else []) or [WHOLE]:
+            findings.damage(name, name, place)
+    return {
+        "received": entry["bytes"],
+        "stored": stored,
+        "duplicates": 0,
+        "missing": [[stored, entry["bytes"] - 1]] if stored < entry["bytes"] else [],
+        "gaps": [],
+        "bytes": stored,
+        "sha256": digest,
+    }

@@ -1,0 +1,35 @@
+"""What is wrong with a recording: a status that only gets worse, reasons in words, damage by place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
+_ORDER = [PASS, WARN, FAIL]
+
+
+@dataclass
+class Findings:
+    """What is wrong so far."""
+
+    status: str = PASS
+    reasons: list[str] = field(default_factory=list)
+    corrupt: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, status: str, reason: str) -> None:
+        """Note a reason; the status only ever gets worse."""
+        self.status = worst([self.status, status])
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def damage(self, file: str, stream: str, block: str) -> None:
+        """Note damage at a place."""
+        self.corrupt.append({"file": file, "stream": stream, "block": block})
+        self.add(FAIL, f"{file} is damaged ({block}): restore it from a copy")
+
+
+def worst(statuses: Iterable[str]) -> str:
+    """Return the worst of some statuses, PASS when there are none."""
+    return max(statuses, key=_ORDER.index, default=PASS)

@@ -1,0 +1,102 @@
+"""The sealed files of a recording against the hashes that they were sealed with; what they hold, and what is damaged.
+
+A file whose hash fits is read here. One whose hash does not fit, or that has none yet (a recording that was
+never closed), is opened by a process apart first: HDF5 may hang or crash over damage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.apart import ReaderApart
+from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
+from storage.findings import FAIL, Findings
+from storage.manifest import Manifest
+from storage.names import chunk_name, stream_folder
+from storage.read_back import file_sha256
+
+
+@dataclass
+class Contents:
+    """What the sealed files of one stream hold."""
+
+    index: npt.NDArray[np.void]
+    "(n,) of INDEX, without files whose index is damaged."
+    sha256: str
+    "Over the payloads in order; those of damaged files are left out."
+    bytes: int
+    sound: list[Path] = field(default_factory=list)
+
+
+class SealedFiles:
+    """Reads the sealed files of one recording for `verify`."""
+
+    def __init__(self, recording: Path, manifest: Manifest, findings: Findings, apart: ReaderApart) -> None:
+        self._recording = recording
+        self._facts: dict[str, Any] = manifest["files"]
+        self._findings = findings
+        self._apart = apart
+
+    def read(self, stream: str) -> Contents:
+        """Read every sealed file of a stream once: checksums, hash over the payloads, index."""
+        digest, parts, sound = hashlib.sha256(), [np.empty(0, INDEX)], []
+        folder = stream_folder(self._recording, stream)
+        found = chunk_paths(folder)
+        for path in found:
+            index, damage = self._check(path, digest)
+            for block in damage:
+                self._findings.damage(self._relative(path), stream, block)
+            if index is not None:
+                parts.append(index)
+            if not damage:
+                sound.append(path)
+        self._name_missing(folder, found, sound)
+        index = np.concatenate(parts)
+        return Contents(index, digest.hexdigest(), int(index["size"].sum(dtype=np.uint64)), sound)
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self._recording).as_posix()
+
+    def _check(self, path: Path, digest: Any) -> tuple[npt.NDArray[np.void] | None, list[str]]:
+        """Return the index of a file, None where it is no good, and what is damaged; hash sound payloads."""
+        facts = self._facts.get(self._relative(path))
+        try:
+            doubtful = facts is None or file_sha256(path) != facts["sha256"]
+        except OSError as error:
+            return None, [f"file: {error.strerror}"]
+        if doubtful:
+            look = self._apart.look(path)
+            if look.damage or facts is not None:
+                return look.index, look.damage or ["structure: its hash is not the one it was sealed with"]
+        with Chunk(path) as chunk:
+            damage = chunk.damage(digest.update)
+            return (None if "index" in damage else chunk.index), damage
+
+    def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:
+        prefix = folder.relative_to(self._recording).as_posix() + "/"
+        promised = {
+            file.removeprefix(prefix) for file in self._facts if file.rpartition("/")[0] + "/" == prefix
+        }
+        packed = self._packed(path for path in sound if is_archive(path))
+        for name in sorted(promised - {path.name for path in found} - packed):
+            self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")
+
+    def _packed(self, archives: Iterable[Path]) -> set[str]:
+        """Return the names of promised chunks that an archive holds, block by block as they were sealed."""
+        packed = set()
+        for path in archives:
+            with Chunk(path) as chunk:
+                blocks = chunk.blocks
+            for block in blocks:
+                name = chunk_name(int(block["number"]))
+                facts = self._facts.get(self._relative(path.with_name(name)))
+                if facts is not None and facts["sha256"] == block["file_sha256"].decode():
+                    packed.add(name)
+        return packed

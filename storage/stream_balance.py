@@ -1,0 +1,98 @@
+"""The balance of one stream: received = stored + named losses, from its index and the ledger's notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from storage.findings import FAIL, WARN, Findings
+from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
+from storage.manifest import Manifest
+from storage.notes import Note
+from storage.sealed_files import Contents
+
+LOW_RATE = 0.8
+"""A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
+EARLY_ENDS = {"no_space": "no_space", "recovered": "restart"}
+"""Reasons why a recording stopped that put an early end to its streams -> the cause that this gap has."""
+
+AFTER_LAST_SIGN_NS = 1_000_000_000
+"""A killed recorder lived for a quarter second after its last sign, and what its sockets held went with it."""
+
+ADAPTIVE = ("depth_ahat", "depth_longthrow")
+
+
+def balance(
+    name: str, contents: Contents, manifest: Manifest, notes: list[Note], findings: Findings
+) -> dict[str, Any]:
+    """Return what `verify/1` says of a stream; note what is wrong with it."""
+    index = contents.index
+    seqs = np.unique(index["seq"])
+    ends = [note for note in notes if note["note"] == "end"]
+    highest = int(seqs[-1]) + 1 if len(seqs) else 0
+    received = max([highest, *(int(note["received"]) for note in ends)])
+    missing = missing_ranges(seqs, received)
+    causes = [note["cause"] for note in notes if note["note"] == "closed"]
+    pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
+    gaps = find_gaps(index, causes, pauses) + _early_end(index, manifest, ends)
+    named = _named_losses(name, notes, manifest)
+    duplicates = len(index) - len(seqs)
+    if not len(index):
+        findings.add(FAIL, f"{name} was armed and holds no packet")
+    if duplicates:
+        findings.add(FAIL, f"{name} holds {duplicates} packets twice")
+    if not ends and manifest["state"] == "complete":
+        findings.add(WARN, f"{name}: its recorder died before it could close the ledger")
+    unnamed = [part for part in missing if uncovered(part, named)]
+    if unnamed:
+        findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
+    elif missing:
+        findings.add(WARN, f"{name}: packets {missing} are a named loss")
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps):
+        count = sum(gap["cause"] == cause for gap in gaps)
+        findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
+    if back := stamps_that_go_back(index):
+        findings.add(WARN, f"{name}: {back} stamps do not go forward")
+    _check_rate(name, index, manifest, findings)
+    return {
+        "received": received,
+        "stored": len(index),
+        "duplicates": duplicates,
+        "missing": missing,
+        "gaps": gaps,
+        "bytes": contents.bytes,
+        "sha256": contents.sha256,
+        "ended": ends[-1]["reason"] if ends else "unknown",
+    }
+
+
+def _early_end(index: Any, manifest: Manifest, ends: list[Note]) -> list[dict[str, Any]]:
+    """Name the end that a full disk or a killed recorder put to a stream, until its connection was closed."""
+    stopped = manifest.get("stopped") or {}
+    cause = EARLY_ENDS.get(stopped.get("reason", ""))
+    if cause is None or not len(index) or (ends and ends[-1]["reason"] == "ended_by_device"):
+        return []
+    last_ticks = int(index["device_ticks"][-1])
+    closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
+    later_ns = max(closed_ns - int(index["host_ns"][-1]), 0)
+    # The device notices a closed connection only when it sends: one or two packets later.
+    step = usual_step(np.diff(index["device_ticks"].astype(np.int64)))
+    end_ticks = last_ticks + later_ns // 100 + (2 * int(step) if np.isfinite(step) else 0)
+    return [{"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": cause}]
+
+
+def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
+    noted = [note for note in notes if note["note"] in ("declared_loss", "queue_loss")]
+    left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
+    return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
+
+
+def _check_rate(name: str, index: Any, manifest: Manifest, findings: Findings) -> None:
+    nominal_hz = manifest["streams"][name].get("nominal_hz")
+    if not nominal_hz or len(index) < 10 or name.rpartition("/")[2] in ADAPTIVE:
+        return
+    seconds = float(int(index["device_ticks"][-1]) - int(index["device_ticks"][0])) / 1e7
+    rate_hz = (len(index) - 1) / seconds if seconds > 0 else 0.0
+    if rate_hz < LOW_RATE * nominal_hz:
+        findings.add(WARN, f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}")
