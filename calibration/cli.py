@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +81,11 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
       kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
     """
     from calibration.board import Board
-    from calibration.errors import Refused
     from calibration.lens_job import calibrate_lens
 
     chosen = Board.from_words(words)
-    try:
-        with _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
-            found = calibrate_lens(films, chosen, model, data, bar.show)
-    except Refused as refusal:
-        if as_json:
-            click.echo(json.dumps({"schema": "calibrate/1", "status": "refused", "reason": refusal.reason}))
-        raise
+    with _refusals(as_json), _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
+        found = calibrate_lens(films, chosen, model, data, bar.show)
     if as_json:
         click.echo(
             json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(found.path), **found.answer})
@@ -97,6 +93,41 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
         return
     _show_lens(found.answer)
     click.echo(f"  kept in {found.path}\n  picture {found.picture}")
+
+
+@calibrate.command()
+@click.argument("recording", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    show_default="the recording's folder",
+    help="Folder of recordings whose calibrations are used and added to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
+    """Find how a GoPro sits on the headset from a synchronized RECORDING in which both see a board.
+
+    Look at the board for a minute with the rig on, from near and far and all sides, holding the head still for a
+    moment at each place. The GoPro's lens must be known (`calibrate gopro`). The rotation is found from motion too.
+
+    \b
+    Example:
+      kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
+    """
+    from calibration.board import Board
+    from calibration.rig_job import calibrate_rig
+
+    chosen = Board.from_words(words)
+    with _refusals(as_json), _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
+        found = calibrate_rig(recording, chosen, data or recording.absolute().parent, bar.show)
+    if as_json:
+        mounts = [{"path": str(mount.path), **mount.answer} for mount in found]
+        click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "mounts": mounts}))
+        return
+    for mount in found:
+        _show_mount(mount.answer)
+        click.echo(f"  kept in {mount.path}")
 
 
 @calibrate.command()
@@ -159,7 +190,8 @@ def imu(recording: Path, as_json: bool) -> None:
     """
     from calibration.mount_job import calibrate_imu
 
-    answer, path = calibrate_imu(recording, recording.absolute().parent)
+    with _refusals(as_json):
+        answer, path = calibrate_imu(recording, recording.absolute().parent)
     if as_json:
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
         return
@@ -172,6 +204,38 @@ def imu(recording: Path, as_json: bool) -> None:
         )
     click.echo(f"down in the sensor's axes: {', '.join(f'{v:.4f}' for v in answer['down'])}")
     click.echo(f"kept in {path}")
+
+
+@contextmanager
+def _refusals(as_json: bool) -> Iterator[None]:
+    """Print a refusal as one JSON object too, where scripts listen."""
+    from calibration.errors import CalibrationError, Refused
+
+    try:
+        yield
+    except CalibrationError as error:
+        if as_json:
+            reason = error.reason if isinstance(error, Refused) else str(error)
+            click.echo(json.dumps({"schema": "calibrate/1", "status": "refused", "reason": reason}))
+        raise
+
+
+def _show_mount(answer: dict[str, Any]) -> None:
+    """Print a mount for people."""
+    click.secho(f"{answer['file']} on {answer['headset']}/pv", fg="green", bold=True)
+    place = f"{answer['distance_mm']:.1f} +- {2 * answer['sigma_mm']:.1f} mm"
+    turn = f"{answer['angle_deg']:.2f} +- {2 * answer['sigma_deg']:.2f} degrees"
+    click.echo(f"  {place} away, turned {turn}")
+    left = answer["rms_px"]
+    click.echo(f"  {left['pv']:.2f} px left in the front camera, {left['camera']:.2f} px in this one")
+    motion = answer["by_motion"]
+    if "refused" in motion:
+        click.echo(f"  no second opinion by motion: {motion['refused']}")
+    else:
+        click.echo(
+            f"  by motion alone {motion['apart_deg']:.2f} degrees apart (+- {2 * motion['sigma_deg']:.2f})"
+        )
+    click.echo(f"  {len(answer['used'])} instants used, {len(answer['left_out'])} left out")
 
 
 def _show_check(answer: dict[str, Any]) -> None:

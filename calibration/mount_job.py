@@ -15,7 +15,7 @@ from calibration.motion import MountCheck, check_mount, rotation_from_motion
 from calibration.recorded import GRID_HZ, Alignment, alignments, rig_from, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
-from storage.recording import open_recording
+from storage.recording import Recording, open_recording
 
 SCHEMA = "calibrate-check/1"
 
@@ -26,7 +26,7 @@ def check_recording(path: Path) -> dict[str, Any]:
     Raises Refused, NotAligned, StorageError.
     """
     with open_recording(path) as recording:
-        mounts = [_mount(recording, alignment) for alignment in alignments(recording)]
+        mounts = [mount_by_motion(recording, alignment) for alignment in alignments(recording)]
         moved = [mount["file"] for mount in mounts if mount["moved"]]
         reasons = [f"the mount of {file} moved during the recording" for file in moved]
         return {
@@ -38,7 +38,8 @@ def check_recording(path: Path) -> dict[str, Any]:
         }
 
 
-def _mount(recording: Any, alignment: Alignment) -> dict[str, Any]:
+def mount_by_motion(recording: Recording, alignment: Alignment) -> dict[str, Any]:
+    """Return one camera's rotation from the front camera by motion, and how it went. Raises Refused."""
     together = turning(recording, alignment)
     found = rotation_from_motion(GRID_HZ, together.of_headset, together.of_camera)
     checked = check_mount(GRID_HZ, together.of_headset, together.of_camera, found.b_from_a)

@@ -13,6 +13,7 @@ from small_takes import (
     SEED,
     seal_stream,
     truth_ticks,
+    write_constants,
     write_film,
     write_headset,
     write_manifest,
@@ -20,17 +21,9 @@ from small_takes import (
 
 from calibration.cli import calibrate
 from sensors.hololens import imu
-from storage.calibration import Table, write_calibration
 from storage.manifest import write_json
 from virtual_kitchen.gopro.sensors import Mount
 from virtual_kitchen.world import rotations
-
-
-def constants(recording: Path, stream: str, turn: np.ndarray) -> None:
-    matrix = np.eye(4, dtype=np.float32)
-    matrix[:3, :3] = turn.T
-    table = Table("extrinsics", matrix, "m", "row-vector 4x4, p_sensor = p_rig x M, metres", "rig to sensor")
-    write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", [table], {})
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +33,8 @@ def take(tmp_path_factory) -> Path:
     kitchen = write_film(recording / "gopro", SEED, 660)
     streams = write_headset(recording, kitchen)
     write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
-    constants(recording, "pv", np.eye(3))
-    constants(recording, "gyroscope", np.eye(3))
+    for stream in ("pv", "gyroscope"):
+        write_constants(recording, stream)
     media_s = np.linspace(0, 22, 12)
     samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
     (recording / "sync" / "alignment").mkdir(parents=True)

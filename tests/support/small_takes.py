@@ -9,6 +9,7 @@ import numpy as np
 
 from sensors import clock_probe
 from sensors.hololens import imu, spatial_input
+from storage.calibration import Table, write_calibration
 from storage.chunk import Packet, seal
 from storage.manifest import write_json
 from virtual_kitchen.gopro.synthesis import Film, synthesize
@@ -84,13 +85,16 @@ def probe_packets(kitchen: Kitchen):
         yield ticks, clock_probe.encode(host - 900_000, host + 1_100_000, ticks)
 
 
-def write_headset(recording: Path, kitchen: Kitchen, device: str = "hololens") -> dict[str, dict]:
+def write_headset(
+    recording: Path, kitchen: Kitchen, device: str = "hololens", *, with_pv: bool = True
+) -> dict[str, dict]:
     """Write what a headset recorded of a kitchen and return its streams' part of the manifest."""
     rng = np.random.default_rng(0)
     clock = kitchen.headset_clock
     depth_s = np.arange(0.002, SECONDS, 1 / 5)
     seal_stream(recording, f"{device}/gyroscope", gyroscope_packets(kitchen, rng))
-    seal_stream(recording, f"{device}/pv", [(clock.ticks_at(t), b"picture") for t in pv_times_s()])
+    if with_pv:
+        seal_stream(recording, f"{device}/pv", [(clock.ticks_at(t), b"picture") for t in pv_times_s()])
     seal_stream(recording, f"{device}/depth_ahat", [(clock.ticks_at(t), b"depth") for t in depth_s])
     seal_stream(recording, f"{device}/spatial_input", spatial_packets(kitchen))
     seal_stream(recording, f"clock/{device}", probe_packets(kitchen))
@@ -116,6 +120,15 @@ def write_manifest(recording: Path, streams: dict[str, dict], devices: dict[str,
             "zone": {"iana": "UTC", "utc_offset_s": 0},
         },
     )
+
+
+def write_constants(recording: Path, stream: str) -> None:
+    """Write a sensor's constants: it lies in the rig's axes, its lens is straight."""
+    frame = "row-vector 4x4, p_sensor = p_rig x M, metres"
+    tables = [Table("extrinsics", np.eye(4, dtype=np.float32), "m", frame, "rig to sensor")]
+    for name, count in (("radial_distortion", 3), ("tangential_distortion", 2)):
+        tables.append(Table(name, np.zeros(count, np.float32), "1", "picture of this format", "distortion"))
+    write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", tables, {})
 
 
 def write_shutter(camera: Path) -> None:

@@ -42,9 +42,17 @@ def film_board(
     seed: int = 1,
     blur_px: float = 0.6,
     mirrored: bool = False,
+    start_world_s: float = 0.0,
 ) -> Path:
     """Write an MP4 of a HERO12 that sees the board at each pose for 12 frames; return its path."""
-    film = Film(len(poses) * HELD_FRAMES, optics.width, optics.height, seed=seed, number=42)
+    film = Film(
+        len(poses) * HELD_FRAMES,
+        optics.width,
+        optics.height,
+        seed=seed,
+        number=42,
+        start_world_s=start_world_s,
+    )
     encoder = VideoEncoder(optics.width, optics.height, CRF)
     pictures = _pictures(optics, board, poses, seed, blur_px, mirrored)
     samples = _encoded(encoder, pictures)

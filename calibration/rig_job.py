@@ -1,0 +1,209 @@
+"""From a recording in which both cameras see a board to the mount between them: `kitchensync calibrate rig`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from calibration.board import Board, Detector, Seen
+from calibration.cameras import Pinhole
+from calibration.errors import Refused
+from calibration.film import lens_mode
+from calibration.intrinsics import Intrinsics
+from calibration.mount_job import mount_by_motion
+from calibration.recorded import Alignment, alignments
+from calibration.results import find, lens_from_words, save
+from calibration.rig import Pair, RigPose, from_board
+from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.pictures import PictureReader, index_at
+from storage.reading.pictures import Frame
+from storage.recording import Recording, open_recording
+
+EVERY_S = 0.2
+FASTEST_PX = 3.0
+"In the front camera, from frame to frame, at 1920 columns: beyond, the rolling shutters bend the board."
+FARTHEST_PX = 12.0
+"In the GoPro, between the two frames around an instant, at 1920 columns: corners are interpolated between them."
+TICKS_PER_S = 1e7
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class RigAnswer:
+    """A mount and where it was put."""
+
+    answer: dict[str, Any]
+    path: Path
+
+
+def calibrate_rig(path: Path, board: Board, data: Path, progress: Progress | None = None) -> list[RigAnswer]:
+    """Estimate how each camera of a recording sits on the headset's front camera, and keep it in `data`.
+
+    Raises Refused, NotAligned, StorageError.
+    """
+    with open_recording(path) as recording:
+        return [_one(recording, alignment, board, data, progress) for alignment in alignments(recording)]
+
+
+def _one(
+    recording: Recording, alignment: Alignment, board: Board, data: Path, progress: Progress | None
+) -> RigAnswer:
+    media = open_media(alignment.file)
+    serial, mode = media.serial or "unknown", lens_mode(media)
+    filmed = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
+    known = find(data, serial, "lens", mode, filmed)
+    if known is None:
+        raise Refused(
+            f"the lens of {serial} in mode {mode} is not known: run `kitchensync calibrate gopro` on a film first"
+        )
+    lens_file, lens_answer = known
+    pairs = list(_pairs(recording, alignment, media, Detector(board), progress))
+    found = from_board(pairs, board, _lens(lens_answer))
+    answer = {
+        "recording": recording.id,
+        "file": alignment.file.relative_to(recording.path).as_posix(),
+        "headset": alignment.headset,
+        "board": board.words(),
+        "lens": lens_file.name,
+        **_words(found),
+        "by_motion": _by_motion(recording, alignment, found),
+    }
+    return RigAnswer(
+        answer | {"serial": serial, "mode": mode}, save(data, serial, "rig", mode, filmed, answer)
+    )
+
+
+def _lens(answer: dict[str, Any]) -> Intrinsics:
+    """Return a stored lens as far as a mount needs it."""
+    lens, covariance = lens_from_words(answer)
+    nothing = np.zeros((0, 4, 4))
+    size = answer["picture_sigma_px"]["median"]
+    return Intrinsics(
+        lens, np.sqrt(np.diag(covariance)), covariance, answer["rms_px"], answer["held_out_px"],
+        np.full((1, 1), size), tuple(answer["used"]), answer["left_out"], nothing, (), answer["covered"],
+    )  # fmt: skip
+
+
+def _words(found: RigPose) -> dict[str, Any]:
+    turn = Rotation.from_matrix(found.b_from_a[:3, :3])
+    return {
+        "camera_from_pv": found.b_from_a.tolist(),
+        "angle_deg": round(float(np.degrees(turn.magnitude())), 4),
+        "distance_mm": round(float(1e3 * np.linalg.norm(found.b_from_a[:3, 3])), 2),
+        "covariance": found.covariance.tolist(),
+        "sigma_deg": round(found.sigma_deg, 4),
+        "sigma_mm": round(found.sigma_mm, 3),
+        "rms_px": {"pv": round(found.rms_px[0], 3), "camera": round(found.rms_px[1], 3)},
+        "used": list(found.used),
+        "left_out": found.left_out,
+    }
+
+
+def _by_motion(recording: Recording, alignment: Alignment, found: RigPose) -> dict[str, Any] | None:
+    """Return the rotation by motion beside the board's, and how far they are apart; None where motion is too poor."""
+    try:
+        motion = mount_by_motion(recording, alignment)
+    except Refused as refusal:
+        return {"refused": refusal.reason}
+    apart = Rotation.from_matrix(np.array(motion["camera_from_pv"]) @ found.b_from_a[:3, :3].T).magnitude()
+    return {
+        "camera_from_pv": motion["camera_from_pv"],
+        "sigma_deg": motion["sigma_deg"],
+        "apart_deg": round(float(np.degrees(apart)), 4),
+        "moved": motion["moved"],
+    }
+
+
+def _pairs(
+    recording: Recording,
+    alignment: Alignment,
+    media: GoProMedia,
+    detector: Detector,
+    progress: Progress | None,
+) -> Iterator[Pair]:
+    """Yield the instants at which the front camera is nearly still and both see the board."""
+    stream = recording[f"{alignment.headset}/pv"]
+    with PictureReader(media) as reader:
+        for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):
+            media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0])
+            if not np.isfinite(media_s):
+                continue
+            in_camera = _at(reader, media, media_s, detector, in_pv.name)
+            if in_camera is not None:
+                yield Pair(in_pv, in_camera, _front_lens(recording, stream.name, frame, in_pv.size))
+
+
+def _still_views(
+    recording: Recording, stream: str, detector: Detector, progress: Progress | None
+) -> Iterator[tuple[Frame, Seen]]:
+    """Yield front-camera frames, five a second, in which the board hardly moved until the next frame."""
+    due: int | None = None
+    pending: tuple[Frame, Seen] | None = None
+    first: int | None = None
+    for frame in recording[stream].frames():
+        first = frame.device_ticks if first is None else first
+        if pending is not None:
+            after = detector.find(_grey(frame), "")
+            if after is not None and _way(pending[1], after) <= FASTEST_PX * after.size[0] / 1920:
+                yield pending
+            pending = None
+        if due is None or frame.device_ticks >= due:
+            due = frame.device_ticks + round(EVERY_S * TICKS_PER_S)
+            seconds = (frame.device_ticks - first) / TICKS_PER_S
+            seen = detector.find(_grey(frame), f"{seconds:.2f} s")
+            pending = None if seen is None else (frame, seen)
+            if progress is not None:
+                progress(stream, seconds)
+
+
+def _grey(frame: Frame) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(frame.grey())
+
+
+def _way(before: Seen, after: Seen) -> float:
+    _, mine, other = np.intersect1d(before.ids, after.ids, return_indices=True)
+    if len(mine) < 4:
+        return float("inf")
+    return float(np.median(np.linalg.norm(before.pixels[mine] - after.pixels[other], axis=1)))
+
+
+def _at(
+    reader: PictureReader, media: GoProMedia, media_s: float, detector: Detector, name: str
+) -> Seen | None:
+    """Return the board in the camera at an instant, between the two frames around it; None when it moved too far."""
+    times = media.frame_times_s
+    index = index_at(times, media_s)
+    if index + 1 >= len(times):
+        return None
+    two = [detector.find(_luma(reader.number(i).rgb), name) for i in (index, index + 1)]
+    if two[0] is None or two[1] is None:
+        return None
+    one, next_one = two[0], two[1]
+    if _way(one, next_one) > FARTHEST_PX * one.size[0] / 1920:
+        return None
+    ids, mine, other = np.intersect1d(one.ids, next_one.ids, return_indices=True)
+    part = (media_s - times[index]) / (times[index + 1] - times[index])
+    pixels = one.pixels[mine] * (1 - part) + next_one.pixels[other] * part
+    return Seen(name, ids, pixels, one.size, one.edge_px)
+
+
+def _luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    return np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), np.uint8)
+
+
+def _front_lens(recording: Recording, stream: str, frame: Frame, size: tuple[int, int]) -> Pinhole:
+    """Return the front camera of one frame: focus moves its focal length, the distortion is the downloaded one."""
+    if frame.intrinsics is None:
+        raise Refused(f"{stream} does not tell its focal length")
+    constants = recording.calibration(stream)
+    k1, k2, k3 = (float(value) for value in np.asarray(constants["radial_distortion"].values))
+    p1, p2 = (float(value) for value in np.asarray(constants["tangential_distortion"].values))
+    return Pinhole(*size, *frame.intrinsics, k1, k2, p1, p2, k3)

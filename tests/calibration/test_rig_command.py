@@ -1,0 +1,155 @@
+"""`calibrate rig` on a recording in which a board is filmed by both cameras of a mount that is known."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
+from small_takes import (
+    SEED,
+    START_WORLD_S,
+    seal_stream,
+    truth_ticks,
+    write_constants,
+    write_headset,
+    write_manifest,
+)
+
+from calibration.cli import calibrate
+from calibration.film import lens_mode
+from calibration.results import save
+from sensors.gopro.media import open_media
+from sensors.hololens import pv
+from storage.manifest import write_json
+from virtual_kitchen.gopro.board_film import HELD_FRAMES, film_board
+from virtual_kitchen.gopro.sensors import Mount
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world import boards, rotations
+from virtual_kitchen.world.motion import simulated_motion
+from virtual_kitchen.world.optics import Optics
+
+BOARD, PRINT = "7x5:36mm/27mm", boards.Board(7, 5, 0.036, 0.027)
+GOPRO = Optics("fisheye", 960, 540, 441, 440, 479, 272, (0.03, -0.01, 0.004, -0.001))
+PV = Optics("pinhole", 640, 360, 505, 505, 319.5, 179.5, (0, 0, 0, 0, 0))
+POSES = 16
+FRAME_S = 1001 / 30000
+PV_HZ = 10.0
+
+
+def true_mount() -> np.ndarray:
+    """GoPro from front camera: the rotation of the virtual mount, and a place on the forehead."""
+    flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
+    mount = np.eye(4)
+    mount[:3, :3] = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    mount[:3, 3] = [0.02, 0.06, 0.03]
+    return mount
+
+
+def front_poses() -> list[np.ndarray]:
+    rng = np.random.default_rng(9)
+    poses = []
+    for _ in range(POSES):
+        ray = PV.ray(*(rng.uniform(0.35, 0.65, 2) * [640, 360]))
+        tilt = tuple(rng.uniform(-0.6, 0.6, 2))
+        poses.append(
+            boards.looking_at(PRINT, rng.uniform(0.4, 0.6), tilt, rng.uniform(-0.3, 0.3), (0.126, 0.09), ray)
+        )
+    return poses
+
+
+def front_packets(kitchen: Kitchen, poses: list[np.ndarray]):
+    """Raw pictures of the front camera while the GoPro films."""
+    camera, rng = boards.BoardCamera(PV, PRINT), np.random.default_rng(1)
+    pictures = [camera.see(pose, rng=rng) for pose in poses]
+    metadata = np.zeros((), pv.METADATA)
+    metadata["focal_length"], metadata["principal_point"] = (505, 505), (319.5, 179.5)
+    metadata["width"], metadata["height"] = 640, 360
+    chroma = np.full((180, 640), 128, np.uint8).tobytes()
+    for media_s in np.arange(0.02, POSES * HELD_FRAMES * FRAME_S - 0.05, 1 / PV_HZ):
+        shown = pictures[int(media_s / FRAME_S) // HELD_FRAMES]
+        yield int(truth_ticks(kitchen, np.array([media_s]))[0]), pv.encode(shown.tobytes() + chroma, metadata)
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory) -> Path:
+    recording = tmp_path_factory.mktemp("data") / "board-1"
+    (recording / "gopro").mkdir(parents=True)
+    kitchen = Kitchen(SEED, simulated_motion(SEED), Truth(recording, SEED))
+    poses = front_poses()
+    mount = true_mount()
+    film_board(
+        recording / "gopro", GOPRO, PRINT, [mount @ pose for pose in poses], SEED, start_world_s=START_WORLD_S
+    )
+    streams = write_headset(recording, kitchen, with_pv=False)
+    seal_stream(recording, "hololens/pv", front_packets(kitchen, poses))
+    streams["hololens/pv"] = {"format": {"codec": "raw", "width": 640, "height": 360}}
+    write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
+    for stream in ("pv", "gyroscope"):
+        write_constants(recording, stream)
+    media_s = np.linspace(0, 6.5, 8)
+    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
+    (recording / "sync" / "alignment").mkdir(parents=True)
+    write_json(
+        recording / "sync" / "alignment" / "GX010042.MP4.json",
+        {
+            "source": "gopro/GX010042.MP4",
+            "master": "hololens/gyroscope",
+            "status": "aligned",
+            "samples": samples,
+        },
+    )
+    return recording
+
+
+def keep_lens(recording: Path) -> None:
+    media = open_media(recording / "gopro" / "GX010042.MP4")
+    names = ("fx", "fy", "cx", "cy", "k1", "k2", "k3", "k4")
+    sigma = [0.05] * 4 + [1e-4] * 4
+    lens = {
+        "model": "fisheye",
+        "width": 960,
+        "height": 540,
+        "parameters": dict(zip(names, [441, 440, 479, 272, *GOPRO.k], strict=True)),
+        "covariance": np.diag(np.square(sigma)).tolist(),
+        "rms_px": 0.1,
+        "held_out_px": 0.1,
+        "picture_sigma_px": {"median": 0.1, "largest": 0.2},
+        "used": [],
+        "left_out": {},
+        "covered": 1.0,
+    }
+    save(
+        recording.parent, media.serial or "", "lens", lens_mode(media), datetime(2025, 1, 1, tzinfo=UTC), lens
+    )
+
+
+def run(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+    return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
+
+
+def test_the_mount_is_found_by_board_and_by_motion(take):
+    code, told = run("rig", take, "--board", BOARD)
+    assert code == 1, told
+    assert "kitchensync calibrate gopro" in told
+    keep_lens(take)
+    code, told = run("rig", take, "--board", BOARD, "--json")
+    assert code == 0, told
+    (mount,) = json.loads(told)["mounts"]
+    found, true = np.array(mount["camera_from_pv"]), true_mount()
+    off = Rotation.from_matrix(found[:3, :3] @ true[:3, :3].T).magnitude()
+    assert np.degrees(off) < 0.1
+    assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 3e-3
+    assert np.degrees(off) < 4 * mount["sigma_deg"]
+    assert len(mount["used"]) >= 10
+    assert mount["by_motion"].get("refused") or mount["by_motion"]["apart_deg"] < 0.5
+    assert Path(mount["path"]).is_file()
+    code, told = run("rig", take, "--board", "9x6:36mm/27mm")
+    assert code == 1
+    assert "instants with the board in both pictures" in told
