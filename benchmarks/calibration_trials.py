@@ -2,9 +2,9 @@
 
     python -P benchmarks/calibration_trials.py --trials 50 --workers 2
 
-Each trial draws optics, a mount, 30 views for the lens (1920 x 1080) and 20 instants for the mount (front camera
-1280 x 720), renders them with blur and noise, and runs what `kitchensync calibrate` runs. Held = two standard deviations
-held the truth.
+Each trial draws optics, a mount, 30 views for the lens (1920 x 1080) and 20 instants for the mount (front camera of
+1280 x 720), renders them with blur and noise, and runs what `kitchensync calibrate` runs. Held = two standard
+deviations held the truth.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from scipy.spatial.transform import Rotation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from calibration.board import Board, Detector, Seen  # noqa: E402
-from calibration.cameras import Pinhole  # noqa: E402
-from calibration.intrinsics import Intrinsics, estimate  # noqa: E402
-from calibration.rig import Pair, from_board  # noqa: E402
-from virtual_kitchen.world import boards  # noqa: E402
-from virtual_kitchen.world.optics import Optics  # noqa: E402
+from calibration.board import Board, Detector, Seen
+from calibration.cameras import Pinhole
+from calibration.intrinsics import Intrinsics, estimate
+from calibration.rig import Pair, from_board
+from virtual_kitchen.world import boards
+from virtual_kitchen.world.optics import Optics
 
 BOARD, PRINT = Board(), boards.Board(11, 8, 0.024, 0.018)
 MIDDLE_M = (0.132, 0.096)
