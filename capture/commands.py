@@ -29,6 +29,7 @@ import click
 @click.option(
     "--nas", multiple=True, type=click.Path(path_type=Path), help="A store that gets proved copies; repeat."
 )
+@click.option("--chunk-seconds", "chunk_s", default=10.0, hidden=True, help="Seal a file this often.")
 @click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
 @click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
 @click.option("--participant", default="", help="Pseudonym of the person who cooks.")

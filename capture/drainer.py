@@ -27,9 +27,8 @@ from storage.disk import LOCAL, Disk
 from storage.names import chunk_number
 
 CHUNK_BYTES = 64 << 20
-CHUNK_S = 10.0
 QUEUE_BYTES = 96 << 20
-"""A chunk is sealed at 64 MB or after 10 s, and all of them when this much is held back."""
+"""A chunk is sealed at 64 MB or after `Plan.chunk_s`, and all of them when this much is held back."""
 
 LINGER_S = 0.02
 """Packets are left to gather this long: a wake-up costs more than a packet."""
@@ -54,9 +53,9 @@ class OpenChunk:
     stored: int = 0
     duplicates: int = 0
 
-    def is_due(self, now_s: float) -> bool:
+    def is_due(self, now_s: float, longest_s: float) -> bool:
         """Tell whether it is time to seal."""
-        return bool(self.packets) and (self.bytes >= CHUNK_BYTES or now_s - self.since_s >= CHUNK_S)
+        return bool(self.packets) and (self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s)
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
         """Keep the packets that are new; return those that were sealed before."""
@@ -158,7 +157,9 @@ class Drainer:
         now_s = time.monotonic()
         held = sum(chunk.bytes for chunk in self._chunks.values())
         for chunk in self._chunks.values():
-            if chunk.packets and (everything or held >= QUEUE_BYTES or chunk.is_due(now_s)):
+            if chunk.packets and (
+                everything or held >= QUEUE_BYTES or chunk.is_due(now_s, self._plan.chunk_s)
+            ):
                 self._seal(chunk)
 
     def _seal(self, chunk: OpenChunk) -> None:

@@ -54,6 +54,8 @@ class Plan:
     drainers: int = 2
     supervisor_pid: int = 0
     sensors: list[SensorPlan] = field(default_factory=list)
+    chunk_s: float = 10.0
+    """A chunk is closed when its first packet has waited this long."""
 
     @property
     def producers(self) -> dict[str, str]:

@@ -47,6 +47,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         cameras=cameras_from(gopro),
         camera_settings=rig.get("camera", {}),
         seconds=options["seconds"],
+        chunk_s=options["chunk_s"],
         start_timeout_s=options["start_timeout"],
         accept_version=options["accept_version"],
         redis_url=options["redis_url"],

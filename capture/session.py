@@ -56,6 +56,7 @@ class Order:
     consent: str = "none"
     participant: str = ""
     place: str = ""
+    chunk_s: float = 10.0
     stores: list[Path] = field(default_factory=list)
     """Folders of network stores that get a proved copy while recording."""
     gyroscope_unit: str = "auto"
@@ -182,6 +183,7 @@ def _plan(order: Order, path: Path) -> Plan:
         cameras=order.cameras,
         sensors=order.sensors,
         supervisor_pid=os.getpid(),
+        chunk_s=order.chunk_s,
     )
 
 

@@ -29,8 +29,8 @@ from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.client import StreamClient
 from sensors.host_clock import host_ns
 
-END_TRIES_S = (0.2, 0.8, 1.6)
-"""A device that closed and then refuses three connects within 3 s has ended the stream."""
+END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
+"""A device that closed and then refuses every connect for nearly 3 s has ended the stream."""
 
 QUEUE_PATIENCE_S = 30.0
 """How long a packet waits for room in the queue before its loss is declared."""
@@ -151,7 +151,7 @@ class StreamRecorder:
         return False
 
     def _backoff_s(self) -> float:
-        return min(0.25 * 2 ** min(self.state.connections, 3), 2.0) if self.state.connections else 0.0
+        return min(0.25 * 2 ** min(self.state.connections - 1, 3), 2.0) if self.state.connections else 0.0
 
     def _new_client(self) -> StreamClient:
         client = StreamClient(self.spec, self.host, self.configuration)
@@ -280,20 +280,21 @@ class StreamRecorder:
         self.state.problem = str(error)
 
     def _device_is_gone(self) -> bool:
-        """Tell whether the next three connects are refused: then the device has ended the stream."""
+        """Tell whether every connect of the next seconds is refused; a connection that comes is used."""
         for wait_s in END_TRIES_S:
             if self._ending.wait(wait_s):
                 return False
-            client = StreamClient(self.spec, self.host, b"")
+            is_camera = self.spec.name == "pv"  # it has to be switched on first: here we only ask
+            client = StreamClient(self.spec, self.host, b"") if is_camera else self._new_client()
             try:
                 client.connect()
             except StreamRefused:
                 continue
             except SensorError:
                 return False
-            if self.spec.sends_first:
-                self._connected_client = client  # its packets are on their way already
-            else:
+            if is_camera:
                 client.close()
+            else:
+                self._connected_client = client
             return False
         return True

@@ -1,24 +1,29 @@
 """The account of a scenario: what the virtual kitchen sent, what was stored, and whether each loss has a name.
 
-A lost packet is explained only when its true stamp lies inside a gap of the ledger whose cause fits the fault.
+A lost packet is explained only when its true stamp lies inside a gap of the ledger whose cause fits a fault that
+was done, and no gap may be longer than the faults by more than what starting again takes.
 """
 
 from __future__ import annotations
 
+import filecmp
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
+import numpy.typing as npt
 
-from capture.rehearsal.scenarios import KINDS
+from capture.rehearsal.scenarios import CAUSES, KINDS
+from storage.copies import BOOK
 from storage.recording import open_recording
 from storage.verify import verify
 
 SLACK_NS = 2_000_000_000
-"""A gap may be longer than its fault by this and two packet periods: starting again takes time."""
+"""A gap may be longer than its faults by this and two packet periods: starting again takes time."""
 
 
 @dataclass
@@ -33,62 +38,113 @@ class Account:
     duplicates: int = 0
     unreadable_files: int = 0
     notes: str = ""
+    longest_excess_s: float = 0.0
+    "By how much the worst gap is longer than the faults that it meets."
+    seconds: float = 0.0
 
     def row(self) -> dict[str, Any]:
         """Return the row as the contract has it."""
-        return {
-            "name": self.name,
-            "produced": self.produced,
-            "stored": self.stored,
-            "named_losses": self.named_losses,
-            "unexplained": self.unexplained,
-            "duplicates": self.duplicates,
-            "notes": self.notes,
-        }
+        return asdict(self)
+
+    @property
+    def is_fine(self) -> bool:
+        """Tell whether everything is where it belongs or has a name."""
+        return not (self.unexplained or self.duplicates or self.unreadable_files)
+
+    def blame(self, note: str, count: int = 1) -> None:
+        """Count what nothing explains; the first few notes are kept."""
+        self.unexplained += count
+        if self.notes.count(";") < 3:
+            self.notes = f"{self.notes}; {note}".strip("; ")
 
 
 def settle(folder: Path) -> Account:
     """Account for the scenario that was played in `folder`."""
     scenario = json.loads((folder / "scenario.json").read_text())
-    causes = KINDS[scenario["kind"]].causes
     recording = folder / "data" / scenario["recording"]
+    truth = json.loads((folder / "sim" / "truth.json").read_text())
     account = Account(folder.name)
     checked = verify(recording)
     account.unreadable_files = sum(not _opens(path) for path in recording.rglob("*.h5"))
     with open_recording(recording) as opened:
-        for path in sorted((folder / "sim" / "truth").glob("*/*.jsonl")):
-            name = f"{path.parent.name}/{path.stem}"
-            if name in checked["streams"]:
-                sent = [json.loads(line) for line in path.read_text().splitlines()]
-                _settle_stream(account, opened[name].index, sent, checked["streams"][name], causes)
-    for reason in checked["reasons"]:
-        if checked["status"] == "FAIL":
-            account.unexplained += 1
-            account.notes = f"{account.notes}; {reason}".strip("; ")
-    if scenario["kind"] == "nothing" and any(facts["gaps"] for facts in checked["streams"].values()):
-        account.unexplained += 1
-        account.notes = f"{account.notes}; gaps without a fault".strip("; ")
+        for name, facts in checked["streams"].items():
+            lines = (folder / "sim" / "truth" / f"{name}.jsonl").read_text().splitlines()
+            sent = Counter(int(json.loads(line)["ticks"]) for line in lines)
+            _settle_stream(account, name, opened[name].index, sent, facts, scenario["faults"])
+            told = truth["streams"][name]
+            if facts["stored"] == told["packets"] and facts["sha256"] != told["sha256"]:
+                account.blame(f"{name}: the stored bytes are not those that were sent")
+    if checked["status"] == "FAIL":
+        for reason in checked["reasons"]:
+            account.blame(reason)
+    if KINDS[scenario["kind"]].store:
+        _settle_copy(account, recording, folder)
     return account
 
 
 def _settle_stream(
-    account: Account, index: Any, sent: list[dict[str, Any]], facts: dict[str, Any], causes: tuple[str, ...]
+    account: Account,
+    name: str,
+    index: npt.NDArray[np.void],
+    sent: Counter[int],
+    facts: dict[str, Any],
+    faults: list[dict[str, Any]],
 ) -> None:
     stored = Counter(index["device_ticks"].tolist())
-    produced = Counter(int(packet["ticks"]) for packet in sent)
-    account.produced += produced.total()
+    causes = {cause for fault in faults for cause in CAUSES[fault["kind"]]}
+    account.produced += sent.total()
     account.stored += stored.total()
-    account.duplicates += (stored - produced).total() + facts["duplicates"]
-    for ticks, count in (produced - stored).items():
+    account.duplicates += (stored - sent).total() + facts["duplicates"]
+    for ticks, count in (sent - stored).items():
         if any(_explains(gap, ticks, causes) for gap in facts["gaps"]):
             account.named_losses += count
         else:
-            account.unexplained += count
-            account.notes = account.notes or f"tick {ticks} is lost and no gap explains it"
+            account.blame(f"{name}: the packet of tick {ticks} is lost and no gap explains it", count)
+    if facts["gaps"] and not causes:
+        account.blame(f"{name}: {len(facts['gaps'])} gaps and no fault that makes any")
+    for gap in facts["gaps"]:
+        excess_ns = excess_of(gap, index, faults)
+        account.longest_excess_s = max(account.longest_excess_s, round(excess_ns / 1e9, 3))
+        if excess_ns > SLACK_NS + 2 * _period_ns(index):
+            account.blame(f"{name}: a gap ({gap['cause']}) is {excess_ns / 1e9:.2f} s longer than the faults")
 
 
-def _explains(gap: dict[str, Any], ticks: int, causes: tuple[str, ...]) -> bool:
+def _explains(gap: dict[str, Any], ticks: int, causes: set[str]) -> bool:
     return gap["cause"] in causes and gap["start_ticks"] < ticks < gap["end_ticks"]
+
+
+def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]) -> int:
+    """Return how many nanoseconds of a gap lie outside of the faults' windows, on the host's clock.
+
+    A gap lasts from the arrival of the packet before it to the arrival of the one after; where none came after,
+    for as long as its stamps say.
+    """
+    before = index[index["device_ticks"] == gap["start_ticks"]]
+    after = index[index["device_ticks"] == gap["end_ticks"]]
+    start_ns = int(before["host_ns"][0])
+    end_ns = start_ns + (gap["end_ticks"] - gap["start_ticks"]) * 100
+    if len(after):
+        end_ns = int(after["host_ns"][0])
+    inside_ns, done_ns = 0, start_ns
+    for fault in sorted(faults, key=lambda fault: int(fault["start_host_ns"])):
+        first_ns = max(int(fault["start_host_ns"]), done_ns)
+        last_ns = min(int(fault["end_host_ns"]), end_ns)
+        if last_ns > first_ns:
+            inside_ns, done_ns = inside_ns + last_ns - first_ns, last_ns
+    return end_ns - start_ns - inside_ns
+
+
+def _period_ns(index: npt.NDArray[np.void]) -> int:
+    return int(np.median(np.diff(index["device_ticks"]))) * 100 if len(index) > 1 else 0
+
+
+def _settle_copy(account: Account, recording: Path, folder: Path) -> None:
+    """Look whether the store holds every file of the recording, byte for byte."""
+    copies = folder / "copies" if (folder / "copies").is_dir() else folder / "nas"
+    for path in sorted(path for path in recording.rglob("*") if path.is_file() and path.name != BOOK):
+        copy = copies / recording.name / path.relative_to(recording)
+        if not copy.is_file() or not filecmp.cmp(path, copy, shallow=False):
+            account.blame(f"{path.relative_to(recording)} has no true copy on the store")
 
 
 def _opens(path: Path) -> bool:

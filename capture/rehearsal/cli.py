@@ -4,52 +4,74 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
 
 
 @click.command()
-@click.option("--scenarios", default=12, show_default=True, help="How many recordings to play.")
+@click.option(
+    "--scenarios",
+    type=click.IntRange(min=1),
+    default=12,
+    show_default=True,
+    help="How many recordings to play.",
+)
 @click.option("--seed", default=1, show_default=True, help="Which ones.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Keep every recording and its truth here.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    help="Keep every recording and its truth here; go on there later.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> None:
     """Kill, stop, cut and fill while recording the virtual kitchen, and account for every packet.
+
+    Plays one short recording after the other, about fifteen seconds each. Ctrl-C ends it with nothing left
+    behind; with --keep the same command goes on where it was.
 
     \b
     Example:
       kitchensync rehearse --scenarios 12 --seed 1
     """
-    from capture.rehearsal.account import settle
+    from capture.rehearsal.mounts import can_mount
+    from capture.rehearsal.run import Kept, run
     from capture.rehearsal.scenarios import draw
-    from capture.rehearsal.stage import can_mount, play
+    from capture.rehearsal.table import Shown, answer_of, table_of
 
-    small_disk = can_mount()
-    if not small_disk:
-        click.echo("no small disk can be mounted here: the full disk is left out", err=True)
-    accounts = []
-    with _folder(keep) as folder:
-        for scenario in draw(scenarios, seed, small_disk=small_disk):
-            play(scenario, folder / scenario.name)
-            accounts.append(settle(folder / scenario.name))
-            if not as_json:
-                _show(accounts[-1].row())
-    answer: dict[str, Any] = {"schema": "rehearse/1", "scenarios": len(accounts)}
-    for key in ("unexplained", "duplicates", "unreadable_files"):
-        answer[key] = sum(getattr(account, key) for account in accounts)
-    answer["rows"] = [account.row() for account in accounts]
-    if as_json:
-        click.echo(json.dumps(answer))
-    else:
-        totals = ", ".join(f"{answer[key]} {key.replace('_', ' ')}" for key in list(answer)[2:5])
-        click.echo(f"{len(accounts)} scenarios: {totals}")
-    if answer["unexplained"] or answer["duplicates"] or answer["unreadable_files"]:
+    small_disks = can_mount()
+    if not small_disks:
+        click.echo("no small disk can be mounted here: full disks are left out", err=True)
+    drawn = draw(scenarios, seed, can_mount=small_disks)
+    with _interruptible(), _folder(keep) as folder, Shown(len(drawn), quiet=as_json) as shown:
+        accounts = []
+        for account in run(drawn, Kept(folder), shown.begin):
+            accounts.append(account)
+            shown.end(account)
+    answer: dict[str, Any] = answer_of(accounts)
+    click.echo(json.dumps(answer) if as_json else table_of(accounts))
+    if not all(account.is_fine for account in accounts):
         sys.exit(1)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM end a rehearsal as Ctrl-C does: with everything put away."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
@@ -60,11 +82,3 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="kitchensync-rehearse-") as name:
         yield Path(name)
-
-
-def _show(row: dict[str, Any]) -> None:
-    fine = not row["unexplained"] and not row["duplicates"]
-    text = (
-        f"{row['name']:22} {row['produced']:>7} sent {row['stored']:>7} stored {row['named_losses']:>5} named"
-    )
-    click.secho(f"{text}  {row['unexplained']} unexplained  {row['notes']}", fg="green" if fine else "red")

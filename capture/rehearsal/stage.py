@@ -1,4 +1,4 @@
-"""Plays one scenario: virtual kitchen and recorder as real processes, and the fault at its moment."""
+"""Plays one scenario: virtual kitchen and recorder as real processes, the fault at its moment, and what follows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import random
-import shutil
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,14 +19,17 @@ from typing import Any
 
 from capture.control import ask
 from capture.errors import CaptureError
-from capture.rehearsal.scenarios import SECONDS, Scenario
+from capture.rehearsal import injected
+from capture.rehearsal.breaking import Breaker, Fault
+from capture.rehearsal.mounts import SMALL_DISK_MB, on_small_disk
+from capture.rehearsal.scenarios import CHUNK_S, SECONDS, Scenario
 from sensors.host_clock import host_ns
 
-START_LIMIT_S = 45.0
-END_LIMIT_S = 120.0
-SMALL_DISK_MB = 640
+START_LIMIT_S = 60.0
+END_LIMIT_S = 150.0
+LAST_WORD_S = 10.0
 RECORDING = "take"
-PROCESS_OF = {"producer": "capture.producer", "drainer": "capture.drainer", "queue": "valkey-server"}
+KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 
 
 class RehearsalFailed(CaptureError):
@@ -36,48 +39,71 @@ class RehearsalFailed(CaptureError):
         super().__init__(f"scenario {scenario}: {why}")
 
 
-def can_mount() -> bool:
-    """Tell whether this user may mount a small disk in a namespace of its own."""
-    command = [*_namespace(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tempfile.gettempdir()]
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
-
-
-def _namespace() -> list[str]:
-    return ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
-
-
 def play(scenario: Scenario, folder: Path) -> None:
     """Play a scenario; leave `folder/{data/take, sim, scenario.json, record.json}`. Raises RehearsalFailed."""
     folder.mkdir(parents=True)
-    command = str(Path(sys.executable).parent / "kitchensync")
     host = _free_host()
-    simulate = [command, "simulate", "--seed", str(scenario.seed), "--seconds", f"{SECONDS:g}"]
-    simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
-    simulate += ["--out", str(folder / "sim"), *scenario.simulator_options]
-    with tempfile.TemporaryDirectory(prefix="ks") as runtime, _process(simulate, folder, {}) as simulator:
-        _wait_until_ready(simulator, scenario)
-        take = [command, "record", RECORDING, "--data", str(folder / "data"), "--hololens", host, "--json"]
-        take += ["--seconds", f"{SECONDS + 20:g}"]
-        if scenario.kind.needs_small_disk:
-            take = _on_small_disk(take, folder)
-        with _process(take, folder, {"XDG_RUNTIME_DIR": runtime}) as recorder:
-            fault = _fault(scenario, recorder, Path(runtime), folder)
-            output, _ = recorder.communicate(timeout=END_LIMIT_S)
-        (folder / "record.json").write_text(output)
+    with tempfile.TemporaryDirectory(prefix="ks") as runtime, _simulator(scenario, host, folder) as simulator:
+        environment = {"XDG_RUNTIME_DIR": runtime}
+        if scenario.kind.injects:
+            environment |= injected.prepare(folder / "injected")
+        with _process(_record(scenario, host, folder), folder, "record", environment) as recorder:
+            faults = _break(scenario, recorder, Path(runtime), folder)
+            output = _output(recorder, scenario)
+        if scenario.kind.recover:
+            faults = _until_now(faults)
+            _finish(["recover", "--data", str(folder / "data")], folder, environment, scenario)
+        if scenario.kind.store and not scenario.kind.mounts:
+            _finish(_move(folder), folder, environment, scenario)
         _end_simulator(simulator, scenario)
-    facts = {"recording": RECORDING, "kind": scenario.kind.name, "faults": [fault] if fault else []}
+    (folder / "record.json").write_text(output)
+    faults += _told_by_simulator(scenario, folder)
+    facts = {"recording": RECORDING, **scenario.facts, "faults": faults}
     (folder / "scenario.json").write_text(json.dumps(facts, indent=1))
+
+
+def _record(scenario: Scenario, host: str, folder: Path) -> list[str]:
+    """Return the command of the recorder, on a small disk or with one where the scenario wants it."""
+    data, store, kind = folder / "data", folder / "nas", scenario.kind
+    disk = folder / "disk" if kind.mounts == "data" else data
+    take = [KITCHENSYNC, "record", RECORDING, "--data", str(disk), "--hololens", host, "--json"]
+    take += ["--seconds", f"{SECONDS + 20:g}", "--chunk-seconds", f"{CHUNK_S:g}"]
+    if kind.store:
+        store.mkdir()
+        take += ["--nas", str(store)]
+    if kind.mounts == "data":
+        disk.mkdir()
+        data.mkdir()
+        return on_small_disk(take, data, disk, SMALL_DISK_MB["data"], "")
+    if kind.mounts == "nas":
+        copies = folder / "copies"
+        copies.mkdir()
+        after = shlex.join([KITCHENSYNC, *_move(folder), "--json"]) + " >&2"
+        return on_small_disk(take, copies, store, SMALL_DISK_MB["nas"], after)
+    return take
+
+
+def _move(folder: Path) -> list[str]:
+    return ["move", str(folder / "data" / RECORDING), "--to", str(folder / "nas"), "--keep"]
+
+
+@contextlib.contextmanager
+def _simulator(scenario: Scenario, host: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [KITCHENSYNC, "simulate", "--seed", str(scenario.seed), "--seconds", f"{SECONDS:g}"]
+    command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
+    command += ["--out", str(folder / "sim"), *scenario.simulator_options]
+    with _process(command, folder, "simulate", {}) as simulator:
+        if not any(line.startswith("ready ") for line in simulator.stdout or ()):
+            raise RehearsalFailed(scenario.name, "the virtual kitchen did not get ready")
+        yield simulator
 
 
 @contextlib.contextmanager
 def _process(
-    command: list[str], folder: Path, environment: dict[str, str]
+    command: list[str], folder: Path, name: str, environment: dict[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a process for as long as the block lasts; its words go to a log in the folder."""
-    with (folder / f"{Path(command[0]).name}-{command[1]}.log").open("w") as log:
+    """Run a process for as long as the block lasts; its words go to `name.log` in the folder."""
+    with (folder / f"{name}.log").open("w") as log:
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -89,15 +115,38 @@ def _process(
         try:
             yield process
         finally:
-            if process.poll() is None:
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=15)
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+            _end_group(process)
             if process.stdout:
                 process.stdout.close()
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """End a process and those of its group; what it started itself goes with it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not _signal_group(process, number):
+            break
+        end_s = time.monotonic() + LAST_WORD_S
+        while time.monotonic() < end_s and _signal_group(process, 0):
+            process.poll()
+            time.sleep(0.02)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[str], number: int) -> bool:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _until_now(faults: list[Fault]) -> list[Fault]:
+    """Let the faults that ended a recorder last until somebody takes its recording up."""
+    now_ns = host_ns()
+    lasting = [fault | {"end_host_ns": now_ns} for fault in faults]
+    if all(fault["kind"] != "kill_producer" for fault in lasting):
+        lasting.append(lasting[0] | {"kind": "stop_producer", "target": "producer"})  # they go with it
+    return lasting
 
 
 def _free_host() -> str:
@@ -109,13 +158,6 @@ def _free_host() -> str:
     return "127.0.0.1"
 
 
-def _wait_until_ready(simulator: subprocess.Popen[str], scenario: Scenario) -> None:
-    for line in simulator.stdout or ():
-        if line.startswith("ready "):
-            return
-    raise RehearsalFailed(scenario.name, "the virtual kitchen did not get ready")
-
-
 def _end_simulator(simulator: subprocess.Popen[str], scenario: Scenario) -> None:
     try:
         code = simulator.wait(timeout=END_LIMIT_S)
@@ -125,99 +167,62 @@ def _end_simulator(simulator: subprocess.Popen[str], scenario: Scenario) -> None
         raise RehearsalFailed(scenario.name, f"the virtual kitchen ended with {code}")
 
 
-def _on_small_disk(take: list[str], folder: Path) -> list[str]:
-    """Let a command write to a disk of its own; what it leaves there is copied out at the end."""
-    (folder / "data").mkdir()
-    disk = folder / "disk"
-    disk.mkdir()
-    take = [str(disk) if word == str(folder / "data") else word for word in take]
-    script = (
-        f'mount -t tmpfs -o size={SMALL_DISK_MB}m tmpfs "{disk}" || exit 77\n'
-        '"$@"\ncode=$?\n'
-        f'rm -f "{disk}/filler"; cp -a "{disk}/." "{folder / "data"}/"; exit $code'
+def _output(recorder: subprocess.Popen[str], scenario: Scenario) -> str:
+    try:
+        return recorder.communicate(timeout=END_LIMIT_S)[0]
+    except subprocess.TimeoutExpired as error:
+        raise RehearsalFailed(scenario.name, f"the recorder did not end in {END_LIMIT_S:g} s") from error
+
+
+def _finish(words: list[str], folder: Path, environment: dict[str, str], scenario: Scenario) -> None:
+    """Run what an operator runs after it: `recover`, `move`."""
+    done = subprocess.run(
+        [KITCHENSYNC, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=END_LIMIT_S,
+        env={**os.environ, **environment},
     )
-    return [*_namespace(), "sh", "-c", script, "sh", *take]
+    (folder / f"{words[0]}.log").write_text(done.stdout + done.stderr)
+    if done.returncode:
+        raise RehearsalFailed(scenario.name, f"`{words[0]}` failed: {done.stderr.strip()[-300:]}")
 
 
-def _fault(
-    scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path, folder: Path
-) -> dict[str, Any] | None:
-    """Wait for the moment and do it; return the fault as it was done."""
-    state = _wait_for_packets(recorder, runtime, scenario)
-    if scenario.kind.name == "nothing" or scenario.kind.simulator_fault:
-        return _told_by_simulator(scenario)
-    time.sleep(max(scenario.at_s - 1.0, 0.0))
-    start_ns = host_ns()
-    _do(scenario, int(state["pid"]), folder)
-    return {
-        "kind": scenario.kind.name,
-        "target": scenario.target,
-        "start_host_ns": start_ns,
-        "end_host_ns": host_ns(),
-    }
+def _break(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path, folder: Path) -> list[Fault]:
+    """Wait for the moment and do it; return the faults as they were done."""
 
+    def look() -> dict[str, Any]:
+        for endpoint in runtime.glob("kitchensync/*/control"):
+            if state := ask(endpoint, "state"):
+                return state
+        return {}
 
-def _told_by_simulator(scenario: Scenario) -> dict[str, Any] | None:
-    """The moment of a fault of the virtual kitchen is in its truth; here is only which stream it was for."""
-    if not scenario.kind.simulator_fault:
-        return None
-    return {
-        "kind": scenario.kind.name,
-        "target": f"hololens/{scenario.target}",
-        "start_host_ns": None,
-        "end_host_ns": None,
-    }
-
-
-def _wait_for_packets(recorder: subprocess.Popen[str], runtime: Path, scenario: Scenario) -> dict[str, Any]:
     end_s = time.monotonic() + START_LIMIT_S
     while time.monotonic() < end_s and recorder.poll() is None:
-        for endpoint in runtime.glob("kitchensync/*/control"):
-            state = ask(endpoint, "state")
-            if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
-                return state
+        state = look()
+        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
+            break
         time.sleep(0.05)
-    raise RehearsalFailed(scenario.name, "the recorder did not get every stream")
-
-
-def _do(scenario: Scenario, supervisor: int, folder: Path) -> None:
-    name = scenario.kind.name
-    if name == "disk_full":
-        _fill(Path(f"/proc/{supervisor}/root") / (folder / "disk").relative_to("/"))
-        return
-    children = _children(supervisor)
-    if name == "suspend":
-        _freeze([supervisor, *children], scenario.lasts_s)
-        return
-    victims = [pid for pid, line in children.items() if PROCESS_OF[scenario.target] in line]
-    victim = random.Random(scenario.seed).choice(sorted(victims))
-    if name.startswith("kill"):
-        os.kill(victim, signal.SIGKILL)
     else:
-        _freeze([victim], scenario.lasts_s)
+        raise RehearsalFailed(scenario.name, "the recorder did not get every stream; see record.log")
+    if scenario.kind.name == "nothing" or scenario.kind.in_simulator:
+        return []
+    time.sleep(scenario.at_s)
+    return Breaker(scenario, folder).break_it(look(), look)
 
 
-def _children(pid: int) -> dict[int, str]:
-    """Return command lines of the children of a process."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError):
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return found
-
-
-def _freeze(pids: list[int], seconds: float) -> None:
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(seconds)
-    for pid in reversed(pids):
-        os.kill(pid, signal.SIGCONT)
-
-
-def _fill(disk: Path) -> None:
-    """Write until nothing more fits."""
-    block = bytes(1 << 20)
-    with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
-        while shutil.disk_usage(disk).free:
-            file.write(block)
+def _told_by_simulator(scenario: Scenario, folder: Path) -> list[Fault]:
+    """Return the faults of the virtual kitchen's own with the moments that it gives them in its truth."""
+    if not scenario.kind.in_simulator:
+        return []
+    truth = json.loads((folder / "sim" / "truth.json").read_text())
+    return [
+        {
+            "kind": scenario.kind.name,
+            "target": ",".join(fault["streams"]) or "hololens",
+            "start_host_ns": fault["start_host_ns"],
+            "end_host_ns": fault["end_host_ns"],
+        }
+        for fault in truth["faults"]
+    ]
