@@ -12,7 +12,8 @@ from pathlib import Path
 from capture.errors import CaptureError
 from capture.rehearsal.account import Account, settle
 from capture.rehearsal.scenarios import Scenario
-from capture.rehearsal.stage import play
+from capture.rehearsal.stage import RehearsalFailed, play
+from storage.errors import StorageError
 
 ROW = "row.json"
 
@@ -48,8 +49,13 @@ class Kept:
         place = self.folder / scenario.name
         shutil.rmtree(place, ignore_errors=True)
         start_s = time.monotonic()
-        play(scenario, place)
-        account = settle(place)
+        try:
+            play(scenario, place)
+            account = settle(place)
+        except (RehearsalFailed, StorageError) as error:
+            return Account(
+                scenario.name, unexplained=1, notes=str(error)
+            )  # not remembered: to be played again
         account.seconds = round(time.monotonic() - start_s, 1)
         (place / ROW).write_text(json.dumps(account.row(), indent=1))
         return account

@@ -193,23 +193,32 @@ def _break(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path, f
     """Wait for the moment and do it; return the faults as they were done."""
 
     def look() -> dict[str, Any]:
-        for endpoint in runtime.glob("kitchensync/*/control"):
-            if state := ask(endpoint, "state"):
-                return state
-        return {}
+        return _state_of(scenario, recorder, runtime)
 
     end_s = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < end_s and recorder.poll() is None:
-        state = look()
-        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
-            break
+    while not _all_came(state := look()):
+        if time.monotonic() > end_s:
+            raise RehearsalFailed(scenario.name, "the recorder did not get every stream; see record.log")
         time.sleep(0.05)
-    else:
-        raise RehearsalFailed(scenario.name, "the recorder did not get every stream; see record.log")
     if scenario.kind.name == "nothing" or scenario.kind.in_simulator:
         return []
     time.sleep(scenario.at_s)
-    return Breaker(scenario, folder).break_it(look(), look)
+    return Breaker(scenario, folder).break_it(state, look)
+
+
+def _all_came(state: dict[str, Any]) -> bool:
+    return all(facts.get("first_host_ns") for facts in state["streams"].values())
+
+
+def _state_of(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path) -> dict[str, Any]:
+    """Ask the recorder how it is, as often as it takes. Raises RehearsalFailed when it does not say."""
+    end_s = time.monotonic() + START_LIMIT_S
+    while recorder.poll() is None and time.monotonic() < end_s:
+        for endpoint in runtime.glob("kitchensync/*/control"):
+            if state := ask(endpoint, "state"):
+                return state
+        time.sleep(0.05)
+    raise RehearsalFailed(scenario.name, "the recorder does not answer; see record.log")
 
 
 def _told_by_simulator(scenario: Scenario, folder: Path) -> list[Fault]:

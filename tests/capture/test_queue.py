@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 from capture import queue
 from capture.queue import QueuedPacket, QueueReader, QueueWriter
@@ -150,3 +151,30 @@ def test_the_server_listens_on_its_private_socket_only(server, client):
     server.stop()
     assert not server.socket.exists()
     assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_a_run_after_the_wall_clock_was_set_back_loses_nothing(client):
+    put(QueueWriter(client, "u", "s", 1000), 0, 1)
+    again = QueueWriter(client, "u", "s", 400)
+    assert again.next_sequence() == 2
+    put(again, 2, 3)
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    packets = reader.fresh(count=10, block_ms=100)["s"]
+    assert [(packet.epoch_ms, packet.seq) for packet in packets] == [
+        (1000, 0),
+        (1000, 1),
+        (1001, 2),
+        (1001, 3),
+    ]
+
+
+def test_a_producer_that_starts_while_the_server_does_waits_for_it(server, client):
+    put(QueueWriter(client, "u", "s", 7), 0, 1, 2)
+    server.process.kill()
+    server.process.wait()
+    starter = threading.Timer(0.5, server.start)
+    starter.start()
+    try:
+        assert QueueWriter(client, "u", "s", 8).next_sequence() == 3
+    finally:
+        starter.join()

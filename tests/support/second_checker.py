@@ -1,0 +1,111 @@
+"""A second opinion on a rehearsal, worked out from what `rehearse --keep DIR` left, importing nothing of ours.
+
+    python tests/support/second_checker.py DIR
+
+The files are read with stock h5py, the ledger is asked of the command `kitchensync verify --json`, the rules are
+written down once more. Prints a line a scenario; exit 1 when a packet has no explanation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import h5py
+
+COMMAND = Path(sys.executable).parent / "kitchensync"
+SLACK_NS = 2_000_000_000
+
+
+def may_explain(fault: str) -> set[str]:
+    """Return the causes that a fault may have in the ledger."""
+    if fault in ("kill_producer", "stop_producer", "kill_supervisor"):
+        return {"restart", "reconnect"}
+    if fault in ("cut_socket", "cut_packet", "restart_app"):
+        return {"network", "reconnect"}
+    return {
+        "kill_queue": {"queue_loss", "declared_loss"},
+        "stop_queue": {"queue_loss", "declared_loss"},
+        "disk_full": {"no_space", "declared_loss"},
+        "suspend": {"suspend", "reconnect"},
+    }.get(fault, set())
+
+
+def stored_packets(folder: Path) -> list[tuple[int, int, int]]:
+    """Read (sequence number, device ticks, arrival) of a stream's packets from its files."""
+    rows = []
+    for path in sorted(folder.glob("*.h5")):
+        with h5py.File(path, "r") as file:
+            index = file["index"][:]
+        rows += zip(*(index[field].tolist() for field in ("seq", "device_ticks", "host_ns")), strict=True)
+    return rows
+
+
+def too_long(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) -> bool:
+    """Tell whether a gap exceeds the faults' windows by more than 2 s and two packet periods."""
+    arrival = {ticks: host_ns for _, ticks, host_ns in rows}
+    start = arrival[gap["start_ticks"]]
+    end = arrival.get(gap["end_ticks"], start + 100 * (gap["end_ticks"] - gap["start_ticks"]))
+    edges = sorted({start, end} | {f[k] for f in faults for k in ("start_host_ns", "end_host_ns")})
+    outside = sum(
+        right - left
+        for left, right in itertools.pairwise(edges)
+        if start <= left and right <= end
+        and not any(f["start_host_ns"] <= left and right <= f["end_host_ns"] for f in faults)
+    )  # fmt: skip
+    stamps = [ticks for _, ticks, _ in rows]
+    steps = [b - a for a, b in itertools.pairwise(stamps)]
+    return outside > SLACK_NS + 2 * 100 * statistics.median(steps or [0])
+
+
+def check(folder: Path, verified: dict) -> tuple[int, int, int, list[str]]:
+    """Recompute one row from the files: sent, stored, named losses, and what is wrong."""
+    scenario = json.loads((folder / "scenario.json").read_text())
+    faults = scenario["faults"]
+    causes = set().union(*(may_explain(fault["kind"]) for fault in faults)) if faults else set()
+    wrong: list[str] = []
+    sent_total = stored_total = named = 0
+    for name, facts in verified["streams"].items():
+        truth = (folder / "sim" / "truth" / f"{name}.jsonl").read_text().splitlines()
+        sent = Counter(json.loads(line)["ticks"] for line in truth)
+        rows = stored_packets(folder / "data" / scenario["recording"] / name)
+        stored = Counter(ticks for _, ticks, _ in rows)
+        twice = len(rows) - len({seq for seq, _, _ in rows})
+        sent_total, stored_total = sent_total + sent.total(), stored_total + stored.total()
+        if twice or (stored - sent).total():
+            wrong.append(f"{name}: {twice} twice, {(stored - sent).total()} never sent")
+        gaps = facts["gaps"]
+        for ticks, count in (sent - stored).items():
+            inside = [gap for gap in gaps if gap["start_ticks"] < ticks < gap["end_ticks"]]
+            fits = any(gap["cause"] in causes for gap in inside)
+            named += count if fits else 0
+            if not fits:
+                wrong.append(f"{name}: tick {ticks} has no explanation")
+        if gaps and not causes:
+            wrong.append(f"{name}: gaps without a fault: {gaps}")
+        wrong += [f"{name}: {gap} lasts longer than its fault" for gap in gaps if too_long(gap, rows, faults)]
+    return sent_total, stored_total, named, wrong
+
+
+def verified(folder: Path) -> dict:
+    """Ask the command for the ledger of a scenario's recording."""
+    asked = [str(COMMAND), "verify", str(folder / "data" / "take"), "--json"]
+    return json.loads(subprocess.run(asked, capture_output=True, text=True, check=False).stdout)
+
+
+def main(kept: Path) -> int:
+    bad = 0
+    for folder in sorted(path for path in kept.iterdir() if (path / "scenario.json").exists()):
+        sent, stored, named, wrong = check(folder, verified(folder))
+        bad += bool(wrong)
+        print(f"{folder.name:22}{sent:>8}{stored:>8}{named:>6}  {'; '.join(wrong)}".rstrip())
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
