@@ -1,0 +1,188 @@
+"""Power cuts over the real drainer and a real queue: at every moment, on every disk that fsync allows.
+
+The drainer works through the traced disk of `disk_model`. Behind every call the disk is rebuilt; what was
+acknowledged must be there and open. Then the cut is lived through to its end: another drainer goes on over what is
+left, with a queue that has the rest, or the rest and more, or has forgotten the newest of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from disk_model import TracingDisk, choices, remains
+
+from capture import drainer as drainer_module
+from capture.books import close_books
+from capture.drainer import Drainer
+from capture.plan import Plan
+from capture.queue import QueuedPacket, QueueReader, QueueWriter
+from capture.supervisor import Outcome
+from storage.chunk import Chunk, chunk_paths
+from storage.manifest import write_json
+from storage.verify import verify
+
+STREAMS = ("hololens/gyroscope", "hololens/pv")
+COUNT = 60
+SEEDS = range(5)
+FORGOTTEN = 5
+"""Newest packets that a queue without power forgets: `everysec` had not synced them."""
+
+
+def payload(stream: str, seq: int) -> bytes:
+    return random.Random(f"{stream} {seq}").randbytes(64 if stream.endswith("gyroscope") else 40 + seq)
+
+
+def queue_packets(client, plan: Plan, stream: str, seqs: range) -> None:
+    writer = QueueWriter(client, plan.uuid, stream, 7)
+    packets = [QueuedPacket(seq, seq * 480_000, seq, 1, payload(stream, seq), 0) for seq in seqs]
+    assert writer.put(packets, lambda: True) == len(packets)
+    writer.close()
+
+
+def drain(plan: Plan, disk: TracingDisk | None = None) -> None:
+    drainer = Drainer(plan, 0, disk) if disk else Drainer(plan, 0)
+    drainer.end()
+    drainer.run()
+
+
+def begin(plan: Plan, disk: TracingDisk) -> None:
+    """Write the manifest as a session does."""
+    manifest = {
+        "schema": "recording/1",
+        "recording": "take",
+        "state": "recording",
+        "files": {},
+        "devices": {},
+    }
+    write_json(
+        Path(plan.path) / "recording.json", manifest | {"streams": {name: {} for name in STREAMS}}, disk
+    )
+
+
+class Killed(BaseException):
+    """The drainer dies here."""
+
+
+@pytest.fixture
+def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
+    """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
+    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 700)
+    monkeypatch.setattr(drainer_module, "READ_COUNT", 7)
+    real = QueueReader.acknowledge
+    deaths = [9]
+
+    def make(disk: TracingDisk) -> TracingDisk:
+        def noting(self, stream, packets, sealed) -> None:
+            deaths[0] -= 1
+            if deaths[0] == 0:
+                raise Killed
+            disk.note("acknowledged", {(stream, packet.seq) for packet in packets})
+            real(self, stream, packets, sealed)
+
+        begin(plan, disk)
+        with monkeypatch.context() as patch:
+            patch.setattr(QueueReader, "acknowledge", noting)
+            for third in range(3):
+                for stream in STREAMS:
+                    queue_packets(client, plan, stream, range(third * COUNT // 3, (third + 1) * COUNT // 3))
+                try:
+                    drain(plan, disk)
+                except Killed:
+                    drain(plan, disk)
+        assert deaths[0] < 0, "nothing died"
+        return disk
+
+    return make
+
+
+def stored(recording: Path) -> set[tuple[str, int]]:
+    """Read back what is there: every file opens, every byte is what it was, nothing twice and no hole."""
+    found = set()
+    for stream in STREAMS:
+        seqs: list[int] = []
+        for path in chunk_paths(recording / stream):
+            with Chunk(path) as chunk:
+                assert chunk.damage() == [], path
+                for row, content in zip(chunk.index, chunk.payloads(), strict=True):
+                    assert content == payload(stream, int(row["seq"]))
+                    seqs.append(int(row["seq"]))
+        assert seqs == list(range(len(seqs))), f"{stream}: not once, in order, without holes"
+        found |= {(stream, seq) for seq in seqs}
+    return found
+
+
+def cut(disk: TracingDisk, recording: Path, left: Path, behind: int, seed: int) -> set[tuple[str, int]]:
+    """Rebuild the disk as it may be after a cut; return what was acknowledged before it."""
+    left.mkdir()
+    remains(disk.log[:behind], recording, left, choices(seed))
+    return set().union(*(entry.data for entry in disk.log[:behind] if entry.what == "acknowledged"))
+
+
+def check_every_cut(disk: TracingDisk, recording: Path, tmp_path: Path) -> int:
+    for behind in range(len(disk.log) + 1):
+        for seed in SEEDS:
+            left = tmp_path / f"cut-{behind}-{seed}"
+            acknowledged = cut(disk, recording, left, behind, seed)
+            missing = acknowledged - stored(left)
+            assert not missing, f"cut behind call {behind}: acknowledged and not there: {sorted(missing)}"
+    return (len(disk.log) + 1) * len(SEEDS)
+
+
+def test_at_no_moment_is_something_acknowledged_that_is_not_on_the_disk(trace, plan, tmp_path):
+    disk = trace(TracingDisk())
+    assert stored(Path(plan.path)) == {(stream, seq) for stream in STREAMS for seq in range(COUNT)}
+    assert check_every_cut(disk, Path(plan.path), tmp_path) > 500
+
+
+class NoFolderSync(TracingDisk):
+    """A disk whose folders are never synced: what a drainer that forgets it would leave."""
+
+    def sync_folder(self, path: Path) -> None:
+        if path.name != "pv":
+            super().sync_folder(path)
+
+
+class LateSync(TracingDisk):
+    """A disk that syncs nothing: what a drainer that acknowledges before fsync would leave."""
+
+    def sync(self, handle: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", [NoFolderSync, LateSync])
+def test_a_drainer_that_does_not_sync_is_caught(trace, plan, tmp_path, kind):
+    disk = trace(kind())
+    with pytest.raises(Exception, match=r"acknowledged and not there|damaged chunk"):
+        check_every_cut(disk, Path(plan.path), tmp_path)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, plan, client, tmp_path, number):
+    disk = trace(TracingDisk())
+    chance = random.Random(number)
+    written = next(n for n, entry in enumerate(disk.log) if entry.what == "sync_folder")
+    left = tmp_path / "left"
+    behind = chance.randrange(written + 1, len(disk.log) + 1)
+    acknowledged = cut(disk, Path(plan.path), left, behind, number)
+    again = replace(plan, uuid=f"after-{number}", path=str(left))
+    end = COUNT - FORGOTTEN if number % 2 else COUNT
+    for stream in STREAMS:
+        waiting = min({seq for seq in range(COUNT) if (stream, seq) not in acknowledged}, default=COUNT)
+        # The queue's own file may also be older than the last acknowledgement: those come a second time.
+        queue_packets(client, again, stream, range(max(0, waiting - 10 * (number % 3)), max(end, waiting)))
+    drain(again)
+    close_books(again, Outcome(reason="recovered"), own_queue=False)
+    answer = verify(left)
+    assert (answer["status"], answer["corrupt"]) == ("WARN", [])
+    for stream in STREAMS:
+        facts = answer["streams"][stream]
+        kept = max([seq for name, seq in acknowledged if name == stream], default=-1) + 1
+        assert facts["stored"] == facts["received"] == max(end, kept)
+        assert (facts["duplicates"], facts["missing"]) == (0, [])
+        assert [gap["cause"] for gap in facts["gaps"]] == ["restart"], "the tail has a name"
+        assert facts["gaps"][0]["start_ticks"] == (facts["stored"] - 1) * 480_000
+    assert stored(left) >= acknowledged
