@@ -121,32 +121,35 @@ def _check_constants(recording: Path, manifest: Manifest, findings: Findings) ->
 
 
 def _check_events(recording: Path, findings: Findings) -> None:
+    """Check every line of what people did, and that none is missing between two."""
     for path in sorted((recording / "events").glob("*.jsonl")):
         name = f"events/{path.name}"
+        content = path.read_bytes()
+        if damaged := _damaged_lines(content):
+            for number in damaged:
+                findings.damage(name, "events", f"line {number}")
+        elif torn_tail(content) is False:
+            findings.add(WARN, f"{name}: its last line was never finished; nobody was told that it is stored")
         try:
-            count = sum(1 for _ in read_lines(path))
+            for _ in read_lines(path):
+                pass
         except BadEventLog as error:
-            findings.damage(name, "events", f"line {error.line}")
-            continue
-        if (tail := torn_tail(path.read_bytes())) is not None:
-            if tail:
-                findings.damage(name, "events", f"line {count + 1}")
-            else:
-                findings.add(
-                    WARN, f"{name}: its last line was never finished; nobody was told that it is stored"
-                )
+            if not damaged:
+                findings.damage(name, "events", f"line {error.line}")
 
 
 def _check_book(recording: Path, findings: Findings) -> None:
     """Check what is said of copies: whoever frees files by it must be able to rely on it."""
     path = recording / BOOK
-    content = path.read_bytes() if path.exists() else b""
+    for number in _damaged_lines(path.read_bytes() if path.exists() else b""):
+        findings.damage(BOOK, "copies", f"line {number}")
+
+
+def _damaged_lines(content: bytes) -> list[int]:
+    """Return the numbers of the lines that are not as they were written; one that is being written is none."""
     lines = whole_lines(content)
     damaged = [number for number, line in enumerate(lines, start=1) if not is_sound(line)]
-    if torn_tail(content):
-        damaged.append(len(lines) + 1)
-    for number in damaged:
-        findings.damage(BOOK, "copies", f"line {number}")
+    return [*damaged, len(lines) + 1] if torn_tail(content) else damaged
 
 
 def recordings_in(path: Path) -> list[Path]:

@@ -174,8 +174,9 @@ def test_a_flipped_bit_in_every_file_is_found_and_located(whole, number):
         found = [entry for entry in result["corrupt"] if entry["file"] == relative]
         assert found, (relative, flips[file])
         assert {entry["stream"] for entry in found} == {stream_of(relative)}
-        if block is not None:
-            assert [entry["block"] for entry in found] == [block], (relative, flips[file])
+        if block is not None:  # (a line in which a line end appears is two)
+            assert block in [entry["block"] for entry in found], (relative, flips[file])
+            assert len(found) == 1 or file.suffix == ".jsonl", (relative, flips[file])
     assert not {entry["file"] for entry in result["corrupt"]} - {
         file.relative_to(whole).as_posix() for file in flips
     }
