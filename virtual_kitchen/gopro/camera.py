@@ -27,15 +27,14 @@ from virtual_kitchen.gopro.sensors import (
     frame_media_s,
 )
 from virtual_kitchen.gopro.settings import Settings
+from virtual_kitchen.gopro.status import status_values
 from virtual_kitchen.gopro.takes import Phase, ReplayTake, Take, WrongState
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.clocks import CameraClock, media_map
 from virtual_kitchen.world.seeds import generator
 
-CARD_BYTES = 64 << 30
 GPS_SETTING = 83
 SECONDS_TO_2000 = 946_684_800
-BYTES_PER_S = 7_500_000  # what a camera reckons with at 60 Mbit/s
 NS_PER_S = 1_000_000_000
 log = logging.getLogger(__name__)
 __all__ = ["Camera", "Phase", "WrongState"]
@@ -169,28 +168,23 @@ class Camera:
 
     def status(self) -> dict[str, int | str]:
         """Return the status values by id, as text keys."""
-        phase = self.phase
-        now_s = self._world_now_s()
-        hot, full, slow = (
-            int(self.faults.active(f"gopro_{name}", now_s))
-            for name in ("overheat", "card_full", "write_error")
-        )
+        phase, now_s = self.phase, self._world_now_s()
         is_encoding = phase is Phase.ENCODING
-        encoded_s = int(self._world_now_s() - self._start_world_s) if is_encoding else 0
-        used = sum(file.size for file in self.card.files()) + encoded_s * BYTES_PER_S
-        free = 0 if full else max(0, CARD_BYTES - used)
-        marks = len(self._hilights_ms) if is_encoding else 0
-        values = {
-            1: 1, 2: 4, 6: hot, 8: int(phase in (Phase.STARTING, Phase.FINALISING)), 9: 0, 10: int(is_encoding),
-            13: encoded_s, 17: 0, 32: 0, 33: full, 34: free // 6_000_000, 35: free // BYTES_PER_S, 38: 0,
-            39: len(self.card.files()), 45: 0, 54: free // 1024, 55: 1, 58: marks, 60: 500, 68: 0, 69: 0, 70: 92,
-            75: 0, 77: 1, 79: 0, 82: 1, 83: 1, 85: 0, 86: 0, 89: 12, 93: 0, 94: 65536, 95: 131072,
-            96: 1000, 97: 0, 99: 0, 101: 0, 104: 1, 105: 0, 106: 0, 107: 0, 108: 0, 110: 0,
-            111: int(self._has_failed or slow), 112: 0,
-            113: int(self.is_turbo), 114: self.control_owner, 115: 1, 116: int(self.is_usb_controlled),
-            117: CARD_BYTES // 1024, 118: 0,
-        }  # fmt: skip
-        return {**{str(key): value for key, value in values.items()}, "122": self.model.name}
+        has = {
+            name: self.faults.active(f"gopro_{name}", now_s)
+            for name in ("overheat", "card_full", "write_error")
+        }
+        return status_values(
+            self.model.name,
+            phase,
+            encoded_s=int(now_s - self._start_world_s) if is_encoding else 0,
+            marks=len(self._hilights_ms) if is_encoding else 0,
+            files=[file.size for file in self.card.files()],
+            is_hot=has["overheat"],
+            is_full=has["card_full"],
+            is_slow=self._has_failed or has["write_error"],
+            control=(self.is_turbo, self.control_owner, self.is_usb_controlled),
+        )
 
     def _world_now_s(self) -> float:
         return self.kitchen.world_time_s(time.monotonic_ns())
@@ -234,36 +228,22 @@ class Camera:
         created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
         return CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
 
-    def _chapter_world_s(self, chapter: Chapter) -> float:
-        return float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
+    def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraClock, float, dict[str, Any]]:
+        """What the truth says of a chapter."""
+        media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
+        more = {"gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz, "gyro_first_s": FIRST_IMU_US * 1e-6}
+        return self._chapter_file(chapter), self.kitchen.camera_clock, media0_world_s, more
 
     def _list_chapter(self, chapter: Chapter) -> None:
         """Show a chapter that is full while the recording goes on."""
-        self._tell_truth(
-            self._chapter_file(chapter),
-            self.kitchen.camera_clock,
-            self._chapter_world_s(chapter),
-            self._more(),
-        )
-
-    def _more(self) -> dict[str, Any]:
-        return {
-            "gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz,
-            "gyro_first_s": FIRST_IMU_US * 1e-6,
-        }
+        self._tell_truth(*self._filmed(chapter))
 
     def _recorded(self) -> None:
         """Run a take that writes its own file."""
         assert self._take is not None
         try:
             if self._take.record():
-                last = self._file.writer.chapters[-1]
-                self._list(
-                    self._chapter_file(last),
-                    self.kitchen.camera_clock,
-                    self._chapter_world_s(last),
-                    self._more(),
-                )
+                self._list(*self._filmed(self._file.writer.chapters[-1]))
         except Exception:
             # The camera goes on answering, and says so in status 111, as one does whose card failed.
             log.exception("the virtual GoPro could not record %s", self._path)

@@ -9,7 +9,8 @@ from pathlib import Path
 from virtual_kitchen.gopro import mp4_boxes
 from virtual_kitchen.gopro.encoders import AAC_BITS_PER_S, AAC_SAMPLES, AUDIO_HZ
 from virtual_kitchen.gopro.models import FileIds
-from virtual_kitchen.gopro.mp4_writer import Mp4Writer, Track
+from virtual_kitchen.gopro.mp4_track import Track
+from virtual_kitchen.gopro.mp4_writer import Mp4Writer
 from virtual_kitchen.gopro.sensors import FRAME_TICKS, FRAMES_PER_PAYLOAD, VIDEO_TIMESCALE
 
 SECONDS_PER_DAY = 86400

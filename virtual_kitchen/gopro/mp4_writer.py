@@ -7,41 +7,15 @@ file: brand mp41, time scale 90000, QuickTime handlers with counted names, track
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from virtual_kitchen.gopro.mp4_boxes import box, full, sample_tables, track_box
+from virtual_kitchen.gopro.mp4_boxes import box, full
+from virtual_kitchen.gopro.mp4_track import Track, sample_tables, track_box
 
 MOVIE_TIMESCALE = 90000
 UNIX_TO_1904_S = 2082844800
 MDAT_HEADER_BYTES = 16
-
-
-@dataclass
-class Track:
-    """One track's description and what was written of it so far."""
-
-    track_id: int
-    handler: bytes
-    name: str
-    timescale: int
-    entry: bytes
-    media_header: bytes
-    width: int = 0
-    height: int = 0
-    volume: int = 0
-    has_edit: bool = False
-    timecode_track: int | None = None
-    sizes: list[int] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    durations: list[int] = field(default_factory=list)
-    sync: list[int] | None = None
-
-    @property
-    def duration(self) -> int:
-        """Media duration in the track's time scale."""
-        return sum(self.durations)
 
 
 class Mp4Writer:
