@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.camera_files import fetch_files, new_files, write_media
-from capture.camera_watch import CameraState, Watch, kept
+from capture.camera_watch import CameraState, Watch, concerns, kept
 from capture.zone import local_zone
 from sensors.errors import CameraError, CameraLost, SensorError
 from sensors.gopro.clock import ClockOffset, measure_clock, set_clock_now
@@ -91,6 +91,7 @@ class CameraTake(threading.Thread):
         if applied is not None:
             notes += applied.problems
             self._media |= {"settings": applied.settings, "settings_absent": applied.absent}
+        notes += concerns(self._camera.state())
         self._media["clock"] = {"start": _as_dict(measure_clock(self._camera)), "stop": None}
         return notes
 

@@ -25,8 +25,20 @@ class CameraState:
     battery_percent: int | None = None
     minutes_left: float | None = None
     recorded_s: int | None = None
+    card_gb_left: float | None = None
     gaps: list[dict[str, Any]] = field(default_factory=list)
     "Times in which the camera did not answer: start_host_ns, end_host_ns, cause."
+
+    @property
+    def facts(self) -> str:
+        """What the camera said last of itself, in a few words."""
+        known = (
+            (self.recorded_s, "{} s"),
+            (self.battery_percent, "battery {} %"),
+            (self.minutes_left, "{:.0f} min left"),
+            (self.card_gb_left, "{:.1f} GB free"),
+        )
+        return ", ".join(words.format(value) for value, words in known if value is not None)
 
 
 @dataclass
@@ -50,6 +62,8 @@ class Watch:
         shown.battery_percent, shown.recorded_s = answer.battery_percent, answer.recorded_s
         left_s = answer.video_seconds_left
         shown.minutes_left = None if left_s is None else round(left_s / 60, 1)
+        free_kb = answer.number(54)
+        shown.card_gb_left = None if free_kb is None else round(free_kb * 1024 / 1e9, 1)
         shown.problem = self._judge(answer)
 
     def lost(self, why: str, host_ns: int) -> None:
@@ -78,12 +92,17 @@ class Watch:
             self._recorded_s, self._grown_host_ns = recorded_s, answer.host_ns
         if recorded_s is not None and answer.host_ns - self._grown_host_ns > STUCK_S * 1e9:
             return "the recording does not grow; look at the camera"
-        said = answer.complaints()
-        if (percent := answer.battery_percent) is not None and 0 < percent < LOW_BATTERY_PERCENT:
-            said.append(f"battery at {percent} %")
-        if (left_s := answer.video_seconds_left) is not None and 0 < left_s < LOW_CARD_S:
-            said.append(f"card full in {left_s} s")
-        return ", ".join(said)
+        return ", ".join(concerns(answer))
+
+
+def concerns(answer: Answer) -> list[str]:
+    """Say what stops a recording, or soon will: heat, card, battery."""
+    said = answer.complaints()
+    if (percent := answer.battery_percent) is not None and 0 < percent < LOW_BATTERY_PERCENT:
+        said.append(f"battery at {percent} %")
+    if (left_s := answer.video_seconds_left) is not None and 0 < left_s < LOW_CARD_S:
+        said.append(f"card full in {left_s} s")
+    return said
 
 
 def kept(answer: Answer) -> dict[str, Any]:

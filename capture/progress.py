@@ -15,6 +15,7 @@ from rich.text import Text
 from storage.disk_guard import OK
 
 if TYPE_CHECKING:
+    from capture.camera_take import CameraTake
     from capture.supervisor import Supervisor
 
 SHOW_S = 0.5
@@ -26,6 +27,12 @@ STYLES = {
     "recording": "green",
     "done": "cyan",
 }
+
+
+def _line(camera: CameraTake) -> str:
+    shown = camera.state
+    facts = shown.problem or shown.facts
+    return f"; {camera.device}: {shown.state}" + (f" ({facts})" if facts else "")
 
 
 class Progress:
@@ -71,9 +78,8 @@ class Progress:
             received = sum(int(facts.get("received", 0)) for facts in streams.values())
             waiting = [name for name, facts in streams.items() if not facts.get("first_host_ns")]
             text = f"{self._recording}: {now_s - self._start_s:.0f} s, {received} packets"
-            print(
-                text + (f", waiting for {', '.join(waiting)}" if waiting else ""), file=sys.stderr, flush=True
-            )
+            text += f", waiting for {', '.join(waiting)}" if waiting else ""
+            print(text + "".join(_line(camera) for camera in supervisor.cameras), file=sys.stderr, flush=True)
 
     def _headline(self, now_s: float) -> Text:
         length = f" of {self._seconds:g} s" if self._seconds else " s, Ctrl-C ends"
@@ -96,6 +102,8 @@ class Progress:
         for camera in supervisor.cameras:
             shown = camera.state
             fetched = f"{shown.fetched_bytes / 1e6:.1f}" if shown.fetched_bytes else ""
-            text = Text(shown.state, style=STYLES.get(shown.state, "yellow"))
-            table.add_row(camera.device, text, "", fetched, "", shown.problem)
+            style = "bold red" if shown.problem else STYLES.get(shown.state, "yellow")
+            table.add_row(camera.device, Text(shown.state, style=style), "", fetched, "", "")
+            if shown.problem or shown.facts:
+                table.add_row("", Text(shown.problem or shown.facts, style="red" if shown.problem else ""))
         return table

@@ -1,19 +1,22 @@
-"""Control over Bluetooth alone: shutter, clock and settings, no files. No test drives a real radio.
+"""Control over Bluetooth alone: shutter, clock and settings, no files.
 
-A camera reached so keeps its files on the card: bring them home with `kitchensync gopro import`.
+The tests put a radio of their own under the library's classes; it has never been tried on a real one. A camera
+reached so keeps its files on the card: bring them home with `kitchensync gopro import`.
 """
 
 from __future__ import annotations
 
 import logging
+import tempfile
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
 from sensors.gopro.entry import Entry
-from sensors.gopro.sdk import COMMAND_LIMIT_S, SETTINGS, Loop, need_library
+from sensors.gopro.sdk import COMMAND_LIMIT_S, SETTINGS, Loop, NoRadio, collect_quietly, need_library
 from sensors.host_clock import host_ns
 
 OPEN_LIMIT_S = 60.0
@@ -23,13 +26,16 @@ NO_ADDRESS = "http://127.0.0.1:9"
 class BleCamera(GoProHttp):
     """One camera on Bluetooth, by the last four digits of its name; the same interface, without files."""
 
-    def __init__(self, identity: str, timeout_s: float = 10.0) -> None:
+    def __init__(self, identity: str, timeout_s: float = 10.0, *, radio: type[Any] | None = None) -> None:
+        """`radio` is a `BLEController` of the library to use instead of this computer's Bluetooth."""
         need_library(f"ble:{identity}")
         super().__init__(Entry(NO_ADDRESS), timeout_s)
         self.base_url = f"ble:{identity}"
         self._identity = identity
+        self._radio = radio
         self._loop: Loop | None = None
         self._sdk: Any = None
+        self._folder = tempfile.TemporaryDirectory(prefix="kitchensync-gopro-")
 
     def open(self) -> None:
         """Scan, connect and pair; the library sets the camera's clock by itself while it does."""
@@ -38,7 +44,14 @@ class BleCamera(GoProHttp):
         from open_gopro import WirelessGoPro
 
         self._loop = Loop(self.base_url)
-        sdk = WirelessGoPro(self._identity, interfaces={WirelessGoPro.Interface.BLE}, maintain_state=False)
+        sdk = WirelessGoPro(
+            self._identity,
+            interfaces={WirelessGoPro.Interface.BLE},
+            maintain_state=False,
+            cohn_db=Path(self._folder.name) / "cohn.json",
+            wifi_adapter=NoRadio,
+            **({"ble_adapter": self._radio} if self._radio is not None else {}),
+        )
         self._call(sdk.open(), OPEN_LIMIT_S, "to open")
         self._sdk = sdk
 
@@ -52,6 +65,8 @@ class BleCamera(GoProHttp):
                     logging.getLogger(__name__).warning("%s: not closed in order", self.base_url)
             self._loop.close()
         self._loop = self._sdk = None
+        collect_quietly()
+        self._folder.cleanup()
         super().close()
 
     def info(self) -> CameraInfo:

@@ -113,12 +113,8 @@ class SdkCamera(GoProHttp):
                     logging.getLogger(__name__).warning("%s: the session was not closed in order", self.url)
             self._loop.close()
             self._loop = None
-        # The library leaves a coroutine that it never awaits and an open database: let them go here and quietly,
-        # not somewhere later and with a warning.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self._sdk = None
-            gc.collect()
+        self._sdk = None
+        collect_quietly()
         self._folder.cleanup()
         super().close()
 
@@ -245,8 +241,8 @@ def at_home(name: str, entry: Entry, timeout_s: float = 5.0) -> SdkCamera:
         return WirelessGoPro(
             target=name,
             interfaces={WirelessGoPro.Interface.COHN},
-            ble_adapter=_NoRadio,
-            wifi_adapter=_NoRadio,
+            ble_adapter=NoRadio,
+            wifi_adapter=NoRadio,
             maintain_state=False,
             cohn_db=folder / "cohn.json",
             cohn_credentials=credentials,
@@ -255,13 +251,20 @@ def at_home(name: str, entry: Entry, timeout_s: float = 5.0) -> SdkCamera:
     return SdkCamera(f"cohn:{name}", entry, make, timeout_s)
 
 
-class _NoRadio:
+class NoRadio:
     """Stands where the library wants Bluetooth and WiFi of this computer: at home neither is needed."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
+
+
+def collect_quietly() -> None:
+    """Let go of what the library leaves, a coroutine never awaited and an open database, without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 def need_library(url: str) -> None:

@@ -53,6 +53,10 @@ class Settable(Protocol):
         """Set one; raise CameraRefused."""
         ...
 
+    def wait_idle(self) -> CameraState:
+        """Wait until it takes commands again."""
+        ...
+
 
 @dataclass
 class Applied:
@@ -95,6 +99,7 @@ def apply_settings(camera: Settable, wanted: dict[int, int]) -> Applied:
         elif _integer(before[str(setting)]) != option:
             try:
                 camera.set_setting(setting, option)
+                camera.wait_idle()  # busy for a moment after each change, and refuses everything meanwhile
             except CameraRefused as error:
                 applied.problems.append(f"{NAMES[setting]}: {error}")
     after = camera.state().settings

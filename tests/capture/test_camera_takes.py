@@ -233,6 +233,8 @@ def test_what_a_state_says() -> None:
     watch = Watch(shown)
     watch.answered(answer(1))
     assert (shown.problem, shown.battery_percent, shown.minutes_left) == ("", 80, 83.3)
+    watch.answered(answer(2, **{"54": 4_000_000}))
+    assert shown.facts == "2 s, battery 80 %, 83 min left, 4.1 GB free"
     watch.answered(answer(2, **{"70": 7, "35": 60}))
     assert shown.problem == "battery at 7 %, card full in 60 s"
     watch.answered(Answer(answer(3).status, {}, 20 * 10**9))

@@ -226,6 +226,9 @@ def test_range_headers_that_cannot_be_served(header: str) -> None:
 def test_settings_answer_as_the_camera_does(serve: Serve) -> None:
     _, client = serve()
     assert client.json("/gopro/camera/setting?setting=121&option=4") == {}
+    assert client.json("/gopro/camera/state")["status"]["8"] == 1
+    client.json("/gopro/camera/setting?setting=121&option=0", status=500)  # busy with the change before
+    client.wait_status(8, 0)
     assert client.json("/gopro/camera/setting?setting=121") == {"option": 4}
     assert client.json("/gopro/camera/state")["settings"]["121"] == 4
     refused = client.json("/gopro/camera/setting?setting=3&option=5", status=403)

@@ -7,7 +7,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from virtual_kitchen.gopro.camera import Camera, Phase, WrongState
+from virtual_kitchen.gopro.camera import Camera, WrongState
 from virtual_kitchen.gopro.card import FOLDER, CardFile
 
 Query = dict[str, str]
@@ -92,7 +92,7 @@ class CameraApi:
         }  # fmt: skip
 
     def _require_ready(self) -> None:
-        if self._camera.phase is not Phase.IDLE:
+        if not self._camera.is_ready:
             raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR, {})
 
     def _start(self, query: Query) -> dict[str, Any]:
@@ -147,6 +147,7 @@ class CameraApi:
         if refusal is not None:
             raise Reply(HTTPStatus.FORBIDDEN, refusal)
         settings.values[number] = option
+        self._camera.settle()
         return {}
 
     def _preset(self, query: Query) -> dict[str, Any]:

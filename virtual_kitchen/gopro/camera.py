@@ -36,6 +36,7 @@ from virtual_kitchen.world.seeds import generator
 GPS_SETTING = 83
 SECONDS_TO_2000 = 946_684_800
 NS_PER_S = 1_000_000_000
+SETTLING_NS = 100_000_000
 log = logging.getLogger(__name__)
 __all__ = ["Camera", "Phase", "WrongState"]
 
@@ -72,6 +73,7 @@ class Camera:
         self._closing = threading.Event()
         self._has_failed = False
         self.is_dead = False
+        self._settled_ns = 0
         self._hilights_ms: list[int] = []
         self._watchers: list[threading.Thread] = []
 
@@ -95,10 +97,19 @@ class Camera:
                 self._phase = Phase.ENCODING
             return self._phase
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes commands: neither recording nor at work on something else."""
+        return self.phase is Phase.IDLE and time.monotonic_ns() >= self._settled_ns
+
+    def settle(self) -> None:
+        """Be busy for a moment, as after a changed setting."""
+        self._settled_ns = time.monotonic_ns() + SETTLING_NS
+
     def start_recording(self) -> None:
         """Open the shutter a little later; refuse unless idle."""
         now_ns = time.monotonic_ns()
-        if self.phase is not Phase.IDLE:
+        if not self.is_ready:
             raise WrongState("the camera is busy")
         if self.replay is not None and self.card.files():
             raise WrongState("the replayed file was recorded already")
@@ -177,6 +188,7 @@ class Camera:
         return status_values(
             self.model.name,
             phase,
+            is_settling=time.monotonic_ns() < self._settled_ns,
             encoded_s=int(now_s - self._start_world_s) if is_encoding else 0,
             marks=len(self._hilights_ms) if is_encoding else 0,
             files=[file.size for file in self.card.files()],
@@ -224,15 +236,14 @@ class Camera:
         days = (self._wall.created_utc_s - SECONDS_TO_2000) / 86400
         return Instruments(gps=has_gps, gps_days=days)
 
-    def _chapter_file(self, chapter: Chapter) -> CardFile:
-        created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
-        return CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
-
     def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraClock, float, dict[str, Any]]:
-        """What the truth says of a chapter."""
+        """What the card and the truth say of a chapter."""
+        created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
+        marks = tuple(self._hilights_ms)
+        file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, marks)
         media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
         more = {"gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz, "gyro_first_s": FIRST_IMU_US * 1e-6}
-        return self._chapter_file(chapter), self.kitchen.camera_clock, media0_world_s, more
+        return file, self.kitchen.camera_clock, media0_world_s, more
 
     def _list_chapter(self, chapter: Chapter) -> None:
         """Show a chapter that is full while the recording goes on."""

@@ -1,0 +1,74 @@
+"""Bluetooth: the library's own classes over a radio made here; no real radio was ever tried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cameras import virtual_camera
+
+pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
+
+from radio import radio_of
+
+from sensors.errors import CameraRefused
+from sensors.gopro.ble import BleCamera
+from sensors.gopro.clock import measure_clock, set_clock_now
+from sensors.gopro.settings import apply_settings, wanted_options
+
+Both = tuple[Any, BleCamera]
+
+
+@pytest.fixture
+def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
+    monkeypatch.chdir(tmp_path)
+    with (
+        virtual_camera(tmp_path / "sim", model="hero11") as (gopro, _),
+        BleCamera(gopro.camera.serial[-4:], radio=radio_of(gopro.camera)) as camera,
+    ):
+        camera.open()
+        yield gopro, camera
+
+
+def test_a_take_over_bluetooth(both: Both, tmp_path: Path) -> None:
+    gopro, camera = both
+    info = camera.info()
+    assert (info.model_name, info.serial) == ("HERO11 Black", gopro.camera.serial)
+    assert camera.state().battery_percent == 92
+    applied = apply_settings(camera, wanted_options())
+    assert applied.problems == []
+    assert (gopro.camera.settings.values[135], gopro.camera.settings.values[83]) == (0, 0)
+    camera.external_control()
+    camera.keep_alive()
+    started = camera.shutter(True)
+    assert started.before_host_ns < started.observed_host_ns
+    time.sleep(0.4)
+    assert camera.state().encoding
+    camera.shutter(False)
+    camera.wait_idle()
+    assert len(gopro.camera.card.files()) == 1
+    assert camera.media() == []
+    assert not (tmp_path / "cohn_db.json").exists()
+
+
+def test_its_clock_is_set_and_measured(both: Both) -> None:
+    _, camera = both
+    set_clock_now(camera, 120)
+    offset = measure_clock(camera, limit_s=4.0)
+    assert offset is not None
+    assert abs(offset.offset_ns - 7200 * 10**9) < 10**9
+    assert offset.error_ns < 10**9
+    away_s = abs((camera.get_clock().local - datetime.now(UTC).replace(tzinfo=None)).total_seconds() - 7200)
+    assert away_s < 2.5
+
+
+def test_what_it_refuses_is_named(both: Both) -> None:
+    _, camera = both
+    with pytest.raises(CameraRefused, match="setting 3"):
+        camera.set_setting(3, 10)
+    with pytest.raises(CameraRefused, match="not over Bluetooth"):
+        camera.set_setting(9999, 1)
