@@ -233,14 +233,12 @@ class Camera:
     def _instruments(self) -> Instruments:
         """GPS where the model has it and its setting is on."""
         has_gps = self.model.has_gps and self.settings.values.get(GPS_SETTING) == 1
-        days = (self._wall.created_utc_s - SECONDS_TO_2000) / 86400
-        return Instruments(gps=has_gps, gps_days=days)
+        return Instruments(gps=has_gps, gps_days=(self._wall.created_utc_s - SECONDS_TO_2000) / 86400)
 
     def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraClock, float, dict[str, Any]]:
         """What the card and the truth say of a chapter."""
         created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
-        marks = tuple(self._hilights_ms)
-        file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, marks)
+        file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
         media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
         more = {"gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz, "gyro_first_s": FIRST_IMU_US * 1e-6}
         return file, self.kitchen.camera_clock, media0_world_s, more
