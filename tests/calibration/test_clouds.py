@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tables import look_up_table
 
 from calibration.cameras import LookUpTable, Pinhole, inside
 from calibration.clouds import DepthCamera, colours, moved, registered, without_wrapped
-from virtual_kitchen.headset import cameras as built
+from virtual_kitchen.headset.cameras import LONGTHROW
 
 
-def depth_camera(model: built.CameraModel = built.LONGTHROW) -> LookUpTable:
-    """The tables that the virtual headset sends for a camera."""
-    sent = np.frombuffer(built.constants(model), "<f4")
-    count = model.width * model.height
-    shape = (model.height, model.width)
-    plane = np.stack((sent[:count].reshape(shape), sent[count : 2 * count].reshape(shape)), -1)
-    maps = sent[-4 - 2 * count : -4]
-    source = np.stack((maps[:count].reshape(shape), maps[count:].reshape(shape)), -1)
-    return LookUpTable(plane, source, tuple(float(x) for x in sent[-4:]))
+def depth_camera() -> LookUpTable:
+    """The virtual headset's far depth camera."""
+    return look_up_table(LONGTHROW)
 
 
 def wall(camera: LookUpTable, distance_m: float) -> np.ndarray:
