@@ -4,11 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3.11
 SECONDS ?= 60
+SCENARIOS ?= 100
+SEED ?= 1
+KEEP ?= rehearsal
 WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench bench-hololens bench-nas fuzz system clean
+.PHONY: help install demo test check format docs bench bench-hololens bench-nas fuzz rehearse system clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +71,9 @@ bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py
+
+rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
+	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
 
 system:  ## install the Debian packages that browser tests and Open3D want (needs root)
 	apt-get update -q

@@ -20,6 +20,7 @@ import redis
 
 from capture import queue
 from capture.health import HealthSender
+from capture.log import tell
 from capture.plan import Plan
 from capture.worker_process import run_process
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
@@ -173,6 +174,7 @@ class Drainer:
             return
         self._problem = ""
         self._acknowledge(chunk, sealed)
+        tell("sealed", stream=chunk.stream, file=sealed.path.name, packets=sealed.count, bytes=sealed.bytes)
         chunk.number += 1
         chunk.stored += len(chunk.packets)
         chunk.packets, chunk.bytes = [], 0

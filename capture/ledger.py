@@ -12,6 +12,7 @@ from typing import Any
 
 import redis
 
+from capture.log import tell
 from capture.queue import QueuedPacket, QueueWriter
 from sensors.host_clock import host_ns
 
@@ -28,6 +29,7 @@ class Ledger:
     def note(self, kind: str, stream: str, give_up: Callable[[], bool] = lambda: False, **facts: Any) -> None:
         """Write one note: `connected`, `closed`, `end`, `declared_loss`, `corrupt_packet`, `stalled`."""
         now_ns = host_ns()
+        tell(kind, stream=stream, **facts)
         text = json.dumps({"note": kind, "stream": stream, "host_ns": now_ns, **facts})
         with self._lock:
             packet = QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0)

@@ -15,6 +15,7 @@ from capture.control import ControlServer
 from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
+from capture.log import RecordingLog, tell, warn
 from capture.plan import Plan
 from capture.queue_server import QueueServer
 from capture.worker import Worker
@@ -65,6 +66,7 @@ class Supervisor:
         self.board = HealthBoard(plan.health)
         self._control = ControlServer(plan.control)
         self._heart = Heartbeat(Path(plan.work))
+        self._log = RecordingLog(Path(plan.path) / LOGS, "supervisor")
         self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
         self.outlook: Outlook | None = None
         self._stop_asked = ""
@@ -104,6 +106,7 @@ class Supervisor:
 
         Raises StreamsMissing when an armed stream gives nothing in time.
         """
+        tell("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
         set_aside(self._reserve, RESERVE_BYTES)
         for worker in [*self.drainers, *self.producers]:
             worker.start()
@@ -119,6 +122,7 @@ class Supervisor:
 
     def drain(self) -> None:
         """Store what the queue of a killed recorder still holds."""
+        warn("recording is recovered", recording=self.plan.recording, pid=os.getpid())
         self.outcome.reason = "recovered"
         self.outcome.problems.append("its recorder was killed; what the queue held was recovered")
         try:
@@ -166,6 +170,7 @@ class Supervisor:
                 self.ask_stop("no_space")
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
         self.outcome.reason = self._stop_asked
+        tell("recording ends", reason=self._stop_asked)
 
     def _turn(self, show: Callable[[Supervisor], None]) -> None:
         """One round: hear the processes, answer requests, revive the dead."""
@@ -196,6 +201,7 @@ class Supervisor:
                 worker.keep_spare()
 
     def _restarted(self, name: str, code: int | None) -> None:
+        warn("process died and is started again", died=name, exit=code)
         self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
 
     def _space_runs_out(self) -> bool:
@@ -281,6 +287,8 @@ class Supervisor:
 
     def close(self) -> None:
         """Close sockets and files."""
+        tell("everything has ended", problems=self.outcome.problems, restarts=len(self.outcome.restarts))
+        self._log.close()
         self._heart.close()
         self.board.close()
         self._control.close()

@@ -5,14 +5,17 @@ python -P -m MODULE PLAN NAME [--spare] [--end]
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from capture.log import RecordingLog, tell
 from capture.orphan import end_with_parent, watch_supervisor
 from capture.plan import Plan, load_plan
+from storage.names import LOGS
 
 END_NOW = "--end"
 """A process started with this empties what there is and ends."""
@@ -38,6 +41,8 @@ def run_process(make: Callable[[Plan, str], Process]) -> None:
     if SPARE in options and sys.stdin.buffer.readline() != GO:
         return  # never needed, or the supervisor is gone
     plan = load_plan(Path(sys.argv[1]))
+    log = RecordingLog(Path(plan.path) / LOGS, f"{Path(sys.argv[0]).stem} {sys.argv[2]}")
+    tell("begins", pid=os.getpid(), options=options)
     process = make(plan, sys.argv[2])
     signal.signal(signal.SIGTERM, process.end)
     end_with_parent()
@@ -45,3 +50,5 @@ def run_process(make: Callable[[Plan, str], Process]) -> None:
     if END_NOW in options:
         process.end()
     process.run()
+    tell("ends")
+    log.close()

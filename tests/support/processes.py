@@ -58,6 +58,19 @@ def kitchensync(*arguments: str | Path, limit_s: float = LIMIT_S) -> subprocess.
     return subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
 
 
+def children(pid: int) -> dict[int, str]:
+    """Return the command lines of the children of a process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(stat[1]) == pid:
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (OSError, IndexError):
+            continue
+    return found
+
+
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one line of a refusal; fail on a traceback or a flood."""
     assert done.returncode in (1, 2), done.stderr

@@ -13,24 +13,11 @@ from pathlib import Path
 
 import h5py
 import pytest
-from processes import COMMAND, kitchensync, running
+from processes import COMMAND, children, kitchensync, running
 
 from capture.control import ask
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
-
-
-def children(pid: int) -> dict[int, str]:
-    """Return the command lines of the children of a process."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(stat[1]) == pid:
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except (OSError, IndexError):
-            continue
-    return found
 
 
 def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
