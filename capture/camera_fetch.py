@@ -18,6 +18,8 @@ from sensors.gopro.open_camera import open_camera
 from storage.names import MANIFEST, MEDIA
 
 Say = Callable[[str], None]
+Meter = Callable[[int, int], None]
+"""Called with bytes of this take here, and in all."""
 
 
 @dataclass
@@ -67,19 +69,23 @@ def takes_in(root: Path) -> list[Pending]:
     return found
 
 
-def fetch_take(take: Pending, address: str | None, *, proxies: bool, say: Say) -> Fetched:
+def fetch_take(
+    take: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
+) -> Fetched:
     """Fetch what is missing of one take from its camera, which must be the very camera that recorded it."""
     result = Fetched(take.recording.name, take.device)
     with _alone(take.folder):
         try:
             with open_camera(address or str(take.media.get("address", ""))) as camera:
-                _fetch(camera, take, result, proxies=proxies, say=say)
+                _fetch(camera, take, result, proxies=proxies, say=say, meter=meter)
         except (SensorError, OSError) as error:
             result.problem = str(error)
     return result
 
 
-def _fetch(camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, say: Say) -> None:
+def _fetch(
+    camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, say: Say, meter: Meter | None
+) -> None:
     info = camera.info()
     expected = take.media.get("serial")
     if expected and info.serial != expected:
@@ -93,12 +99,12 @@ def _fetch(camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, 
     if not files:
         raise CameraLost(camera.base_url, "no file of this take is on its card")
     entries = take.media.setdefault("files", [])
-    say(
-        f"{take.recording.name}/{take.device}: {len(files)} files, {sum(f.bytes for f in files) / 1e6:.1f} MB"
-    )
+    promised = sum(file.bytes for file in files)
+    say(f"{take.recording.name}/{take.device}: {len(files)} files, {promised / 1e6:.1f} MB")
     try:
         if take.is_open:
-            fetch_files(camera, take.folder, files, entries)
+            shown = (lambda here: meter(here, promised)) if meter is not None else None
+            fetch_files(camera, take.folder, files, entries, shown)
             take.media["state"] = "done"
             result.files = [file.name for file in files]
         if proxies:

@@ -51,13 +51,16 @@ def fetch(
       kitchensync gopro fetch data --pending
     """
     from capture.camera_fetch import fetch_take, takes_in
+    from capture.fetch_meter import FetchMeter
 
     known = dict(addresses)
     wanted = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
     done = []
-    for take in wanted:
-        address = known.get(take.device)
-        done.append(fetch_take(take, address, proxies=proxies, say=lambda line: click.echo(line, err=True)))
+    with FetchMeter() as meter:
+        for take in wanted:
+            meter.begin(f"{take.recording.name}/{take.device}")
+            address = known.get(take.device)
+            done.append(fetch_take(take, address, proxies=proxies, say=meter.say, meter=meter.update))
     failed = [one for one in done if one.problem]
     if as_json:
         click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))
