@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,11 @@ from sensors.hololens import calibration, commands, pv, remote
 from sensors.hololens.catalogue import Profile, stream_spec
 from sensors.host_clock import host_ns
 from storage.calibration import CALIBRATION, Table, write_calibration
+from storage.errors import StorageError
+from storage.manifest import read_manifest
 
 DOWNLOAD_TIMEOUT_S = 6.0
+ORDER_TIMEOUT_S = 2.0
 SETTLE_PACKETS = 45
 """Pictures after which the camera's manual settings must be seen in its packets."""
 TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
@@ -35,9 +39,9 @@ class HeadsetSetup:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        """Know nothing of the headset yet."""
-        self._ordered = False
-        self._utc_offset: int | None = None
+        """Know of the headset what was known when the recording began."""
+        self._ordered_for: int | None = None  # the UTC offset tells one start of the app from another
+        self._utc_offset = _offset_at_start(self.recording, self.device)
         self._starts = 0
 
     def before_stream(self, short: str) -> None:
@@ -55,13 +59,36 @@ class HeadsetSetup:
 
     def _give_orders(self) -> None:
         with self.lock:
-            if self._ordered:
+            if self._ordered_for is not None:
                 return
-            ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]
             with remote.RemoteControl(self.host) as control:
                 self._utc_offset = control.utc_offset()
-                control.give_orders(commands.before_streams(ports))
-            self._ordered = True
+                self._order(control, self._utc_offset)
+
+    def before_connect(self, short: str, *, is_again: bool) -> None:
+        """Do what a connection wants done before it, each time: the front camera is to be on.
+
+        A start of the app that is new has not heard the orders; grey cameras want theirs before they are opened.
+        Raises SensorError when the front camera does not start.
+        """
+        if short == "pv":
+            self.open_camera()
+        elif is_again and short.startswith("vlc_"):
+            with contextlib.suppress(
+                SensorError
+            ):  # whether anybody is there, the connection itself will tell
+                self._renew_orders()
+
+    def _renew_orders(self) -> None:
+        with self.lock, remote.RemoteControl(self.host, ORDER_TIMEOUT_S) as control:
+            utc_offset = control.utc_offset()
+            if utc_offset != self._ordered_for:
+                self._order(control, utc_offset)
+
+    def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
+        ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]
+        control.give_orders(commands.before_streams(ports))
+        self._ordered_for = utc_offset
 
     def _download(self, short: str) -> None:
         path = self.recording / self.device / CALIBRATION / f"{short}.h5"
@@ -91,8 +118,11 @@ class HeadsetSetup:
                 with remote.RemoteControl(self.host) as control:
                     control.give_orders(orders)
 
-    def note_app_start(self, stream: str, connection: int) -> None:
-        """After a reconnect: note when the app was started anew, which means another world frame and UTC offset."""
+    def note_app_start(self, stream: str, connection: int, next_seq: int) -> None:
+        """After a reconnect: note when the app was started anew, which means another world frame and UTC offset.
+
+        `next_seq` is the number of the first packet in the new frame.
+        """
         try:
             with self.lock, remote.RemoteControl(self.host) as control:
                 utc_offset = control.utc_offset()
@@ -102,7 +132,6 @@ class HeadsetSetup:
             is_new = self._utc_offset not in (None, utc_offset)
             self._utc_offset = utc_offset
             self._starts += is_new
-            self._ordered = self._ordered and not is_new
             starts = self._starts
         if starts:
             self.ledger.note(
@@ -110,6 +139,7 @@ class HeadsetSetup:
                 stream,
                 _at_once,
                 connection=connection,
+                next_seq=next_seq,
                 app_start=starts,
                 utc_offset_ticks=utc_offset,
             )
@@ -128,6 +158,15 @@ class HeadsetSetup:
             for name, value in asked.items()
             if not np.isclose(seen[name], value, rtol=0, atol=TOLERANCE[name])
         }
+
+
+def _offset_at_start(recording: Path, device: str) -> int | None:
+    """Return the UTC offset of the app's start that the recording began with, None where it is not told."""
+    try:
+        offset = read_manifest(recording)["devices"][device]["utc_offset_ticks"]
+    except (StorageError, KeyError):
+        return None
+    return int(offset)
 
 
 def _at_once() -> bool:

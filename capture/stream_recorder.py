@@ -172,8 +172,7 @@ class StreamRecorder:
         while not self._ending.wait(wait_s):
             client = self._new_client()
             try:
-                if self.spec.name == "pv":
-                    self.setup.open_camera()
+                self.setup.before_connect(self.spec.name, is_again=self._seq > 0)
                 client.connect()
             except StreamStopped:
                 return None
@@ -198,8 +197,8 @@ class StreamRecorder:
             next_seq=self._seq,
         )
         self._stamps = StampWatch()
-        if self.state.connections > 1:
-            self.setup.note_app_start(self.name, self.state.connections)
+        if self.state.connections > 1 or self._seq > 0:
+            self.setup.note_app_start(self.name, self.state.connections, self._seq)
 
     def _receive(self, client: StreamClient) -> NoReturn:
         """Queue frames for as long as they come. Raises what the client raises, silence apart."""

@@ -11,6 +11,7 @@ from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncover
 from storage.manifest import Manifest
 from storage.notes import Note
 from storage.sealed_files import Contents
+from storage.worlds import first_rows, frames_of
 
 LOW_RATE = 0.8
 """A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
@@ -55,6 +56,10 @@ def balance(
     if back := stamps_that_go_back(index):
         findings.add(WARN, f"{name}: {back} stamps do not go forward")
     _check_rate(name, index, manifest, findings)
+    worlds = first_rows(frames_of(index, notes))
+    for row in worlds:
+        why = "the headset's app was started again"
+        findings.add(WARN, f"{name}: a new world frame from packet {row} on ({why})")
     return {
         "received": received,
         "stored": len(index),
@@ -64,6 +69,7 @@ def balance(
         "bytes": contents.bytes,
         "sha256": contents.sha256,
         "ended": ends[-1]["reason"] if ends else "unknown",
+        "new_world_frames": worlds,
     }
 
 

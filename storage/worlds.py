@@ -16,9 +16,24 @@ def world_frames(stream: StoredStream, notes: list[Note]) -> npt.NDArray[np.int3
 
     `notes` are the stream's in the ledger. Poses of different frames have nothing to do with each other.
     """
-    connection = stream.index["connection"].astype(np.int64)
-    frames = np.zeros(len(connection), dtype=np.int32)
+    return frames_of(stream.index, notes)
+
+
+def frames_of(index: npt.NDArray[np.void], notes: list[Note]) -> npt.NDArray[np.int32]:
+    """Number of the world frame of every row of an index, (n,) int32; `world_frames` of a stream.
+
+    Connections are counted anew by every run of the producer, packets are not: a note that tells the number of
+    the first packet is taken at its word.
+    """
+    frames = np.zeros(len(index), dtype=np.int32)
     for note in notes:
         if note["note"] == NEW_WORLD:
-            frames[connection >= int(note["connection"])] = int(note["app_start"])
+            by_packet = "next_seq" in note
+            number = index["seq" if by_packet else "connection"].astype(np.int64)
+            frames[number >= int(note["next_seq" if by_packet else "connection"])] = int(note["app_start"])
     return frames
+
+
+def first_rows(frames: npt.NDArray[np.int32]) -> list[int]:
+    """Return the rows from which on another world frame holds than before."""
+    return [int(row) + 1 for row in np.flatnonzero(np.diff(frames))]

@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 from small_takes import SECONDS, seal_stream, write_manifest
 
 from sensors.hololens import spatial_input
+from storage.chunk_format import INDEX
 from storage.recording import open_recording
+from storage.worlds import first_rows, frames_of
 from sync.index import interpolate_poses
 from sync.job import synchronize
 
@@ -67,6 +69,16 @@ def test_the_ledger_tells_of_a_new_world(tmp_path):
     with open_recording(tmp_path / "take") as recording:
         assert "head" not in recording.at(RESTART_ROW - 1).poses
         assert [recording.at(k).worlds.get("head") for k in (RESTART_ROW - 2, RESTART_ROW)] == [0, 1]
+
+
+def test_packets_are_counted_on_by_a_new_run_of_the_producer_and_connections_are_not():
+    index = np.zeros(9, INDEX)
+    index["seq"] = np.arange(9)
+    index["connection"] = [1, 1, 1, 2, 2, 2, 1, 1, 1]  # the producer died after packet 5
+    note = {"note": "new_world_frame", "connection": 2, "next_seq": 3, "app_start": 1}
+    assert frames_of(index, [{"note": "connected", "connection": 2}, note]).tolist() == [0] * 3 + [1] * 6
+    assert first_rows(frames_of(index, [note])) == [3]
+    assert first_rows(frames_of(index, [])) == []
 
 
 def test_a_damaged_ledger_is_said(tmp_path):

@@ -149,10 +149,27 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
 def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_path):
     place = kitchen("--rings", "--fault", "app_restart:@2+1.5", seconds=8)
     data = tmp_path / "data"
-    answer = recorded("--data", data, "--hololens", place.host, "--streams", "pv,spatial_input,gyroscope")
+    names = ("pv", "vlc_leftfront", "spatial_input", "gyroscope")
+    answer = recorded("--data", data, "--hololens", place.host, "--streams", ",".join(names))
     truth = place.truth()
     assert len(truth["world_frames"]) == 1
-    for name in ("pv", "spatial_input", "gyroscope"):
+    restart_ticks = truth["world_frames"][0]["from_ticks"]
+    with open_recording(data / "take") as recording:
+        for name in names:
+            ticks = recording[f"hololens/{name}"].index["device_ticks"]
+            (row,) = answer["streams"][f"hololens/{name}"]["new_world_frames"]
+            assert ticks[row - 1] <= restart_ticks < ticks[row], name
+            warned = [
+                reason for reason in answer["reasons"] if reason.startswith(f"hololens/{name}: a new world")
+            ]
+            assert len(warned) == 1
+            assert f"packet {row} on" in warned[0]
+        ordered = [order["ticks"] for order in truth["loop_control"]]
+        assert len(ordered) == 2
+        (row,) = answer["streams"]["hololens/vlc_leftfront"]["new_world_frames"]
+        first = recording["hololens/vlc_leftfront"].index["device_ticks"][row]
+        assert restart_ticks < ordered[1] < first, "before the grey camera is opened again"
+    for name in names:
         stored = answer["streams"][f"hololens/{name}"]
         assert stored["sha256"] == truth["streams"][f"hololens/{name}"]["sha256"], name
         assert "network" in {gap["cause"] for gap in stored["gaps"]}, name

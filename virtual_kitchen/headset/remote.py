@@ -45,7 +45,7 @@ _ORDERS: dict[int, tuple[Container[int], ...]] = {
     0x22: (range(3800, 3804), range(2)),
 }
 _RESEARCH_MODE = (0x0E, 0x16, 0x17)  # closed when Research Mode is off
-_FOCUS, _WHITE_BALANCE, _EXPOSURE = 0x04, 0x07, 0x08
+_FOCUS, _WHITE_BALANCE, _EXPOSURE, _LOOP_CONTROL = 0x04, 0x07, 0x08, 0x22
 _MANUAL_FOCUS, _MANUAL_EXPOSURE, _KELVIN_STEP = 3, 0, 25
 
 
@@ -82,8 +82,14 @@ class RemotePort(ListeningPort):
                 raise Rejected(f"command {command:#x}")
 
     def _obey(self, command: int, values: list[int]) -> None:
-        """Let the camera's three orders act while it is on: they show in its packets. Others change nothing here."""
+        """Let the camera's three orders act while it is on: they show in its packets. Others change nothing here.
+
+        Loop control is told in the truth: it is to come before a grey camera is opened, after every start of the app.
+        """
         in_range = all(value in good for value, good in zip(values, _ORDERS[command], strict=True))
+        if in_range and command == _LOOP_CONTROL:
+            told = {"port": values[0], "on": bool(values[1]), "ticks": self._headset.now_ticks()}
+            self._headset.kitchen.truth.notes.setdefault("loop_control", []).append(told)
         if not in_range or not self._headset.camera_on:
             return
         camera = self._headset.camera
