@@ -31,9 +31,9 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
     tables = rig.get("sensor", {})
     if not hololens and not gopro and not tables:
         raise BadRig("nothing to record: give --hololens HOST, --gopro URL, or --rig rig.toml")
-    profile = {"link": options["link"] or rig.get("link", "wifi")}
-    profile |= {key: rig[key] for key in PROFILE_KEYS if key in rig}
-    Profile(**profile)  # refuses what the headset does not offer
+    shared = {key: rig[key] for key in ("link", *PROFILE_KEYS) if key in rig}
+    asked = {"link": options["link"]} if options["link"] else {}
+    own = rig.get("own settings", {})
     streams = options["streams"].split(",") if options["streams"] else rig.get("streams")
     sensors = sensors_from(tables, streams)
     of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
@@ -42,7 +42,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
     return Order(
         recording=recording,
         data=options["data"],
-        headsets=headsets_from(hololens, of_headsets, profile),
+        headsets=headsets_from(hololens, of_headsets, shared, own, asked),
         sensors=sensors,
         cameras=cameras_from(gopro),
         camera_settings=rig.get("camera", {}),
@@ -61,7 +61,10 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
 
 
 def read_rig(path: Path) -> dict[str, Any]:
-    """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as tables name -> address. Raises BadRig."""
+    """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as lists of "NAME=ADDRESS". Raises BadRig.
+
+    "own settings" maps headsets to what holds for them alone.
+    """
     try:
         rig = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -78,12 +81,28 @@ def read_rig(path: Path) -> dict[str, Any]:
     tables = rig.get("sensor", {})
     if not isinstance(tables, dict) or not all(_is_sensor(table) for table in tables.values()):
         raise BadRig(f'{path}: write [sensor.NAME] and below it kind = "..." and what the sensor wants')
+    rig["own settings"] = _own_settings(path, rig)
     for kind in ("hololens", "gopro"):
         devices = rig.get(kind, {})
         if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):
             raise BadRig(f'{path}: write [{kind}] and below it lines such as {kind} = "ADDRESS"')
         rig[kind] = [f"{name}={address}" for name, address in devices.items()]
     return rig
+
+
+def _own_settings(path: Path, rig: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take the tables [hololens.NAME] out of a rig: their settings by name; in their place the addresses stay."""
+    devices = rig.get("hololens")
+    if not isinstance(devices, dict):
+        return {}
+    tables = {name: value for name, value in devices.items() if isinstance(value, dict)}
+    for name, table in tables.items():
+        if not isinstance(table.get("address"), str):
+            raise BadRig(f'{path}: [hololens.{name}] wants a line address = "ADDRESS"')
+        if strange := sorted(set(table) - {"address", "link", *PROFILE_KEYS}):
+            raise BadRig(f"{path}: [hololens.{name}] unknown setting {', '.join(strange)}")
+        devices[name] = table["address"]
+    return {name: {key: table[key] for key in table if key != "address"} for name, table in tables.items()}
 
 
 def _is_sensor(table: Any) -> bool:
@@ -109,13 +128,25 @@ def _different_names(names: list[str]) -> None:
 
 
 def headsets_from(
-    options: list[str], streams: list[str] | None, profile: dict[str, Any]
+    options: list[str],
+    streams: list[str] | None,
+    shared: dict[str, Any],
+    own: dict[str, dict[str, Any]],
+    asked: dict[str, Any],
 ) -> list[HeadsetPlan]:
-    """Read `[NAME=]HOST` options; `streams` are full names, or short ones where only one device has them."""
+    """Read `[NAME=]HOST` options; `streams` are full names, or short ones where only one device has them.
+
+    A headset's settings: those of the rig, changed by its own, changed by those asked for now. Raises BadRig.
+    """
     named = _named(options, "hololens", "--hololens hololens-a=HOST --hololens hololens-b=HOST")
-    plans = [
-        HeadsetPlan(name, host, _chosen(name, streams, len(named)), profile) for name, host in named.items()
-    ]
+    plans = []
+    for name, host in named.items():
+        profile = {"link": "wifi"} | shared | own.get(name, {}) | asked
+        try:
+            Profile(**profile)
+        except SensorError as error:
+            raise BadRig(f"{name}: {error}" if len(named) > 1 else str(error)) from error
+        plans.append(HeadsetPlan(name, host, _chosen(name, streams, len(named)), profile))
     for plan in plans:
         if pair := forbidden_together(plan.streams):
             raise BadRig(

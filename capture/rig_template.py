@@ -20,7 +20,8 @@ gyroscope_unit = "auto"
 # depth_ahat and depth_longthrow are one physical sensor: only one of them.
 # streams = {streams}
 
-# Front camera: 1952x1100 1920x1080 1504x846 1280x720 1128x636 960x540 760x428 640x360 500x282 424x240 at 30 or 15.
+# Front camera: 1952x1100 1920x1080 1504x846 1280x720 1128x636 960x540 760x428 640x360 500x282 424x240 at 30 or 15;
+# besides, 1504x846 at 60 or 5 and 1952x1100 at 60.
 # pv_width = 640
 # pv_height = 360
 # pv_hz = 30
@@ -50,7 +51,13 @@ gyroscope_unit = "auto"
 # Devices: NAME = "ADDRESS". The name is the first part of the streams' names.
 [hololens]
 hololens = "{hololens}"
-# hololens-b = "192.168.1.21"
+
+# A second headset, with settings of its own where they differ from those above (streams are then named in full,
+# such as "hololens-b/pv"):
+# [hololens.hololens-b]
+# address = "192.168.1.21"
+# link = "wired"
+# pv_exposure_us = 8000
 
 [gopro]
 gopro = "{gopro}"

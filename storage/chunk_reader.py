@@ -136,6 +136,13 @@ class Chunk:
         poses: npt.NDArray[np.float32] = self._file["pose"][:]
         return poses.reshape(-1, 4, 4)
 
+    def pose(self, row: int) -> npt.NDArray[np.float32] | None:
+        """Read the pose of one row, (4, 4), or None when the stream carries none."""
+        if "pose" not in self._file:
+            return None
+        pose: npt.NDArray[np.float32] = self._file["pose"][row]
+        return pose.reshape(4, 4)
+
     @property
     def records(self) -> npt.NDArray[np.void] | None:
         """All records of all packets as one typed table, or None when the payloads are no fixed records."""

@@ -76,12 +76,22 @@ class StoredStream:
             self._open[part] = Chunk(self._parts[part][0])
         return self._open[part]
 
-    def payload(self, row: int) -> bytes:
-        """Read one payload, without reading the rest of the file."""
+    def _place(self, row: int) -> tuple[Chunk, int]:
+        """Return the chunk of a packet and its row there. Raises IndexError."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
         part = bisect_right(self._starts, row) - 1
-        return self._chunk(part).payload(row - self._starts[part])
+        return self._chunk(part), row - self._starts[part]
+
+    def payload(self, row: int) -> bytes:
+        """Read one payload, without reading the rest of the file."""
+        chunk, within = self._place(row)
+        return chunk.payload(within)
+
+    def pose(self, row: int) -> npt.NDArray[np.float32] | None:
+        """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
+        chunk, within = self._place(row)
+        return chunk.pose(within)
 
     def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time."""

@@ -150,7 +150,7 @@ def read_frames(stream: StoredStream, start: int, stop: int) -> Iterator[Frame]:
     kind = stream.name.rpartition("/")[2]
     if kind not in ("pv", "extended_video") and not kind.startswith("vlc_"):
         raise NotOfThisKind(stream.name, "pictures")
-    poses, ticks = stream.poses(), stream.index["device_ticks"]
+    ticks = stream.index["device_ticks"]
     found: Iterator[tuple[int, _Unit, Any]]
     if stream.format.get("codec", RAW) == RAW:
         found = ((row, unit, _raw(kind, unit)) for row, unit in _units(stream, start, stop))
@@ -165,7 +165,7 @@ def read_frames(stream: StoredStream, start: int, stop: int) -> Iterator[Frame]:
             fx, fy = (float(value) for value in unit.metadata["focal_length"])
             cx, cy = (float(value) for value in unit.metadata["principal_point"])
             optics = (fx, fy, cx, cy)
-        yield Frame(row, int(ticks[row]), picture, _pose(poses, row), optics, unit.metadata)
+        yield Frame(row, int(ticks[row]), picture, _pose(stream, row), optics, unit.metadata)
 
 
 def _raw(kind: str, unit: _Unit) -> npt.NDArray[np.uint8] | None:
@@ -178,8 +178,9 @@ def _raw(kind: str, unit: _Unit) -> npt.NDArray[np.uint8] | None:
         return None
 
 
-def _pose(poses: npt.NDArray[np.float32] | None, row: int) -> npt.NDArray[np.float32] | None:
-    return poses[row] if poses is not None and poses[row, 3, 3] != 0 else None
+def _pose(stream: StoredStream, row: int) -> npt.NDArray[np.float32] | None:
+    pose = stream.pose(row)
+    return pose if pose is not None and pose[3, 3] != 0 else None
 
 
 def read_depth(stream: StoredStream, start: int, stop: int) -> Iterator[DepthFrame]:
@@ -188,9 +189,9 @@ def read_depth(stream: StoredStream, start: int, stop: int) -> Iterator[DepthFra
     kind = stream.name.rpartition("/")[2]
     if kind not in readers:
         raise NotOfThisKind(stream.name, "depth")
-    poses, ticks = stream.poses(), stream.index["device_ticks"]
+    ticks = stream.index["device_ticks"]
     for row, sensor_ticks, depth, brightness in readers[kind](stream, start, stop):
-        yield DepthFrame(row, int(ticks[row]), sensor_ticks, depth, brightness, _pose(poses, row))
+        yield DepthFrame(row, int(ticks[row]), sensor_ticks, depth, brightness, _pose(stream, row))
 
 
 _Depth = Iterator[tuple[int, int, U16, "U16 | None"]]
