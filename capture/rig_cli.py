@@ -45,6 +45,17 @@ def init(path: Path, hololens: str, gopro: str) -> None:
     click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
 
 
+def record_options() -> dict[str, Any]:
+    """Return the options of `record` as if none were given."""
+    from capture.commands import record
+
+    options: dict[str, Any] = {}
+    for parameter in record.params:
+        is_many = isinstance(parameter, click.Option) and parameter.multiple
+        options[str(parameter.name)] = () if is_many else None
+    return options
+
+
 @rig.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path("rig.toml"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -55,15 +66,10 @@ def check(path: Path, as_json: bool) -> None:
     Example:
       kitchensync rig check rig.toml
     """
-    from capture.commands import record
     from capture.rig import order_from
     from sensors.hololens.catalogue import Profile, describe
 
-    options: dict[str, Any] = {}
-    for parameter in record.params:
-        is_many = isinstance(parameter, click.Option) and parameter.multiple
-        options[str(parameter.name)] = () if is_many else None
-    order = order_from("check", options | {"rig": path, "data": path.parent, "start_timeout": 0.0})
+    order = order_from("check", record_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
     streams = {
         f"{headset.name}/{short}": describe(short, Profile(**headset.profile))
         for headset in order.headsets

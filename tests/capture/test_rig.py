@@ -9,6 +9,7 @@ import pytest
 
 from capture.errors import BadRig
 from capture.rig import order_from
+from capture.rig_cli import record_options
 from capture.rig_template import template
 from capture.session import Order
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, describe
@@ -31,11 +32,7 @@ pv_height = 720
 def order(folder: Path, text: str, **options: Any) -> Order:
     rig = folder / "rig.toml"
     rig.write_text(text)
-    empty: dict[str, Any] = dict.fromkeys(
-        ("link", "streams", "seconds", "start_timeout", "accept_version", "redis_url", "retake_of", "consent")
-    )
-    empty |= dict.fromkeys(("participant", "place")) | {"hololens": (), "gopro": (), "nas": ()}
-    return order_from("take", empty | {"rig": rig, "data": folder} | options)
+    return order_from("take", record_options() | {"rig": rig, "data": folder} | options)
 
 
 def test_each_headset_has_the_settings_of_the_rig_and_its_own(tmp_path: Path) -> None:
