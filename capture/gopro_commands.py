@@ -51,12 +51,12 @@ def fetch(
       kitchensync gopro fetch data --pending
     """
     from capture.camera_fetch import fetch_take, takes_in
-    from capture.fetch_meter import FetchMeter
+    from sensors.gopro.meter import ByteMeter
 
     known = dict(addresses)
     wanted = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
     done = []
-    with FetchMeter() as meter:
+    with ByteMeter() as meter:
         for take in wanted:
             meter.begin(f"{take.recording.name}/{take.device}")
             address = known.get(take.device)

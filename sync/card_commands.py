@@ -63,13 +63,16 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy take by take; one that fails is told at the end and does not hold up the others."""
     from sensors.errors import SensorError
+    from sensors.gopro.meter import ByteMeter
     from storage.errors import StorageError
     from sync.card_import import import_take
 
     done = []
     for proposal in proposals:
         try:
-            names = import_take(proposal)
+            with ByteMeter() as meter:
+                meter.begin(proposal.take.name)
+                names = import_take(proposal, meter.update)
         except (SensorError, StorageError) as error:
             proposal.problem = str(error)
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,21 @@ from storage.names import MEDIA
 from sync.card_match import Proposal
 
 
-def import_take(proposal: Proposal) -> list[str]:
-    """Copy all chapters of a take; return their names. Raises DownloadFailed, StorageError."""
+def import_take(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
+    """Copy all chapters of a take; return their names. Raises DownloadFailed, StorageError.
+
+    `meter` hears of the bytes copied so far, and of how many it will be.
+    """
     assert proposal.recording is not None
     folder = proposal.recording / proposal.device
     folder.mkdir(exist_ok=True)
     media = _media(folder, proposal)
     entries: list[dict[str, Any]] = media.setdefault("files", [])
-    names = []
-    for path in proposal.take.paths:
-        digest = copy_verified(path, folder / path.name)
+    names: list[str] = []
+    sizes = [path.stat().st_size for path in proposal.take.paths]
+    for number, path in enumerate(proposal.take.paths):
+        shown = partial(_shown, meter, sum(sizes[:number]), sum(sizes))
+        digest = copy_verified(path, folder / path.name, shown)
         entry = {
             "file": path.name,
             "folder": path.parent.name,
@@ -38,6 +45,10 @@ def import_take(proposal: Proposal) -> list[str]:
     write_json(folder / MEDIA, media)
     _arm(proposal)
     return names
+
+
+def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: int) -> None:
+    meter(before + here, promised)
 
 
 def _media(folder: Path, proposal: Proposal) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -97,10 +98,11 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def copy_verified(source: Path, target: Path) -> str:
+def copy_verified(source: Path, target: Path, progress: Callable[[int], None] = lambda _: None) -> str:
     """Copy a file under a partial name, sync it, read it back past the page cache, compare, rename; return its hash.
 
     A target that is there already with the same bytes is left alone; with others it is never written over.
+    `progress` hears of the bytes copied so far.
     Raises `DownloadFailed`.
     """
     part = target.with_name(target.name + ".part")
@@ -112,7 +114,7 @@ def copy_verified(source: Path, target: Path) -> str:
                     source.name, f"{target} exists with other bytes; it is never written over"
                 )
             return digest
-        digest = _copy(source, part)
+        digest = _copy(source, part, progress)
         if _read_back(part) != digest:
             part.unlink()
             raise DownloadFailed(
@@ -131,12 +133,14 @@ def copy_verified(source: Path, target: Path) -> str:
     return digest
 
 
-def _copy(source: Path, part: Path) -> str:
-    digest = hashlib.sha256()
+def _copy(source: Path, part: Path, progress: Callable[[int], None]) -> str:
+    digest, done = hashlib.sha256(), 0
     with source.open("rb") as reader, part.open("wb") as writer:
         while block := reader.read(COPY_BYTES):
             writer.write(block)
             digest.update(block)
+            done += len(block)
+            progress(done)
         writer.flush()
         os.fsync(writer.fileno())
     return digest.hexdigest()

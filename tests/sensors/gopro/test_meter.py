@@ -7,13 +7,13 @@ import io
 import pytest
 from rich.console import Console
 
-from capture import fetch_meter
-from capture.fetch_meter import FetchMeter
+from sensors.gopro import meter as meter_module
+from sensors.gopro.meter import ByteMeter
 
 
 def test_a_terminal_gets_a_bar_with_a_rate() -> None:
     out = io.StringIO()
-    with FetchMeter(Console(file=out, force_terminal=True, width=120)) as meter:
+    with ByteMeter(Console(file=out, force_terminal=True, width=120)) as meter:
         meter.begin("take-1/left")
         meter.say("take-1/left: 1 files, 2.0 MB")
         meter.update(500_000, 2_000_000)
@@ -23,9 +23,9 @@ def test_a_terminal_gets_a_bar_with_a_rate() -> None:
 
 
 def test_a_script_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_meter, "LINE_S", 0.0)
+    monkeypatch.setattr(meter_module, "LINE_S", 0.0)
     out = io.StringIO()
-    with FetchMeter(Console(file=out, width=40, soft_wrap=True)) as meter:
+    with ByteMeter(Console(file=out, width=40, soft_wrap=True)) as meter:
         meter.begin("[take]/left")
         meter.update(1_000_000, 4_000_000)
         meter.update(3_000_000, 4_000_000)

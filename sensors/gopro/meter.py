@@ -1,4 +1,4 @@
-"""What `gopro fetch` shows on stderr: a bar with bytes, rate and time left; without a terminal a line at times."""
+"""What fetching and importing show: a bar with bytes, rate, time left; without a terminal a line at times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.progress import (
 LINE_S = 10.0
 
 
-class FetchMeter:
+class ByteMeter:
     """One take after the other; a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
@@ -36,7 +36,7 @@ class FetchMeter:
         self._begun_s = self._told_s = time.monotonic()
         self._first_bytes = 0
 
-    def __enter__(self) -> FetchMeter:
+    def __enter__(self) -> ByteMeter:
         """Begin to show."""
         self._bar.start()
         return self
