@@ -14,6 +14,9 @@ Gap = dict[str, Any]
 LONG_STEP = 1.75
 """A step between stamps of more than this many usual steps is a hole."""
 
+QUICKEST_OF = 200
+"""So many last packets are asked for the one that was on its way for the shortest time."""
+
 USUAL_STEPS = 8
 """With fewer packets than this nobody can say what a usual step is."""
 
@@ -51,6 +54,22 @@ def find_gaps(
             cause = "suspend" if held else "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})
     return gaps
+
+
+def early_end(index: npt.NDArray[np.void], closed_ns: int, nominal_hz: float, cause: str) -> Gap:
+    """Return the gap at the end of a stream (at least one packet) whose connection was closed at `closed_ns`.
+
+    What was on the way then is lost: every stamp up to the device's time at that moment, which the quickest of the
+    last packets tells, and two more packets, since a device notices a closed connection only when it sends.
+    """
+    ticks, host = index["device_ticks"].astype(np.int64), index["host_ns"]
+    last_ticks = int(ticks[-1])
+    behind_ns = int(np.min(host[-QUICKEST_OF:] - 100 * ticks[-QUICKEST_OF:]))
+    step = usual_step(np.diff(ticks))
+    if not np.isfinite(step):
+        step = 1e7 / nominal_hz if nominal_hz else 1e7
+    end_ticks = max((closed_ns - behind_ns) // 100, last_ticks) + 2 * round(step)
+    return {"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": cause}
 
 
 def usual_step(steps: npt.NDArray[np.int64]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from storage.findings import FAIL, WARN, Findings
-from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered, usual_step
+from storage.gaps import Gap, early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
 from storage.manifest import Manifest
 from storage.notes import Note
 from storage.sealed_files import Contents
@@ -36,7 +36,7 @@ def balance(
     missing = missing_ranges(seqs, received)
     causes = [note["cause"] for note in notes if note["note"] == "closed"]
     pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
-    gaps = find_gaps(index, causes, pauses) + _early_end(index, manifest, ends)
+    gaps = find_gaps(index, causes, pauses) + _early_end(name, index, manifest, ends)
     named = _named_losses(name, notes, manifest)
     duplicates = len(index) - len(seqs)
     if not len(index):
@@ -73,19 +73,14 @@ def balance(
     }
 
 
-def _early_end(index: Any, manifest: Manifest, ends: list[Note]) -> list[dict[str, Any]]:
+def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> list[Gap]:
     """Name the end that a full disk or a killed recorder put to a stream, until its connection was closed."""
     stopped = manifest.get("stopped") or {}
     cause = EARLY_ENDS.get(stopped.get("reason", ""))
     if cause is None or not len(index) or (ends and ends[-1]["reason"] == "ended_by_device"):
         return []
-    last_ticks = int(index["device_ticks"][-1])
     closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
-    later_ns = max(closed_ns - int(index["host_ns"][-1]), 0)
-    # The device notices a closed connection only when it sends: one or two packets later.
-    step = usual_step(np.diff(index["device_ticks"].astype(np.int64)))
-    end_ticks = last_ticks + later_ns // 100 + (2 * int(step) if np.isfinite(step) else 0)
-    return [{"start_ticks": last_ticks, "end_ticks": end_ticks, "cause": cause}]
+    return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:

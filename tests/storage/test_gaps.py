@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.chunk import INDEX
-from storage.gaps import find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from storage.gaps import early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
 
 
 def index_of(ticks: list[int]) -> np.ndarray:
@@ -57,6 +57,23 @@ def test_too_few_packets_say_nothing_about_a_usual_step():
 
 def test_stamps_that_repeat_or_go_back_are_counted():
     assert stamps_that_go_back(index_of([1, 2, 2, 5, 4, 6])) == 2
+
+
+def test_an_early_end_covers_what_a_late_device_still_had_to_send():
+    index = index_of([1000 * k for k in range(20)])
+    index["host_ns"] = index["device_ticks"] * 100 + 5_000_000
+    index["host_ns"][-5:] += 70_000_000  # a busy device: what left late has an old stamp
+    closed_ns = int(index["host_ns"][-1]) + 1_000_000
+    gap = early_end(index, closed_ns, 0.0, "restart")
+    device_ticks_then = (closed_ns - 5_000_000) // 100
+    assert gap == {"start_ticks": 19_000, "end_ticks": device_ticks_then + 2000, "cause": "restart"}
+
+
+def test_an_early_end_of_a_few_packets_goes_by_the_nominal_rate():
+    index = index_of([0, 2_000_000, 4_000_000])
+    index["host_ns"] = index["device_ticks"] * 100
+    assert early_end(index, 400_000_000, 5.0, "no_space")["end_ticks"] == 4_000_000 + 2 * 2_000_000
+    assert early_end(index, 0, 5.0, "no_space")["end_ticks"] == 4_000_000 + 2 * 2_000_000
 
 
 @given(st.sets(st.integers(0, 60)), st.integers(0, 60))
