@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -89,8 +90,10 @@ class Target:
         """Copy a file, sync it, read it back past the page cache and compare; then give it its name.
 
         An interrupted copy goes on where it was. `expected` is the hash it was sealed with. Raises Stopped,
-        SourceDiffers (the local file is damaged), CopyDiffers (the store keeps something else), OSError.
+        SourceDiffers (the local file is damaged), CopyDiffers (the store keeps something else), TargetAway (it was
+        unmounted meanwhile: what went below its mount point is removed), OSError.
         """
+        self._look_again()
         place = self.place_of(recording, relative)
         make_durable_folders(place.parent, self.path, self.disk)
         part = place.with_name(place.name + PART_SUFFIX)
@@ -106,7 +109,28 @@ class Target:
             raise CopyDiffers(place)
         self.disk.rename(part, place)
         self.disk.sync_folder(place.parent)
+        try:
+            self._look_again()
+        except TargetAway:
+            self._take_back(place)
+            raise
         return Copied(size, digest, how)
+
+    def _look_again(self) -> None:
+        """Raise TargetAway when the store is not the one that it was."""
+        try:
+            self._identity(self.identity)
+        except (OSError, ValueError, KeyError) as error:
+            raise TargetAway(self.path, str(error)) from error
+
+    def _take_back(self, place: Path) -> None:
+        """Remove a file that did not go to the store, and the folders that were made for it."""
+        self.disk.remove(place)
+        for folder in place.parents:
+            if folder == self.path:
+                break
+            with contextlib.suppress(OSError):  # it holds something else
+                folder.rmdir()
 
     def _transfer(
         self, source: Path, part: Path, stopping: Callable[[], bool], progress: Callable[[int], None]

@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from capture.rehearsal.breaking import STRAY
 from capture.rehearsal.scenarios import CAUSES, KINDS
 from storage.copies import BOOK
 from storage.recording import open_recording
@@ -140,6 +141,9 @@ def _period_ns(index: npt.NDArray[np.void]) -> int:
 
 def _settle_copy(account: Account, recording: Path, folder: Path) -> None:
     """Look whether the store holds every file of the recording, byte for byte."""
+    strays = [path for path in (folder / STRAY).rglob("*") if path.is_file()]
+    if strays:
+        account.blame(f"{len(strays)} files were written where no store was mounted", len(strays))
     copies = folder / "copies" if (folder / "copies").is_dir() else folder / "nas"
     for path in sorted(path for path in recording.rglob("*") if path.is_file() and path.name != BOOK):
         copy = copies / recording.name / path.relative_to(recording)

@@ -22,6 +22,8 @@ STEP_BACK_NS = -3600 * 10**9
 SLOW_S = 0.25
 """What each write and each sync takes on the slow disk."""
 KILLS = 3
+STRAY = "stray"
+"""What was written below the mount point of a store that was not mounted."""
 
 Fault = dict[str, Any]
 """{"kind", "target", "start_host_ns", "end_host_ns"}"""
@@ -136,7 +138,7 @@ class Breaker:
             store.mkdir()
         time.sleep(self._scenario.lasts_s)
         if leaves_mount_point:
-            store.rmdir()  # fails loudly if anybody wrote below the missing mount
+            store.rename(self._folder / STRAY)  # what anybody wrote below the missing mount is looked for there
         away.rename(store)
 
     def _step_clock(self, victims: Victims) -> list[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Kept:
         try:
             play(scenario, place)
             account = settle(place)
-        except (RehearsalFailed, StorageError) as error:
+        except (RehearsalFailed, StorageError, OSError, subprocess.TimeoutExpired) as error:
             return Account(
                 scenario.name, unexplained=1, notes=str(error)
             )  # not remembered: to be played again

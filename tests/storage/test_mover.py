@@ -309,3 +309,26 @@ def test_a_disk_that_lies_behind_the_page_cache_is_caught(finished, tmp_path):
         pytest.skip("this computer mounts no disk images")
     assert done.returncode == 0, done.stderr
     assert "reads back otherwise" in done.stdout
+
+
+def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_point(finished, stores):
+    store, away = stores[0], stores[0].with_name("away")
+
+    class Unmounting(LocalDisk):
+        opened = 0
+
+        def reopen(self, path: Path, size: int) -> int:
+            self.opened += 1
+            if self.opened == 2:
+                store.rename(away)
+                path.parent.mkdir(parents=True)  # as the folder was made a moment before the mount went
+            return super().reopen(path, size)
+
+    (state,) = run_mover([finished], [store], disk=Unmounting())
+    assert not state.finished
+    assert "is the store mounted?" in state.problem
+    assert [path for path in store.rglob("*") if path.is_file()] == []
+    shutil.rmtree(store)
+    away.rename(store)
+    assert run_mover([finished], [store])[0].finished
+    assert verify(store / "take")["status"] == "PASS"
