@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import redis
 
@@ -83,11 +83,11 @@ def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
     return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
 
 
-def _only_one(lock: Path) -> IO[bytes]:
+def _only_one(lock: Path) -> int:
     """Wait until no other process drains these streams: one of a killed recorder may still be ending."""
-    file = lock.open("wb")
-    fcntl.flock(file, fcntl.LOCK_EX)
-    return file
+    handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 class Drainer:
@@ -119,7 +119,7 @@ class Drainer:
         finally:
             self._health.close()
             self._client.close()
-            self._alone.close()
+            os.close(self._alone)
 
     def _drain(self) -> None:
         self._take(self._reader.unfinished())

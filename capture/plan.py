@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.hold import is_held
+from storage.disk import private
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
 RUNNING = "running"
@@ -91,7 +92,8 @@ class Plan:
 
     def save(self, path: Path) -> None:
         """Write the plan for the processes."""
-        path.write_text(json.dumps(asdict(self), indent=1))
+        with open(path, "w", encoding="utf-8", opener=private) as file:
+            json.dump(asdict(self), file, indent=1)
 
 
 def load_plan(path: Path) -> Plan:

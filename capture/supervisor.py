@@ -19,6 +19,7 @@ from capture.log import RecordingLog, tell, warn
 from capture.plan import Plan
 from capture.queue_server import QueueServer
 from capture.worker import Worker
+from storage.disk import private
 from storage.disk_guard import STOP, DiskGuard, Outlook
 from storage.names import LOGS
 
@@ -37,7 +38,7 @@ RESERVE_BYTES = 48 << 20
 
 def set_aside(path: Path, size: int) -> None:
     """Take room on the disk now, to have it back by removing the file when there is none."""
-    with path.open("wb") as file:
+    with open(path, "wb", opener=private) as file:
         os.posix_fallocate(file.fileno(), 0, size)
 
 

@@ -110,6 +110,11 @@ def _after(views: list[memoryview], written: int) -> list[memoryview]:
 LOCAL: Disk = LocalDisk()
 
 
+def private(path: str, flags: int) -> int:
+    """Open a work file that only we may read; an `opener` for `open`."""
+    return os.open(path, flags, 0o600)
+
+
 def write_whole(path: Path, pieces: Iterable[Buffer], part_suffix: str, disk: Disk = LOCAL) -> None:
     """Write a file so that its name only ever stands for whole, synced content.
 

@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from capture.control import ask
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LIMIT_S = 120
@@ -98,3 +101,24 @@ def in_small_disk(tmp_path: Path, command: str, megabytes: int = 20) -> subproce
     if done.returncode == 77 or "unshare:" in done.stderr:
         pytest.skip("this computer lets nobody mount a small disk")
     return done
+
+
+def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
+    """Wait until every stream of the take has delivered packets."""
+    while recorder.poll() is None:
+        endpoint = next(runtime.glob("kitchensync/*/control"), None)
+        state = ask(endpoint, "state") if endpoint else None
+        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
+            time.sleep(0.5)
+            return
+        time.sleep(0.05)
+    raise AssertionError(recorder.communicate())
+
+
+@contextlib.contextmanager
+def recording_all(host: str, runtime: Path, data: Path) -> Iterator[subprocess.Popen]:
+    """Record a headset as `take`; the block begins when every stream comes."""
+    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", host, "--json"]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
+        wait_until_all_stream(recorder, runtime)
+        yield recorder

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
 import pytest
-from processes import COMMAND, children, kitchensync, running
-
-from capture.control import ask
+from processes import COMMAND, children, kitchensync, recording_all, running, wait_until_all_stream
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
-
-
-def wait_until_all_stream(recorder: subprocess.Popen, runtime: Path) -> None:
-    """Wait until every stream of the take has delivered packets."""
-    while recorder.poll() is None:
-        endpoint = next(runtime.glob("kitchensync/*/control"), None)
-        state = ask(endpoint, "state") if endpoint else None
-        if state and all(facts.get("first_host_ns") for facts in state["streams"].values()):
-            time.sleep(0.5)
-            return
-        time.sleep(0.05)
-    raise AssertionError(recorder.communicate())
-
-
-@contextlib.contextmanager
-def recording_all(host: str, runtime: Path, data: Path) -> Iterator[subprocess.Popen]:
-    """Record a headset as `take`; the block begins when every stream comes."""
-    command = [COMMAND, "record", "take", "--data", str(data), "--hololens", host, "--json"]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
-        wait_until_all_stream(recorder, runtime)
-        yield recorder
 
 
 def equal_to_truth(streams: dict, truth: dict) -> None:
