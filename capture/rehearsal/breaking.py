@@ -138,7 +138,9 @@ class Breaker:
             store.mkdir()
         time.sleep(self._scenario.lasts_s)
         if leaves_mount_point:
-            store.rename(self._folder / STRAY)  # what anybody wrote below the missing mount is looked for there
+            store.rename(
+                self._folder / STRAY
+            )  # what anybody wrote below the missing mount is looked for there
         away.rename(store)
 
     def _step_clock(self, victims: Victims) -> list[Fault]:

@@ -1,0 +1,36 @@
+"""How long a gap is beyond its faults: against a count of milliseconds, one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture.rehearsal.account import excess_of
+from storage.chunk import INDEX
+
+MS = 1_000_000
+windows = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=4)
+
+
+def index_of(*arrivals_ms: int) -> np.ndarray:
+    index = np.zeros(len(arrivals_ms), INDEX)
+    index["device_ticks"] = range(len(arrivals_ms))
+    index["host_ns"] = [MS * arrival for arrival in arrivals_ms]
+    return index
+
+
+@given(st.integers(0, 40), st.integers(1, 40), windows)
+def test_the_excess_is_every_millisecond_of_the_gap_in_no_window(start, length, drawn):
+    faults = [{"start_host_ns": MS * at, "end_host_ns": MS * (at + lasts)} for at, lasts in drawn]
+    gap = {"start_ticks": 0, "end_ticks": 1}
+    covered = {ms for at, lasts in drawn for ms in range(at, at + lasts)}
+    expected = len(set(range(start, start + length)) - covered)
+    assert excess_of(gap, index_of(start, start + length), faults) == expected * MS
+
+
+def test_a_gap_without_a_packet_after_it_lasts_as_long_as_its_stamps_say():
+    gap = {"start_ticks": 1, "end_ticks": 1 + 10_000_000}
+    assert excess_of(gap, index_of(5, 9), []) == 10**9
+    whole = {"start_host_ns": 9 * MS, "end_host_ns": 10**9}
+    assert excess_of(gap, index_of(5, 9), [whole]) == 9 * MS

@@ -1,0 +1,75 @@
+"""What is drawn, what the simulator understands of it, and what is not played again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from capture.rehearsal.account import Account
+from capture.rehearsal.run import ROW, Kept, OtherRehearsal
+from capture.rehearsal.scenarios import CAUSES, KINDS, draw
+from capture.rehearsal.table import answer_of, line_of, table_of
+from virtual_kitchen.faults import parse_faults
+
+
+def test_the_same_seed_draws_the_same_and_every_kind_comes_in_turn():
+    drawn = draw(100, 1, can_mount=True)
+    assert drawn == draw(100, 1, can_mount=True)
+    assert drawn != draw(100, 2, can_mount=True)
+    assert {scenario.kind.name for scenario in drawn[: len(KINDS)]} == set(KINDS)
+    assert len({scenario.seed for scenario in drawn}) == 100
+
+
+def test_without_small_disks_the_full_ones_are_left_out():
+    assert not any(scenario.kind.mounts for scenario in draw(50, 1, can_mount=False))
+
+
+def test_the_virtual_kitchen_understands_its_faults():
+    for scenario in draw(100, 3, can_mount=True):
+        options = scenario.simulator_options
+        assert bool(options) == bool(scenario.kind.in_simulator)
+        (*found,) = parse_faults(options[1::2]).faults
+        assert [fault.name for fault in found] == [scenario.kind.in_simulator] * bool(options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fault_says_what_it_may_cost(kind):
+    verb, _, target = kind.partition("_")
+    parts = ("supervisor", "producer", "drainer", "queue", "mover")
+    made = [f"{verb}_{part}" for part in parts] if target in ("any", "recorder") else [kind]
+    assert kind == "nothing" or all(fault in CAUSES for fault in made)
+
+
+def played(folder, scenario) -> Account:
+    account = Account(scenario.name, produced=7, stored=7, seconds=12.0)
+    place = folder / scenario.name
+    place.mkdir()
+    (place / ROW).write_text(json.dumps(account.row()))
+    (place / "scenario.json").write_text(json.dumps({"recording": "take", **scenario.facts, "faults": []}))
+    return account
+
+
+def test_a_scenario_that_was_accounted_for_is_taken_from_its_folder(tmp_path):
+    first, second = draw(2, 1, can_mount=False)
+    account = played(tmp_path, first)
+    assert Kept(tmp_path).account(first) == account
+    assert Kept(tmp_path).account(second) is None
+
+
+def test_a_folder_of_another_seed_is_refused(tmp_path):
+    played(tmp_path, draw(1, 1, can_mount=False)[0])
+    with pytest.raises(OtherRehearsal, match="another seed"):
+        Kept(tmp_path).account(draw(1, 2, can_mount=False)[0])
+
+
+def test_the_table_sums_what_the_object_holds():
+    fine = Account("000-nothing", produced=10, stored=10)
+    bad = Account("001-kill_queue", produced=9, stored=5, named_losses=1, unexplained=3, notes="gone")
+    answer = answer_of([fine, bad])
+    assert (answer["schema"], answer["scenarios"], answer["unexplained"]) == ("rehearse/1", 2, 3)
+    assert [row["name"] for row in answer["rows"]] == ["000-nothing", "001-kill_queue"]
+    assert "gone" in line_of(bad)
+    assert table_of([fine, bad]).endswith("2 scenarios: 3 unexplained, 0 duplicates, 0 unreadable files")
+    assert not bad.is_fine
+    assert fine.is_fine
