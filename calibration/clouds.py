@@ -43,12 +43,16 @@ class DepthCamera:
     def _known(self) -> Mask:
         return self.camera.mappable.ravel()
 
+    @cached_property
+    def _all_known(self) -> bool:
+        return bool(self._known.all())
+
     def points(self, depth_mm: U16) -> tuple[Floats32, npt.NDArray[np.intp]]:
         """Return points (n, 3) float32 in the camera frame, metres, and the pixel (row * width + column) of each."""
         flat = depth_mm.ravel()
-        at = np.flatnonzero((flat > 0) & self._known)
-        points = self._rays[at] * flat[at, None].astype(np.float32)
-        return points, at
+        at = np.flatnonzero(flat if self._all_known else (flat > 0) & self._known)
+        points = self._rays * flat[:, None].astype(np.float32)
+        return (points if len(at) == len(flat) else points.take(at, axis=0)), at
 
     def image(self, depth_mm: U16) -> Floats32:
         """Return points of all pixels (height, width, 3) float32, metres; zero where invalid."""
@@ -113,44 +117,68 @@ def registered(
 
 
 class _Drawing:
-    """Fills quads between neighbouring depth pixels with the mean of their corners' distance."""
+    """Fills quads between neighbouring depth pixels, distances bilinear between their corners.
+
+    Columns, rows and distances are kept as arrays of their own: NumPy is slow along axes of length 2 or 4.
+    """
 
     def __init__(self, target: Camera, widest_gap_px: float) -> None:
         self._target, self._widest = target, widest_gap_px
+        self._nearest = np.full(target.width * target.height, np.inf, np.float32)
 
     def draw(self, points: Floats32, depth_mm: U16) -> U16:
-        height, width = depth_mm.shape
-        valid = (depth_mm > 0).ravel()
-        pixels = np.full((len(points), 2), np.nan)
-        pixels[valid] = self._target.project(points[valid])
-        distance = np.linalg.norm(points, axis=1) * MM_PER_M
-        grid, distance = pixels.reshape(height, width, 2), distance.reshape(height, width)
-        corners = [grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]]
-        depths = [distance[:-1, :-1], distance[:-1, 1:], distance[1:, 1:], distance[1:, :-1]]
-        quads = np.stack(corners, axis=2).reshape(-1, 4, 2)
-        far = np.stack(depths, axis=2).reshape(-1, 4)
-        low, high = quads.min(1), quads.max(1)
-        ok = (
-            np.all(np.isfinite(quads), axis=(1, 2)) & (far.min(1) > 0) & (far.max(1) < 1.08 * far.min(1) + 10)
-        )
-        ok &= np.all(high - low < self._widest, axis=1)
+        """Return distances (height, width) of the mesh through points (n, 3), one a depth pixel, camera frame."""
+        corners = [_corners(plane.reshape(depth_mm.shape)) for plane in self._planes(points, depth_mm)]
+        (low_u, high_u), (low_v, high_v), (near, far) = (_limits(of) for of in corners)
+        extent = np.maximum(high_u - low_u, high_v - low_v)
+        ok = (near > 0) & (far < 1.08 * near + 10) & (extent < self._widest)  # NaN is never in
         ok &= (
-            np.all(high >= -0.5, axis=1)
-            & (low[:, 0] < self._target.width)
-            & (low[:, 1] < self._target.height)
+            (high_u >= -0.5) & (high_v >= -0.5) & (low_u < self._target.width) & (low_v < self._target.height)
         )
-        return self._filled(quads[ok], far[ok].mean(1))
+        steps = np.ceil(extent[ok]).clip(1).astype(np.intp)
+        kept = [[corner[ok] for corner in of] for of in corners]
+        for count in np.unique(steps):
+            wanted = steps == count
+            self._sample([[corner[wanted] for corner in of] for of in kept], int(count))
+        picture = np.where(np.isfinite(self._nearest), self._nearest, 0)
+        return np.rint(picture).astype(np.uint16).reshape(self._target.height, self._target.width)
 
-    def _filled(self, quads: Floats, distance: Floats) -> U16:
-        """Paint quads from far to near: what is nearer ends on top."""
-        import cv2
+    def _planes(self, points: Floats32, depth_mm: U16) -> tuple[Floats32, Floats32, Floats32]:
+        """Return column, row (pixels) and distance (mm) of every depth pixel; NaN where there is none."""
+        valid = np.flatnonzero(depth_mm)
+        seen = points[valid]
+        pixels = self._target.project(seen)
+        planes = np.full((3, len(points)), np.nan, np.float32)
+        planes[0, valid], planes[1, valid] = pixels[:, 0], pixels[:, 1]
+        planes[2, valid] = np.sqrt(np.einsum("ij,ij->i", seen, seen)) * np.float32(MM_PER_M)
+        return planes[0], planes[1], planes[2]
 
-        picture = np.zeros((self._target.height, self._target.width), np.uint16)
-        order = np.argsort(-distance)
-        fixed = np.rint(quads[order] * 16).astype(np.int32)
-        for corners, value in zip(fixed, np.rint(distance[order]).astype(int).tolist(), strict=True):
-            cv2.fillConvexPoly(picture, corners, value, lineType=cv2.LINE_4, shift=4)
-        return picture
+    def _sample(self, corners: list[list[Floats32]], count: int) -> None:
+        """Lower the picture by `count` x `count` samples of each quad; far edges are left to the next quads."""
+        width, height = self._target.width, self._target.height
+        for down in np.linspace(0, 1, count, endpoint=False, dtype=np.float32):
+            left = [upper * (1 - down) + lower * down for upper, _, _, lower in corners]
+            right = [upper * (1 - down) + lower * down for _, upper, lower, _ in corners]
+            for across in np.linspace(0, 1, count, endpoint=False, dtype=np.float32):
+                u, v, away = (a * (1 - across) + b * across for a, b in zip(left, right, strict=True))
+                columns, rows = np.rint(u).astype(np.int32), np.rint(v).astype(np.int32)
+                ok = (columns >= 0) & (rows >= 0) & (columns < width) & (rows < height)
+                np.minimum.at(self._nearest, (rows * width + columns)[ok], away[ok])
+
+
+def _corners(plane: Floats32) -> list[Floats32]:
+    """Return the four corners of every quad of a grid, in turn."""
+    corners = (plane[:-1, :-1], plane[:-1, 1:], plane[1:, 1:], plane[1:, :-1])
+    return [np.ascontiguousarray(corner).ravel() for corner in corners]
+
+
+def _limits(corners: list[Floats32]) -> tuple[Floats32, Floats32]:
+    """Return least and greatest of four arrays; NaN where one is."""
+    one, two, three, four = corners
+    return (
+        np.minimum(np.minimum(one, two), np.minimum(three, four)),
+        np.maximum(np.maximum(one, two), np.maximum(three, four)),
+    )
 
 
 @dataclass(frozen=True)

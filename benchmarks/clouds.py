@@ -1,0 +1,148 @@
+"""Depth to points, to another camera's picture, and to a mesh: ours beside Open3D's own functions, in one run.
+
+    python -P benchmarks/clouds.py [--minutes 15]
+
+Open3D's clouds want a pinhole, so its input is the undistorted depth along z; ours works on the radial depth as sent.
+`--minutes` of far depth (five pictures a second) are fused, peak memory printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+
+from tables import look_up_table  # noqa: E402
+
+from calibration.cameras import LookUpTable, Pinhole  # noqa: E402
+from calibration.clouds import DepthCamera, registered  # noqa: E402
+from calibration.fusion import Fusion, PinholeDepth, open3d_or_refuse  # noqa: E402
+from virtual_kitchen.headset.cameras import AHAT, LONGTHROW  # noqa: E402
+from virtual_kitchen.world.room_depth import distance_m, off_surface_m  # noqa: E402
+
+ROUNDS = 15
+PICTURES = 40
+"Different pictures of the room that the fusion sees again and again, each from its own place."
+
+
+def room_depth(camera: LookUpTable, pose: np.ndarray) -> np.ndarray:
+    """Return radial millimetres (height, width) uint16 of the room from a pose (4, 4)."""
+    plane = camera.plane.reshape(-1, 2).astype(float)
+    rays = np.column_stack((plane, np.ones(len(plane))))
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    away = distance_m(pose[:3, 3], rays @ pose[:3, :3].T)
+    return np.rint(1000 * away).astype(np.uint16).reshape(camera.height, camera.width)
+
+
+def pose_of(step: int) -> np.ndarray:
+    """Return world from camera, somewhere in the room."""
+    pose = np.eye(4)
+    turn = Rotation.from_euler("YX", [step * 20.0, -15 + 10 * np.sin(step)], degrees=True).as_matrix()
+    pose[:3, :3] = turn @ np.diag([1.0, -1, -1])
+    pose[:3, 3] = [0.3 * np.sin(step), 0.1 * np.cos(step), 0.3 + 0.2 * np.sin(2 * step)]
+    return pose
+
+
+def milliseconds(*works: Callable[[], object]) -> list[float]:
+    """Return the median time of each, taken in turn."""
+    times: list[list[float]] = [[] for _ in works]
+    for work in works:
+        work()
+    for _ in range(ROUNDS):
+        for work, taken in zip(works, times, strict=True):
+            start = time.perf_counter()
+            work()
+            taken.append(1e3 * (time.perf_counter() - start))
+    return [median(taken) for taken in times]
+
+
+def compare(name: str, camera: LookUpTable) -> None:
+    """Print points and registration of one camera."""
+    o3d = open3d_or_refuse()
+    depth_mm = room_depth(camera, pose_of(3))
+    ours, flat = DepthCamera(camera), PinholeDepth(camera)
+    z = flat.z_m(depth_mm)
+    image = o3d.t.geometry.Image(o3d.core.Tensor(z[..., None]))
+    fx, fy, cx, cy = camera.pinhole
+    matrix = o3d.core.Tensor(np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]]))
+    legacy_image = o3d.geometry.Image(z)
+    legacy = o3d.camera.PinholeCameraIntrinsic(camera.width, camera.height, fx, fy, cx, cy)
+    make, create = (
+        o3d.geometry.PointCloud.create_from_depth_image,
+        o3d.t.geometry.PointCloud.create_from_depth_image,
+    )
+    mine, tensor, old = milliseconds(
+        partial(ours.points, depth_mm),
+        lambda: create(image, matrix, depth_scale=1.0, depth_max=5.0).point.positions.numpy(),
+        lambda: np.asarray(make(legacy_image, legacy, depth_scale=1.0, depth_trunc=5.0).points),
+    )
+    print(
+        f"{name:16} points         ours {mine:7.2f} ms   Open3D tensor {tensor:7.2f} ms   legacy {old:7.2f} ms"
+    )
+    target, shift = Pinhole(640, 360, 505, 505, 319.5, 179.5), np.eye(4)
+    shift[:3, 3] = [0.05, 0.02, 0.0]
+    cloud = create(image, matrix, depth_scale=1.0, depth_max=5.0)
+    into = o3d.core.Tensor(np.array([[505.0, 0, 319.5], [0, 505.0, 179.5], [0, 0, 1.0]]))
+    view = o3d.core.Tensor(shift)
+    mine, theirs = milliseconds(
+        partial(registered, ours, depth_mm, target, shift),
+        lambda: (
+            cloud.project_to_depth_image(640, 360, into, view, depth_scale=1.0, depth_max=5.0)
+            .as_tensor()
+            .numpy()
+        ),
+    )
+    filled = registered(ours, depth_mm, target, shift) > 0
+    sparse = (
+        cloud.project_to_depth_image(640, 360, into, view, depth_scale=1.0, depth_max=5.0).as_tensor().numpy()
+        > 0
+    )
+    print(
+        f"{name:16} registration   ours {mine:7.2f} ms, {filled.mean():.0%} of the picture   "
+        f"Open3D {theirs:7.2f} ms, {sparse.mean():.0%} (points only)"
+    )
+
+
+def fuse(minutes: float) -> None:
+    """Fuse far depth for some minutes of recording and print time, memory and error."""
+    camera = look_up_table(LONGTHROW)
+    poses = [pose_of(step) for step in range(PICTURES)]
+    pictures = [room_depth(camera, pose) for pose in poses]
+    fusion, count = Fusion(camera), round(minutes * 60 * 5)
+    start = time.perf_counter()
+    for index in range(count):
+        fusion.add(pictures[index % PICTURES], poses[index % PICTURES])
+    mesh = fusion.mesh()
+    seconds = time.perf_counter() - start
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    off_mm = 1e3 * off_surface_m(mesh.points)
+    print(
+        f"fusion of {minutes:g} minutes ({count} pictures): {seconds:.0f} s, peak memory {peak_mib:.0f} MiB; "
+        f"{len(mesh.triangles)} triangles, off the room's surfaces by {np.sqrt(np.mean(off_mm**2)):.1f} mm RMS, "
+        f"{np.percentile(off_mm, 95):.1f} mm at 95 %"
+    )
+
+
+def main() -> None:
+    """Print every comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=15.0)
+    wanted = parser.parse_args()
+    compare("depth_longthrow", look_up_table(LONGTHROW))
+    compare("depth_ahat", look_up_table(AHAT))
+    fuse(wanted.minutes)
+
+
+if __name__ == "__main__":
+    main()
