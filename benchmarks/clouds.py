@@ -82,9 +82,13 @@ def compare(name: str, camera: LookUpTable) -> None:
         o3d.geometry.PointCloud.create_from_depth_image,
         o3d.t.geometry.PointCloud.create_from_depth_image,
     )
+
+    def tensor_points() -> np.ndarray:
+        return np.asarray(create(image, matrix, depth_scale=1.0, depth_max=5.0).point.positions.numpy())
+
     mine, tensor, old = milliseconds(
         partial(ours.points, depth_mm),
-        lambda: create(image, matrix, depth_scale=1.0, depth_max=5.0).point.positions.numpy(),
+        tensor_points,
         lambda: np.asarray(make(legacy_image, legacy, depth_scale=1.0, depth_trunc=5.0).points),
     )
     print(
