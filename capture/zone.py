@@ -8,14 +8,33 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+DAY_S = 86_400
+
 
 def local_zone(utc_ns: int) -> dict[str, Any]:
-    """Return {"iana": name or None, "utc_offset_s": seconds east of UTC at that moment}."""
-    moment = datetime.datetime.fromtimestamp(utc_ns // 1_000_000_000, tz=datetime.UTC)
+    """Return {"iana": name or None, "utc_offset_s": seconds east of UTC at that moment, "changes": [...]}.
+
+    `changes` lists what the offset will be within the next day ({"utc_ns", "utc_offset_s"}): clocks that follow
+    summer time change then, others do not.
+    """
     name = _iana_name()
     zone = ZoneInfo(name) if name else None
+    utc_s = utc_ns // 1_000_000_000
+    now_s, later_s = _offset_s(utc_s, zone), _offset_s(utc_s + DAY_S, zone)
+    changes = []
+    if later_s != now_s:
+        before, after = utc_s, utc_s + DAY_S
+        while after - before > 1:
+            middle = (before + after) // 2
+            before, after = (middle, after) if _offset_s(middle, zone) == now_s else (before, middle)
+        changes.append({"utc_ns": after * 1_000_000_000, "utc_offset_s": later_s})
+    return {"iana": name, "utc_offset_s": now_s, "changes": changes}
+
+
+def _offset_s(utc_s: int, zone: ZoneInfo | None) -> int:
+    moment = datetime.datetime.fromtimestamp(utc_s, tz=datetime.UTC)
     offset = moment.astimezone(zone).utcoffset()
-    return {"iana": name, "utc_offset_s": int(offset.total_seconds()) if offset else 0}
+    return int(offset.total_seconds()) if offset else 0
 
 
 def _iana_name() -> str | None:

@@ -22,7 +22,7 @@ from sensors.gopro.names import card_name
 from sensors.gopro.take import Take
 from storage.names import MEDIA
 from storage.recording import Recording
-from sync.prior import Start, start_from_camera_clock, start_from_shutter
+from sync.prior import CameraClock, Start, start_from_camera_clock, start_from_shutter
 from sync.resample import GyroTrack, make_track
 
 Floats = npt.NDArray[np.floating]
@@ -67,6 +67,17 @@ class CameraTake:
     problem: str = ""
     starts: tuple[Start, ...] = ()
     "What is said of the host time of take time 0."
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with its clock, and which of its chapters are not here."""
+        known = [name for name in (card_name(file.path.name) for file in self.files) if name is not None]
+        here = {name.chapter for name in known}
+        lost = [str(chapter) for chapter in range(1, max(here, default=0)) if chapter not in here]
+        said = [start.warning for start in self.starts if start.warning]
+        if lost:
+            said.append(f"chapter {', '.join(lost)} of recording {known[0].number} is not here")
+        return said
 
     @property
     def readable(self) -> tuple[CameraFile, ...]:
@@ -147,7 +158,7 @@ def _timed(
         readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
         for path in paths
     ]
-    starts = _starts(recording, take.chapters[0], shutter)
+    starts = _starts(recording, take, shutter)
     if track is None:
         return CameraTake(device, tuple(files), problem=problem, starts=starts)
     gyro = make_track(f"{device}/{take.path.name}", track.t_s, track.xyz)
@@ -202,24 +213,33 @@ def _relative(recording: Recording, path: Path) -> str:
     return path.relative_to(recording.path).as_posix()
 
 
-def _starts(recording: Recording, first: GoProMedia, shutter: dict[str, Any] | None) -> tuple[Start, ...]:
+def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[Start, ...]:
     """Collect what shutter and camera clock say of the first picture."""
-    manifest = recording.manifest
-    started = manifest.get("started") or None
+    manifest, first = recording.manifest, take.chapters[0]
     try:
         lost_s = _lost_before_s(first)
-        clock = first.creation_time, first.tmcd_wall_seconds_since_midnight
+        clock = _camera_clock(first)
     except SensorError:
         return ()  # what is wrong with the file is said of its rates
     pressed = start_from_shutter(shutter, earlier_s=lost_s) if lost_s is not None else None
-    near_ns = pressed.host_ns if pressed else int((started or {}).get("host_ns", 0))
     own = start_from_camera_clock(
-        *clock,
-        started,
+        clock,
+        manifest.get("started") or None,
         zone_offset_s=int((manifest.get("zone") or {}).get("utc_offset_s") or 0),
-        near_host_ns=near_ns,
+        pressed_host_ns=pressed.host_ns if pressed else None,
+        stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
+        seconds=float(take.duration_s),
     )
     return tuple(start for start in (pressed, own) if start is not None)
+
+
+def _camera_clock(first: GoProMedia) -> CameraClock:
+    label = first.tmcd_displayed
+    label_s = None
+    if label is not None:
+        hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
+        label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
+    return CameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
 
 
 def _lost_before_s(first: GoProMedia) -> float | None:

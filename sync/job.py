@@ -95,6 +95,7 @@ def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
         body = _with_picture_latency(session, file, body)
         master = compared.headset.name if compared else session.main.name if session.main else "none"
         answer = {"source": file.source, "master": f"{master}/gyroscope", **body}
+        answer["warnings"] = [*answer["warnings"], *take.warnings]
         if compared is not None and compared.others:
             answer["other_headsets"] = list(compared.others)
         if len(take.files) > 1:
@@ -137,7 +138,8 @@ def _of_file(
     if not file.has_frames:
         return refusal_object(file.problem, inputs=inputs), {}
     if compared is None:
-        return refusal_object("no headset was recorded to align with", inputs=inputs), {}
+        sent = "the headset sent nothing" if session.headsets else "no headset was recorded"
+        return refusal_object(f"{sent} to align with", inputs=inputs), {}
     timestamps = _said_of(compared.timestamps, file.start_s)
     found = compared.found
     heard = heard_moved(compared.heard, file.start_s) if compared.heard is not None else None

@@ -114,6 +114,8 @@ def write_manifest(recording: Path, streams: dict[str, dict], devices: dict[str,
         {
             "schema": "recording/1",
             "recording": recording.name,
+            "state": "complete",
+            "files": {},
             "streams": streams,
             "devices": {name: {"kind": kind} for name, kind in devices.items()},
             "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},
