@@ -96,7 +96,8 @@ def one(path: Path, master: str | None) -> Answer:
 
 
 def failed(path: Path, reason: str) -> Answer:
-    """Say why a recording could not be synchronized at all."""
+    """Say why a recording could not be synchronized at all; the place of its folder is left out."""
+    reason = reason.replace(f"{path}/", "").replace(str(path), path.name)
     return {"recording": path.name, "status": "not_aligned", "reasons": [reason], "pairs": [], "failed": True}
 
 

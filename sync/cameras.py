@@ -115,7 +115,7 @@ def _read_take(
             else:
                 problems[path] = f"{path.name}: no pictures"
         except SensorError as error:
-            problems[path] = _one_line(error)
+            problems[path] = _one_line(error, path)
     try:
         take = Take(list(opened.values())) if opened else None
     except CannotJoin:
@@ -185,7 +185,7 @@ def _rates(take: Take, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTra
         whole = not is_loose and (take.telemetry_starts_s is not None or not take.continuity_s)
         track = take.gyroscope() if whole else _one_behind_the_other(take, starts_s)
     except SensorError as error:
-        return None, _one_line(error)
+        return None, _one_line(error, take.path)
     if len(track.t_s) < 2:
         return None, f"{take.path.name}: fewer than two gyroscope samples"
     return track, ""
@@ -264,5 +264,6 @@ def _shutter(path: Path) -> dict[str, Any] | None:
     )
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: Exception, path: Path) -> str:
+    """Say it without the place of the folder, so that answers are the same everywhere."""
+    return " ".join(str(error).split()).replace(str(path), path.name)

@@ -99,6 +99,7 @@ def sync(
       kitchensync sync data --workers 4
     """
     from sync.batch import synchronize_all
+    from sync.report.overview import write_summary
     from sync.result import plain
 
     answer = plain(
@@ -111,7 +112,8 @@ def sync(
             progress=show_progress if sys.stderr.isatty() else None,
         )
     )
-    write_summary(answer, paths, summary)
+    if (target := _summary_target(paths, summary)) is not None:
+        write_summary(answer, target)
     if as_json:
         click.echo(json.dumps(answer))
     else:
@@ -125,21 +127,12 @@ def show_progress(done: int, total: int, answer: dict[str, Any]) -> None:
     click.echo(f"{done}/{total}  {answer['status']}  {answer['recording']}", err=True)
 
 
-def write_summary(answer: dict[str, Any], paths: tuple[Path, ...], wanted: Path | None) -> None:
-    """Write the page over several recordings beside them, or where it is wanted."""
-    from sync.errors import CannotWriteReport
-    from sync.summary import summary_page
+def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
+    """Where the page over several recordings goes: where it is wanted, or into the one folder that was given."""
+    from sync.report.overview import PAGE
 
     folders = [path for path in paths if path.is_dir() and not (path / "recording.json").exists()]
-    target = wanted or (folders[0] / "sync-summary.html" if len(folders) == 1 else None)
-    if target is None:
-        return
-    try:
-        part = target.with_name(target.name + ".part")
-        part.write_text(summary_page(answer, target.parent), encoding="utf-8")
-        part.replace(target)
-    except OSError as error:
-        raise CannotWriteReport(target, error.strerror or str(error)) from error
+    return wanted or (folders[0] / PAGE if len(folders) == 1 else None)
 
 
 @click.command("sync-compare")
@@ -211,14 +204,30 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
 def report(paths: tuple[Path, ...]) -> None:
     """Write report.html, one self-contained page to judge a recording by, and print where it lies.
 
-    PATHS are recordings, or folders of recordings. Damage is named on the page and does not stop it.
+    PATHS are recordings, or folders of recordings, whose summary page then links to them. Damage is named on the page
+    and does not stop it; a recording that cannot be opened does not stop the rest.
 
     \b
     Example:
       kitchensync report data/take-1
+      kitchensync report data
     """
+    from storage.errors import StorageError
     from storage.verify import recordings_in
+    from sync.errors import SyncError
+    from sync.report.overview import refresh_summary
     from sync.report.page import write_report
 
-    for recording in [found for path in paths for found in recordings_in(path)]:
-        click.echo(write_report(recording))
+    bad = 0
+    for path in paths:
+        found = recordings_in(path)
+        for recording in found:
+            try:
+                click.echo(write_report(recording))
+            except (StorageError, SyncError) as error:
+                bad += 1
+                click.echo(f"kitchensync: {' '.join(str(error).split())}", err=True)
+        if found != [path]:
+            refresh_summary(path)
+    if bad:
+        sys.exit(1)

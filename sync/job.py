@@ -153,8 +153,13 @@ def _of_file(
     elif prior is not None and found is None and prior.sigma_s <= CLOCKS_SERVE_S:
         verdict, clock_map = by_clocks(prior, compared.epoch, float(file.frame_times_s[-1]))
         sigma = clock_sigma(prior)
+    elif found is not None:  # refused, with all that the gyroscopes said
+        compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
+        return _told_by_motion(session, file, compared, inputs, timestamps)
     else:
-        return refusal_object(compared.problem, inputs=inputs), {}
+        refused = refusal_object(compared.problem, inputs=inputs)
+        audio = heard.as_object() if heard else None
+        return refused | {"evidence": plain({"gyro": None, "audio": audio, "timestamps": timestamps})}, {}
     if clock_map is not None:
         _place(session, file, clock_map, compared.headset)
     verdict = replace(verdict, reasons=(compared.problem, *verdict.reasons))

@@ -21,18 +21,27 @@ LATER = ("annotations", "logs", "report.html")
 
 def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
     """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
-    try:
-        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(state, dict) or state.get("schema") != SCHEMA:
-        return None
-    if state.get("inputs") != fingerprint(recording, master):
+    state = _state(recording)
+    if state is None or state.get("inputs") != fingerprint(recording, master):
         return None
     if any(not (recording / OWN / name).exists() for name in state["written"]):
         return None
     answer: dict[str, Any] = state["answer"]
     return answer | {"path": str(recording)}
+
+
+def kept_answer(recording: Path) -> dict[str, Any] | None:
+    """The answer of the last run that came to its end, whatever changed since; None without one."""
+    state = _state(recording)
+    return state["answer"] | {"path": str(recording)} if state is not None else None
+
+
+def _state(recording: Path) -> dict[str, Any] | None:
+    try:
+        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) and state.get("schema") == SCHEMA else None
 
 
 def forget(recording: Path) -> None:

@@ -1,9 +1,8 @@
-"""One page over many recordings, worst first; and what changed between two runs."""
+"""The order of many recordings, worst first; and what changed between two runs."""
 
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,6 @@ from sync.errors import CannotCompare
 
 ORDER = ("not_aligned", "check", "aligned", "nothing_to_align")
 MOVED_MS = 0.01
-STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;
-color:#1c2126;background:#fff}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.45rem .6rem;vertical-align:top}
-th{border-bottom:2px solid #1c2126}td{border-bottom:1px solid #d8dde2}td.n{text-align:right;white-space:nowrap}
-b{padding:.1rem .45rem;border-radius:.3rem;color:#fff}b.aligned,b.nothing_to_align{background:#20713b}
-b.check{background:#8a5a00}b.not_aligned{background:#a3201d}
-@media(prefers-color-scheme:dark){body{background:#14181c;color:#e6e9ec}th{border-color:#e6e9ec}td{border-color:#333b43}
-a{color:#8ab8ff}}
-"""
 
 
 def worst_first(recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -40,40 +29,6 @@ def largest_bound_ms(recording: dict[str, Any]) -> float | None:
     """Largest 95 % bound of a recording's pairs, ms."""
     bounds = [b for pair in recording["pairs"] for b in ((pair.get("sigma") or {}).get("bound95_ms") or [])]
     return max((b for b in bounds if b is not None), default=None)
-
-
-def summary_page(answer: dict[str, Any], folder: Path) -> str:
-    """HTML of the answer `sync/1`; links go from `folder` to each report."""
-    recordings = worst_first(answer["recordings"])
-    counts = ", ".join(
-        f"{n} {status}" for status in ORDER if (n := sum(r["status"] == status for r in recordings))
-    )
-    rows = "\n".join(_row(recording, folder) for recording in recordings)
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>Synchronization of {len(recordings)} recordings</title><style>{STYLE}</style>"
-        f"<h1>Synchronization of {len(recordings)} recordings</h1><p>{counts or 'none'}; worst first.</p>"
-        "<table><tr><th>verdict<th>recording<th>why<th>pairs<th>within (95 %)<th>drift</tr>"
-        f"{rows}</table></html>\n"
-    )
-
-
-def _row(recording: dict[str, Any], folder: Path) -> str:
-    name, status = escape(recording["recording"]), recording["status"]
-    page = Path(recording.get("path", "")) / "sync" / "report.html"
-    if recording.get("path") and page.exists() and page.is_relative_to(folder):
-        name = f"<a href='{escape(page.relative_to(folder).as_posix())}'>{name}</a>"
-    texts = list(recording.get("reasons") or [])
-    texts += [f"{pair['source']}: {text}" for pair in recording["pairs"] for text in pair["reasons"]]
-    why = "<br>".join(escape(str(text)) for text in texts)
-    bound = largest_bound_ms(recording)
-    drifts = [((p.get("evidence") or {}).get("gyro") or {}).get("drift_ppm") for p in recording["pairs"]]
-    drift = "<br>".join("" if d is None else f"{d:.1f} ppm" for d in drifts)
-    within = "" if bound is None else f"{bound:.2f} ms"
-    return (
-        f"<tr><td><b class={status}>{status}</b><td>{name}<td>{why}<td class=n>{len(recording['pairs'])}"
-        f"<td class=n>{within}<td class=n>{drift}</tr>"
-    )
 
 
 def compare(first: Path, second: Path) -> dict[str, Any]:

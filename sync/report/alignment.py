@@ -142,7 +142,7 @@ def score_figures(lag_s: Floats, score: Floats, body: dict[str, Any]) -> list[Fi
 
 def _chosen_lag(lag_s: Floats, score: Floats, body: dict[str, Any]) -> tuple[float, float]:
     """The lag that won: where the evidence has its score, else the highest."""
-    rho = _gyro(body).get("rho")
+    rho = gyro_of(body).get("rho")
     if isinstance(rho, (int, float)):
         row = int(np.nanargmin(np.abs(score - rho)))
         if abs(float(score[row]) - rho) < 1e-3:
@@ -170,7 +170,7 @@ def lag_figure(arrays: dict[str, Any], body: dict[str, Any]) -> Figure:
     plot.line(line_t, fitted_ms, "line two")
     plot.dots(t_s[kept & inside], tau_ms[kept & inside], "dot")
     plot.crosses(t_s[~kept & inside], tau_ms[~kept & inside], "cross")
-    drift = _gyro(body).get("drift_ppm")
+    drift = gyro_of(body).get("drift_ppm")
     slope = f", slope {drift:.1f} ppm" if isinstance(drift, (int, float)) else ""
     left_out = int((~kept).sum())
     caption = (
@@ -226,82 +226,6 @@ def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
     return figures
 
 
-def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, str]]:
-    """The numbers a person asks for first: offset, drift, bound, and what no correlation can see.
-
-    `first_picture` says in words when the camera's first picture was. Without a map only the evidence is given:
-    a bound beside a refused fit would be believed.
-    """
-    rows: list[tuple[str, str]] = []
-    if alignment.clock_map is not None:
-        at = f"{first_picture}: " if first_picture else ""
-        since_s, epoch = float(alignment.clock_map.tau_s(0.0)), alignment.clock_map.epoch_ticks
-        is_camera = alignment.body.get("source_clock", "gopro_media_s") == "gopro_media_s"
-        what = "Camera's first picture" if is_camera else "Its first sample"
-        rows.append((what, f"{at}{since_s:.4f} s after tick {epoch} of {alignment.headset}"))
-        rows += _company(alignment.body)
-        rows += _bounds(alignment.body)
-    return rows + _evidence(alignment.body)
-
-
-def _gyro(body: dict[str, Any]) -> dict[str, Any]:
+def gyro_of(body: dict[str, Any]) -> dict[str, Any]:
+    """What the gyroscopes said, empty where they were not compared."""
     return (body.get("evidence") or {}).get("gyro") or {}
-
-
-def _company(body: dict[str, Any]) -> list[tuple[str, str]]:
-    """Which of several headsets a camera moves with."""
-    others = [str(one["master"]).partition("/")[0] for one in body.get("other_headsets") or []]
-    own = str(body.get("master", "")).partition("/")[0]
-    return [("Moves with", f"{own}, not with {' or '.join(others)}")] if others else []
-
-
-def _bounds(body: dict[str, Any]) -> list[tuple[str, str]]:
-    """Drift and errors: statistical, systematic, together."""
-    gyro, sigma = _gyro(body), body.get("sigma") or {}
-    rows: list[tuple[str, str]] = []
-    if _number(gyro.get("drift_ppm")):
-        give = f" ± {gyro['drift_sigma_ppm']:.1f}" if _number(gyro.get("drift_sigma_ppm")) else ""
-        rows.append(("Clock drift, headset against camera", f"{gyro['drift_ppm']:.1f}{give} ppm"))
-    if sigma.get("bound95_ms"):
-        values = " / ".join(f"{value:.2f}" for value in sigma["bound95_ms"])
-        what = "Gyroscope to gyroscope" if gyro else "Clock to clock"
-        rows.append((f"{what}, 95 % bound", f"{values} ms at start / middle / end"))
-    for part in sigma.get("systematic_ms") or []:
-        words = str(part["part"]).replace("_", " ")
-        rows.append((f"Systematic: {words}", f"{part['value']:g} ± {part['sigma']:g} ms ({part['source']})"))
-    if _number(sigma.get("total_ms")):
-        words = "Picture to picture, one sigma with the systematic parts"
-        rows.append((words, f"{sigma['total_ms']:.1f} ms"))
-    return rows
-
-
-def _evidence(body: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the verdict rests on."""
-    gyro = _gyro(body)
-    rows: list[tuple[str, str]] = []
-    if "windows_ok" in gyro:
-        rows.append(("Windows used", f"{gyro['windows_ok']} of {gyro['windows']}"))
-    for key, words in (
-        ("rho", "Agreement at the best lag"),
-        ("rho2", "Agreement at the next best lag"),
-        ("correlation", "Correlation of the rates after alignment"),
-    ):
-        if _number(gyro.get(key)):
-            rows.append((words, f"{gyro[key]:.3f}"))
-    headset = (body.get("streams") or {}).get("hl2_gyro") or {}
-    unit = headset.get("unit") or {}
-    if unit.get("name"):
-        scale = f", scale {unit['scale']:.2f}" if _number(unit.get("scale")) else ""
-        name = str(unit["name"]).replace("_", " ")
-        rows.append(("Unit of the headset's gyroscope", f"{name} ({unit.get('source', 'not said')}{scale})"))
-    if _number(headset.get("rate_hz")):
-        lost = f", {headset['lost']} batches lost" if "lost" in headset else ""
-        jitter = (
-            f", stamps scatter {headset['jitter_ms']:.2f} ms" if _number(headset.get("jitter_ms")) else ""
-        )
-        rows.append(("Headset's gyroscope", f"{headset['rate_hz']:.1f} samples/s{jitter}{lost}"))
-    return rows
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)

@@ -124,6 +124,8 @@ def _sizes(verification: dict[str, Any], recording: Path) -> str:
     cameras = sum(f["bytes"] for name, f in verification["streams"].items() if name.upper().endswith(".MP4"))
     everything = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
     packets = sum(f["bytes"] for f in verification["streams"].values()) - cameras
+    if not verification["streams"]:
+        return f"{size(everything)} on disk"
     return f"{size(everything)} on disk: {size(packets)} in packets, {size(cameras)} in camera files"
 
 

@@ -13,9 +13,10 @@ from storage.recording import Recording, open_recording
 from storage.verify import verify
 from sync.errors import CannotWriteReport, SyncError
 from sync.report import facts
-from sync.report.alignment import Alignment, numbers, read_alignments
+from sync.report.alignment import Alignment, read_alignments
 from sync.report.cameras import CameraFile, read_cameras
 from sync.report.events import KINDS, Story, read_story
+from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
 from sync.report.streams import DeviceClock, ReadStream, read_clock, read_stream
@@ -58,8 +59,8 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     return path
 
 
-def render(page: dict[str, Any]) -> str:
-    """Fill the template; everything is escaped but the drawings made here."""
+def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
+    """Fill a template; everything is escaped but the drawings made here."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -70,7 +71,7 @@ def render(page: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"clock": clock, "length": length, "size": size, "glyph": glyph}
-    return environment.get_template("report.html.j2").render(page)
+    return environment.get_template(template).render(page)
 
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:

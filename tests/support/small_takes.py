@@ -119,6 +119,7 @@ def write_manifest(recording: Path, streams: dict[str, dict], devices: dict[str,
             "streams": streams,
             "devices": {name: {"kind": kind} for name, kind in devices.items()},
             "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},
+            "stopped": {"host_ns": HOST0_NS + round(SECONDS * 1e9), "utc_ns": UTC0_NS + round(SECONDS * 1e9)},
             "zone": {"iana": "UTC", "utc_offset_s": 0},
         },
     )

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from capture.cli import main
 from sync.batch import failed, synchronize_all
+from sync.report.overview import summary_page
 from sync.state import finished
-from sync.summary import compare, summary_page, worst_first
+from sync.summary import compare, worst_first
 
 COUNT, SECONDS = 3, 14.0
 

@@ -193,3 +193,9 @@ def report_of():
         return Page(write_report(recording).read_text(encoding="utf-8"))
 
     return read
+
+
+@pytest.fixture(scope="session")
+def page_of():
+    """Read a page back."""
+    return Page

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.report.alignment import lag_figure, numbers, overlay_figures, read_alignments, score_figures
+from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
+from sync.report.numbers import numbers
 from sync.report.rates import histogram
 from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
 from sync.report.timeline import Span
@@ -171,7 +172,10 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     assert len(gopro.figures) == 2
     assert dict(numbers(gopro))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
     assert dict(numbers(gopro))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
-    assert dict(numbers(gopro))["Systematic: gyro to frame"] == "0 ± 15 ms (default)"
+    assert (
+        dict(numbers(gopro))["Systematic: the camera's pictures against its gyroscope"]
+        == "0 ± 15 ms (assumed)"
+    )
     assert left.status == "unreadable"
     assert "left.json" in left.problem
     assert right.clock_map is None

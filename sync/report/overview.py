@@ -1,0 +1,142 @@
+"""One page over many recordings, worst first: verdicts, bounds, reasons, links to each report."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.errors import StorageError
+from storage.manifest import read_manifest
+from storage.verify import recordings_in
+from sync.batch import SCHEMA, failed
+from sync.errors import CannotWriteReport
+from sync.state import kept_answer
+from sync.summary import ORDER, largest_bound_ms, worst_first
+
+PAGE = "sync-summary.html"
+LEVELS = {"not_aligned": "bad", "check": "warn", "aligned": "good", "nothing_to_align": "none"}
+MEANINGS = {
+    "not_aligned": "a device could not be put on the headset's clock: do not match its frames",
+    "check": "usable, but something is odd: look at the reasons",
+    "aligned": "all devices are on one clock, within the bound",
+    "nothing_to_align": "one clocked device was recorded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PairLine:
+    """One device or file of a recording in words."""
+
+    source: str
+    status: str
+    level: str
+    texts: list[str]
+    within: str
+    drift: str
+    pictures: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One recording."""
+
+    name: str
+    link: str
+    status: str
+    level: str
+    reasons: list[str]
+    pairs: list[PairLine]
+
+
+def summary_page(answer: dict[str, Any], folder: Path) -> str:
+    """HTML of the answer `sync/1`; links go from `folder` to each report that is there."""
+    from sync.report.page import render
+
+    recordings = worst_first(answer["recordings"])
+    counts = [
+        {
+            "count": n,
+            "status": "to check" if status == "check" else words(status),
+            "level": LEVELS[status],
+            "meaning": MEANINGS[status],
+        }
+        for status in ORDER
+        if (n := sum(r["status"] == status for r in recordings))
+    ]
+    bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
+    return render(
+        {
+            "counts": counts,
+            "total": len(recordings),
+            "lines": [_line(recording, folder) for recording in recordings],
+            "usual_bound": f"{bounds[len(bounds) // 2]:.2f} ms" if bounds else "",
+            "worst_bound": f"{bounds[-1]:.2f} ms" if bounds else "",
+            "folder": folder.absolute().name,
+        },
+        "summary.html.j2",
+    )
+
+
+def write_summary(answer: dict[str, Any], target: Path) -> None:
+    """Write the page whole or not at all. Raises CannotWriteReport."""
+    part = target.with_name(target.name + ".part")
+    try:
+        part.write_text(summary_page(answer, target.parent), encoding="utf-8")
+        os.replace(part, target)
+    except OSError as error:
+        raise CannotWriteReport(target, error.strerror or str(error)) from error
+
+
+def refresh_summary(folder: Path) -> None:
+    """Write a folder's page anew, if it is there, from what its recordings keep: so that it links to new reports."""
+    if (folder / PAGE).exists():
+        entries = [_kept(path) for path in recordings_in(folder)]
+        write_summary({"schema": SCHEMA, "recordings": entries}, folder / PAGE)
+
+
+def words(status: str) -> str:
+    """A status as people write it."""
+    return status.replace("_", " ")
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    try:
+        read_manifest(path)
+    except StorageError as error:
+        return failed(path, " ".join(str(error).split()))
+    return kept_answer(path) or failed(
+        path, "not synchronized yet, or not to its end: run `kitchensync sync`"
+    )
+
+
+def _line(recording: dict[str, Any], folder: Path) -> Line:
+    status = str(recording["status"])
+    page = Path(recording.get("path", "")) / "sync" / "report.html"
+    has_page = bool(recording.get("path")) and page.exists() and page.is_relative_to(folder)
+    return Line(
+        name=str(recording["recording"]),
+        link=page.relative_to(folder).as_posix() if has_page else "",
+        status=words(status),
+        level=LEVELS[status],
+        reasons=[str(text) for text in [*recording.get("reasons", []), *recording.get("warnings", [])]],
+        pairs=[_pair(pair) for pair in recording["pairs"]],
+    )
+
+
+def _pair(pair: dict[str, Any]) -> PairLine:
+    sigma = pair.get("sigma") or {}
+    bounds = [b for b in sigma.get("bound95_ms") or [] if b is not None]
+    gyro = (pair.get("evidence") or {}).get("gyro") or {}
+    placed = "map" in pair
+    drift, total = gyro.get("drift_ppm"), sigma.get("total_ms")
+    return PairLine(
+        source=str(pair["source"]),
+        status=words(str(pair["status"])),
+        level=LEVELS[str(pair["status"])],
+        texts=[str(text) for text in [*pair["reasons"], *pair["warnings"]]],
+        within=f"{max(bounds):.2f} ms" if placed and bounds else "",
+        drift=f"{drift:.1f} ppm" if placed and drift is not None else "",
+        pictures=f"± {total:.1f} ms" if placed and total is not None else "",
+    )
