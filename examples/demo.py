@@ -20,8 +20,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,14 +54,6 @@ def free_host() -> str:
     return "127.0.0.1"
 
 
-def free_port() -> int:
-    """Choose a free TCP port on loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextlib.contextmanager
 def running(arguments: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Run a command beside us; end it with us, whatever happens."""
@@ -94,17 +84,20 @@ def ready_port(simulator: subprocess.Popen[str]) -> int:
     raise DemoFailed("the virtual kitchen did not get ready")
 
 
-def wait_for_app(url: str) -> None:
-    """Wait until the recipe app answers."""
-    end_s = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < end_s:
-        with (
-            contextlib.suppress(urllib.error.URLError, ConnectionError),
-            urllib.request.urlopen(url, timeout=2),
-        ):
-            return
-        time.sleep(0.1)
-    raise DemoFailed(f"the recipe app does not answer at {url}")
+def wait_for_app(app: subprocess.Popen[str]) -> tuple[str, str]:
+    """Wait until the recipe app serves; return its address and the invite of its first start."""
+    timer = threading.Timer(START_LIMIT_S, app.kill)
+    timer.start()
+    try:
+        invite = ""
+        for line in app.stdout or ():
+            if line.startswith("invite="):
+                invite = line.partition("=")[2].strip()
+            if line.startswith("ready app="):
+                return line.partition("=")[2].strip(), invite
+    finally:
+        timer.cancel()
+    raise DemoFailed("the recipe app did not get ready")
 
 
 def command(arguments: list[str]) -> dict[str, Any]:
@@ -122,30 +115,23 @@ def command(arguments: list[str]) -> dict[str, Any]:
 
 def record(folder: Path, seconds: float, seed: int, replay: str | None) -> None:
     """Let the virtual kitchen run, and record it together with a virtual participant at the tablet."""
-    host, app_port = free_host(), free_port()
-    url = f"http://127.0.0.1:{app_port}"
+    host = free_host()
     data, sim = folder / "data", folder / "sim"
     data.mkdir(parents=True)
     simulate = [COMMAND, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}", "--out", str(sim)]
     simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
     simulate += ["--replay", replay] if replay else []
     recipes = str(REPOSITORY / "examples" / "recipes")
-    app = [COMMAND, "app", "--data", str(data), "--port", str(app_port), "--recipes", recipes]
-    tablet = [sys.executable, "-P", "-m", "virtual_kitchen.tablet", "--url", url, "--recording", RECORDING]
-    tablet += [
-        "--seconds",
-        f"{max(seconds - 8, 4):g}",
-        "--seed",
-        str(seed),
-        "--out",
-        str(sim / "tablet.json"),
-    ]
+    app = [COMMAND, "app", "--data", str(data), "--port", "0", "--recipes", recipes]
     with (
         running(simulate, stdout=subprocess.PIPE) as simulator,
-        running(app, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+        running(app, stdout=subprocess.PIPE) as server,
     ):
         camera = f"http://{host}:{ready_port(simulator)}"
-        wait_for_app(url)
+        tablet = [sys.executable, "-P", "-m", "virtual_kitchen.tablet", "--recording", RECORDING]
+        tablet += ["--seconds", f"{max(seconds - 8, 4):g}", "--seed", str(seed)]
+        url, invite = wait_for_app(server)
+        tablet += ["--url", url, "--invite", invite, "--out", str(sim / "tablet.json")]
         take = [COMMAND, "record", RECORDING, "--data", str(data), "--hololens", host, "--gopro", camera]
         take += ["--participant", "virtual-1", "--place", "virtual kitchen"]
         with running(take) as recorder:

@@ -41,28 +41,26 @@ for command in (check, orders, script, hints, score, evidence, agree, convert):
     "--recipes", type=click.Path(path_type=Path), help="Folder of task-graph files [default: our own]."
 )
 @click.option(
-    "--token",
-    is_flag=False,
-    flag_value="",
-    envvar="KITCHENSYNC_APP_TOKEN",
-    help="Let only those in who have this token; without a value one is made and printed with the address.",
+    "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
 )
 @click.option(
-    "--demo", is_flag=True, help="Try it: our own recipes and a data folder that is removed at the end."
+    "--demo", is_flag=True, help="The guided tour: our own recipes and a data folder removed at the end."
 )
-def app(data: Path | None, host: str, port: int, recipes: Path | None, token: str | None, demo: bool) -> None:
-    """Serve the tablet's pages: choose a recipe and an order, follow its steps, log errors.
+def app(
+    data: Path | None, host: str, port: int, recipes: Path | None, database: str | None, demo: bool
+) -> None:
+    """Serve the tablet and the desk: choose a recipe, prepare errors, follow the steps, log, review.
 
-    Steps and errors go into the events of the chosen recording under --data, or of a session without any device.
-    Prints `ready app=ADDRESS` once the address accepts; Ctrl-C ends it.
+    The first start prints a single-use invite for the admin. Beyond loopback everything is HTTPS by an authority of
+    our own; the page /doctor has its certificate for tablets. Prints `ready app=ADDRESS`; Ctrl-C ends it.
 
     \b
-    Example: kitchensync app --data recordings --port 8000
-    Example: kitchensync app --data recordings --host 0.0.0.0 --token
+    Example: kitchensync app --demo
+    Example: kitchensync app --data recordings --host 0.0.0.0
     """
     from recipe_app.serve import Setup, serve
 
     try:
-        serve(Setup(data=data, host=host, port=port, recipes=recipes, token=token, demo=demo), say=click.echo)
+        serve(Setup(data, host, port, recipes, database, demo), say=click.echo)
     except RecipeError as error:
         refuse(error)

@@ -1,18 +1,58 @@
-"""What the app is built from, so that a test can give it a clock and folders of its own."""
+"""What the app is built from, so that a test can give it clocks, folders and a database of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from recipe_app.sessions import Sessions
+from recipe_app.capture_link import Capture
+from recipe_app.folders import Folders
+from recipe_app.intake import Intake
+from recipe_app.people.attempts import Bucket
+from recipe_app.people.door import Door
 from recipe_app.shelf import Shelf
+from recipe_app.store.records import Records
 
 
 @dataclass(frozen=True)
 class Collaborators:
-    """Sessions and recipes, and the capture clock (CLOCK_MONOTONIC in ns)."""
+    """Memory, door, recipes and folders; `capture` is None where the app runs without a rig."""
 
-    sessions: Sessions
+    records: Records
+    door: Door
+    intake: Intake
+    folders: Folders
     shelf: Shelf
-    now_ns: Callable[[], int]
+    bucket: Bucket
+    capture: Capture | None = None
+    hosts: frozenset[str] = field(default_factory=frozenset)
+    "Names and addresses under which the app may be asked, besides loopback."
+    demo: dict[str, str] | None = None
+    "What the guided tour may tell: pseudonym and PIN of its person."
+    ca_file: bytes | None = None
+    "The certificate of our own authority, for tablets to install."
+
+
+def collaborators(
+    records: Records,
+    folders: Folders,
+    shelf: Shelf,
+    *,
+    clock_id: str = "",
+    capture: Capture | None = None,
+    hosts: frozenset[str] = frozenset(),
+    demo: dict[str, str] | None = None,
+    ca_file: bytes | None = None,
+) -> Collaborators:
+    """Join the parts of the app."""
+    return Collaborators(
+        records=records,
+        door=Door(records),
+        intake=Intake(records, folders, clock_id=clock_id),
+        folders=folders,
+        shelf=shelf,
+        bucket=Bucket(60, records.now_ns),
+        capture=capture,
+        hosts=hosts,
+        demo=demo,
+        ca_file=ca_file,
+    )

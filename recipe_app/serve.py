@@ -1,8 +1,10 @@
-"""Run the app: check the options, open the port, serve until a signal comes."""
+"""Run the app: check the options, open database and port, serve until a signal comes."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import hashlib
 import secrets
 import signal
 import socket
@@ -14,66 +16,161 @@ from pathlib import Path
 
 import uvicorn
 
-from recipe_app.app import create_app
-from recipe_app.collaborators import Collaborators
+from recipe_app import tls
+from recipe_app.capture_link import Capture
+from recipe_app.collaborators import Collaborators, collaborators
 from recipe_app.errors import BadSetup
-from recipe_app.guard import is_loopback_address
-from recipe_app.sessions import Sessions
+from recipe_app.folders import Folders
 from recipe_app.shelf import OWN_RECIPES, Shelf
+from recipe_app.store import tables
+from recipe_app.store.database import open_database
+from recipe_app.store.records import Records, new_id, roles_of
+from recipe_app.web.app import create_app
+from recipe_app.web.guard import is_loopback_address
 from sensors.host_clock import host_ns, utc_anchor
 
-SHORTEST_TOKEN = 8
+APP_FOLDER = "_app"
+"""The app's own folder in the data folder: database, certificates, uploaded recipes."""
+
+FILE_AGAIN_S = 5.0
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The options of `kitchensync app`; an empty token means "make one"."""
+    """The options of `kitchensync app`; `capture` comes from the command line that joins the two."""
 
     data: Path | None
     host: str
     port: int
     recipes: Path | None
-    token: str | None
+    database: str | None
     demo: bool
+    capture: Callable[[Path], Capture] | None = None
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM. Raises BadSetup in one line."""
-    token = _token(setup)
-    shelf = _shelf(setup)
+    shelf_folder = _shelf_folder(setup)
     with contextlib.ExitStack() as stack:
         data = _data(setup, stack)
+        own = data / APP_FOLDER
         listener = stack.enter_context(_listen(setup.host, setup.port))
-        sessions = Sessions(data, utc_ns=lambda: utc_anchor().utc_ns)
-        app = create_app(Collaborators(sessions, shelf, host_ns), token=token)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-        stack.enter_context(_quiet_signals())
-        say(f"recipes: {len(shelf.recipes())} from {shelf.folder}; recordings: {data}")
-        say(f"ready app={address(setup.host, listener.getsockname()[1], token)}")
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def _token(setup: Setup) -> str | None:
-    if setup.token is None and not is_loopback_address(setup.host):
-        raise BadSetup(
-            f"--host {setup.host} can be reached by others; add --token so that only you can enter"
+        secure = _credentials(setup.host, own)
+        database = open_database(setup.database or own / "app.db")
+        stack.callback(database.close)
+        records = Records(database, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        tools = collaborators(
+            records,
+            Folders(data),
+            Shelf(shelf_folder, own / "recipes"),
+            clock_id=_clock_id(),
+            capture=setup.capture(data) if setup.capture else None,
+            hosts=frozenset(tls.own_names(setup.host)),
+            demo=_demo(records) if setup.demo else None,
+            ca_file=secure.authority_bytes() if secure else None,
         )
-    if setup.token == "":
-        return secrets.token_urlsafe(16)
-    if setup.token is not None and (len(setup.token) < SHORTEST_TOKEN or not _is_plain(setup.token)):
-        raise BadSetup(f"a token has at least {SHORTEST_TOKEN} of A-Z a-z 0-9 - _; or let --token make one")
-    return setup.token
+        stack.enter_context(_filing(tools))
+        url = address(setup.host, listener.getsockname()[1], secure=secure is not None)
+        for line in _welcome(tools, url, data):
+            say(line)
+        stack.enter_context(_quiet_signals())
+        say(f"ready app={url}")
+        uvicorn.Server(_config(tools, secure)).run(sockets=[listener])
 
 
-def _is_plain(token: str) -> bool:
-    return token.isascii() and all(letter.isalnum() or letter in "-_" for letter in token)
+def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(tools),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        ssl_certfile=secure.certificate if secure else None,
+        ssl_keyfile=secure.key if secure else None,
+    )
 
 
-def _shelf(setup: Setup) -> Shelf:
+def _credentials(host: str, own: Path) -> tls.Credentials | None:
+    """Beyond loopback there is no plain HTTP: a PIN and a voice note would be read by everybody in the network."""
+    if is_loopback_address(host):
+        return None
+    return tls.credentials(own / "tls", tls.own_names(host), now=datetime.datetime.now(datetime.UTC))
+
+
+def _clock_id() -> str:
+    """Name this run of the computer: CLOCK_MONOTONIC begins anew with the next one."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot = secrets.token_hex(8)  # macOS: a new name at every start is safe, it only trusts less
+    return hashlib.sha256(boot.encode()).hexdigest()[:12]
+
+
+def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
+    yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
+    if tools.demo is not None:
+        (kitchen,) = tools.records.rows(tables.kitchen, limit=1)
+        code = tools.door.pairing_code(kitchen["id"], actor="")
+        yield f"the guided tour: {url}t/pair#{code}"
+        yield f"sign in as {tools.demo['pseudonym']} with the PIN {tools.demo['pin']}"
+    if (admin := _admin_without_password(tools.records)) is not None:
+        yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
+        yield f"invite={url}desk/sign-in#{tools.door.invite(admin, actor='')}"
+
+
+def _admin_without_password(records: Records) -> str | None:
+    """Return who is to become the first admin, made where there is nobody; None when an admin can sign in."""
+    admins = [row["id"] for row in records.rows(tables.person) if "admin" in roles_of(row) and row["active"]]
+    with_password = {
+        row["person"] for row in records.rows(tables.credential, tables.credential.c.kind == "password")
+    }
+    if with_password & set(admins):
+        return None
+    if admins:
+        return str(admins[0])
+    person = new_id(records.utc_ns())
+    records.note("person", person, {"pseudonym": "admin", "roles": ["admin"], "active": True}, actor="")
+    return person
+
+
+def _demo(records: Records) -> dict[str, str]:
+    """Make the kitchen and the person of the tour, with a PIN of this run."""
+    from recipe_app.people.door import Door
+
+    door = Door(records)
+    pin = f"{secrets.randbelow(800_000) + 123_457}"
+    if not records.rows(tables.kitchen):
+        records.note("kitchen", new_id(records.utc_ns()), {"name": "Demo kitchen"}, actor="")
+    rows = records.rows(tables.person, tables.person.c.pseudonym == "Basil")
+    person = rows[0]["id"] if rows else door.add_person("Basil", ["participant"], actor="")
+    door.set_pin(person, pin, actor="")
+    return {"pseudonym": "Basil", "pin": pin}
+
+
+@contextlib.contextmanager
+def _filing(tools: Collaborators) -> Iterator[None]:
+    """Try again and again to file what could not be written into a recording's folder."""
+    end = threading.Event()
+
+    def run() -> None:
+        while not end.is_set():
+            tools.intake.file()
+            end.wait(FILE_AGAIN_S)
+
+    thread = threading.Thread(target=run, name="filing")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def _shelf_folder(setup: Setup) -> Path:
     folder = OWN_RECIPES if setup.recipes is None else setup.recipes
     if not folder.is_dir():
         raise BadSetup(f"{folder}: no such folder of recipes; give one with --recipes")
-    return Shelf(folder)
+    return folder
 
 
 def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
@@ -106,21 +203,16 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(host: str, port: int, token: str | None) -> str:
+def address(host: str, port: int, *, secure: bool) -> str:
     """Return the address to open; for "every address" the one by which the lab network reaches this computer."""
     if host in ("0.0.0.0", "::"):  # noqa: S104
-        host = _own_address()
+        host = next((name for name in tls.own_names(host) if _is_lan(name)), "127.0.0.1")
     name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    return f"{'https' if secure else 'http'}://{name}:{port}/"
 
 
-def _own_address() -> str:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only asks which interface would be used
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])
+def _is_lan(name: str) -> bool:
+    return name.replace(".", "").isdigit() and not is_loopback_address(name)
 
 
 @contextlib.contextmanager

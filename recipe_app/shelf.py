@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from recipe_app.errors import NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
+from recipe_app.graphs.formats.files import read_graph, write_text
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.orders import count_orders
 from recipe_app.graphs.validate import check_graph
@@ -37,16 +37,28 @@ class Unusable:
 
 
 class Shelf:
-    """The recipes of one folder by name (the file name without `.json`)."""
+    """The recipes of one folder by name (the file name without `.json`), and those that were uploaded.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    Uploaded ones lie in `own`, a folder of the app; they stand before a file of the same name.
+    """
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        self.folder, self.own = folder, own
         self._read: dict[Path, tuple[tuple[int, int], Recipe | Unusable]] = {}
 
     def everything(self) -> list[Recipe | Unusable]:
         """Return all files of the folder, usable or not, by name."""
-        paths = sorted(path for path in self.folder.glob("*.json") if _NAME.fullmatch(path.stem))
-        return [self._at(path) for path in paths[:MOST_RECIPES]]
+        files: dict[str, Path] = {}
+        for folder in (self.folder, *([self.own] if self.own else [])):
+            files |= {path.stem: path for path in folder.glob("*.json") if _NAME.fullmatch(path.stem)}
+        return [self._at(files[name]) for name in sorted(files)[:MOST_RECIPES]]
+
+    def put(self, name: str, text: str) -> None:
+        """Keep an uploaded recipe. Raises BadOperation for a name that cannot be a file's."""
+        if self.own is None or not _NAME.fullmatch(name):
+            raise BadOperation("a recipe's name has letters, digits, dot, underscore and hyphen, at most 64")
+        self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_text(self.own / f"{name}.json", text)
 
     def recipes(self) -> list[Recipe]:
         """Return the usable recipes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import secrets
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -80,13 +81,62 @@ def plan(order: Sequence[int], seconds: float, rng: random.Random) -> list[Actio
     return actions
 
 
+@dataclass(frozen=True)
+class Keys:
+    """What lets a tablet in and a participant sign in."""
+
+    device: str
+    login: str
+
+
+class Desk:
+    """The person at the desk, once: from the invite of the first start to a paired tablet with a participant."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self.headers: dict[str, str] = {}
+
+    def ask(self, path: str, body: dict[str, Any]) -> Any:
+        """Send one request."""
+        return _content(self.client.post(path, json=body, headers=self.headers))
+
+    def set_up(self, invite: str, *, pseudonym: str) -> Keys:
+        """Accept the invite, add a kitchen and a participant, pair a tablet, sign the participant in."""
+        password, pin = secrets.token_urlsafe(16), f"{secrets.randbelow(800_000) + 123_457}"
+        admin = self.ask("/api/v1/invite", {"code": invite, "password": password})["pseudonym"]
+        signed = {"pseudonym": admin, "password": password, "program": True}
+        self.headers = {"x-kitchensync-login": self.ask("/api/v1/desk/sign-in", signed)["token"]}
+        kitchen = self.ask("/api/v1/desk/kitchens", {"name": "virtual kitchen"})["kitchen"]
+        person = self.ask("/api/v1/desk/people", {"pseudonym": pseudonym, "pin": pin})["person"]
+        code = self.ask("/api/v1/desk/pairing-codes", {"kitchen": kitchen})["code"]
+        device = self.ask("/api/v1/pair", {"code": code, "name": "virtual tablet", "program": True})["token"]
+        self.headers = {"authorization": f"Bearer {device}"}
+        login = self.ask("/api/v1/sign-in", {"person": person, "pin": pin, "program": True})["token"]
+        return Keys(device, login)
+
+
+def _content(answer: httpx.Response) -> Any:
+    if answer.is_error:
+        request = answer.request
+        raise RuntimeError(
+            f"{request.method} {request.url.path}: {answer.status_code} {answer.text.strip()[:300]}"
+        )
+    return answer.json()
+
+
 class Tablet:
     """A client with a clock of its own, whose zero is arbitrary, as a browser page has."""
 
-    def __init__(self, client: httpx.Client, now_ns: Callable[[], int], rng: random.Random) -> None:
+    def __init__(
+        self, client: httpx.Client, keys: Keys, now_ns: Callable[[], int], rng: random.Random
+    ) -> None:
         self.client, self.now_ns, self.rng = client, now_ns, rng
+        self._headers = {"authorization": f"Bearer {keys.device}", "x-kitchensync-login": keys.login}
         self._zero_ns = now_ns() - rng.randrange(10**9)
         self._best: dict[str, Any] | None = None
+        self._seq = 0
+        self.recording = ""
+        self.actor = self.ask("GET", "/api/v1/me")["person"]["id"]
 
     def page_ms(self, host_ns: int) -> float:
         """Return the tablet's own clock at a moment."""
@@ -94,41 +144,56 @@ class Tablet:
 
     def ask(self, method: Literal["GET", "POST"], path: str, body: dict[str, Any] | None = None) -> Any:
         """Send one request. Raises RuntimeError with the app's own words when it refuses."""
-        answer = self.client.request(method, path, json=body)
-        if answer.is_error:
-            raise RuntimeError(f"{method} {path}: {answer.status_code} {answer.text.strip()[:300]}")
-        return answer.json()
+        return _content(self.client.request(method, path, json=body, headers=self._headers))
 
     def exchange_clocks(self) -> None:
         """Measure the offset to the capture clock; the shortest exchange is kept."""
         for _ in range(CLOCK_EXCHANGES):
             sent = self.page_ms(self.now_ns())
-            host_ns = self.ask("GET", "/api/clock")["host_ns"]
+            answer = self.ask("GET", "/api/v1/time")
             received = self.page_ms(self.now_ns())
             if self._best is None or received - sent < self._best["received_ms"] - self._best["sent_ms"]:
-                self._best = {"sent_ms": sent, "received_ms": received, "host_ns": host_ns}
+                clock = {"host_ns": answer["host_ns"], "clock_id": answer["clock_id"]}
+                self._best = {"sent_ms": sent, "received_ms": received, **clock}
 
     def new_id(self) -> str:
-        """Make an operation id that depends on the seed alone."""
-        return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        """Make an operation id (UUID version 7) that depends on the seed alone."""
+        value = self.rng.getrandbits(128)
+        value = value & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)
+        return str(uuid.UUID(int=value))
 
-    def tap(self, recording: str, action: Action, *, undoes: str | None) -> Tap:
-        """Touch the screen now and send it, twice in one case of five, as a client does after a lost answer."""
+    def send(self, kind: str, body: dict[str, Any]) -> tuple[str, int, Any]:
+        """Do something now and send it, twice in one case of five, as a client does after a lost answer."""
         touch_ns = self.now_ns()
-        body: dict[str, Any] = {
+        self._seq += 1
+        operation = {
             "op_id": self.new_id(),
-            "kind": action.kind,
-            "step": action.step,
-            "category": action.category,
-            "undoes": undoes,
+            "seq": self._seq,
+            "recording": self.recording,
+            "actor": self.actor,
+            "kind": kind,
+            "body": body,
             "clock": {"touch_ms": self.page_ms(touch_ns), **(self._best or {})},
         }
-        path = f"/api/recordings/{recording}/operations"
-        receipt = self.ask("POST", path, body)
-        if self.rng.random() < 0.2:
-            receipt = self.ask("POST", path, body)
+        times = 2 if self.rng.random() < 0.2 else 1
+        for _ in range(times):
+            (receipt,) = self.ask("POST", "/api/v1/ops", {"operations": [operation]})["receipts"]
+        if "error" in receipt:
+            raise RuntimeError(f"{kind}: {receipt['error']}")
+        return operation["op_id"], touch_ns, receipt
+
+    def tap(self, action: Action, *, undoes: str | None) -> Tap:
+        """Touch the screen: a step done, an error, an undo."""
+        bodies: dict[str, dict[str, Any]] = {
+            "done": {"node": action.step},
+            "undo": {"undoes": [undoes]},
+        }
+        if action.kind == "error":
+            fields = {"node": action.step, "categories": [action.category]}
+            bodies["error"] = {"error_id": self.new_id(), "fields": fields}
+        op_id, touch_ns, receipt = self.send(action.kind, bodies[action.kind])
         return Tap(
-            op_id=body["op_id"],
+            op_id=op_id,
             kind=action.kind,
             step=action.step,
             category=action.category,
@@ -138,6 +203,25 @@ class Tablet:
             receipt_uncertainty_ns=receipt["uncertainty_ns"],
         )
 
+    def choose(self, recipe: str | None, folder: str | None, seed: int) -> dict[str, Any]:
+        """Stage 1: choose a recipe; return what was frozen of it."""
+        names = [found["recipe"] for found in self.ask("GET", "/api/v1/recipes")["recipes"]]
+        chosen = recipe or self.rng.choice(names)
+        body = {"op_id": self.new_id(), "recipe": chosen, "seed": seed, "folder": folder}
+        bundle = self.ask("POST", "/api/v1/recordings", body)
+        self.recording = bundle["recording"]
+        self.checklist = bundle["checklist"]
+        frozen: dict[str, Any] = bundle["ops"][0]["body"]
+        return frozen
+
+    def prepare(self) -> None:
+        """Stage 2 and the checklist: nothing is planned, everything is ticked."""
+        self.send("prepared", {})
+        self.send("consent", {"version": self.checklist["consent"], "accepted": True})
+        for item in self.checklist["items"]:
+            self.send("check", {"item": item["name"], "checked": True})
+        self.send("checked", {"version": self.checklist["version"], "confirmed_by": "virtual-2"})
+
 
 def participate(
     url: str,
@@ -145,43 +229,40 @@ def participate(
     recording: str | None,
     seconds: float,
     seed: int,
+    invite: str = "",
+    keys: Keys | None = None,
     recipe: str | None = None,
-    token: str | None = None,
     now_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TabletTruth:
-    """Choose a recipe and an order, follow it over `seconds`, log errors, undo once; return what was done.
+    """Choose a recipe, prepare, follow it over `seconds`, log errors, undo once, review; return what was done.
 
-    Without a `recording` a standalone session is begun. Raises RuntimeError when the app refuses something.
+    Without a `recording` the session has no devices. The app's first invite is used up, unless there are `keys`
+    already. Raises RuntimeError when the app refuses something.
     """
     rng = random.Random(f"tablet {seed}")
-    headers = {"authorization": f"Bearer {token}"} if token else {}
-    with httpx.Client(base_url=url, headers=headers, timeout=10, trust_env=False) as client:
-        tablet = Tablet(client, now_ns, rng)
-        name = recording or tablet.ask("POST", "/api/standalone", {"op_id": tablet.new_id()})["recording"]
-        state = _choose(tablet, name, recipe, seed)
-        order = [step["node"] for step in state["recipe"]["steps"]]
+    with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+        keys = keys or Desk(client).set_up(invite, pseudonym="virtual-1")
+        tablet = Tablet(client, keys, now_ns, rng)
+        frozen = tablet.choose(recipe, recording, seed)
         truth = TabletTruth(
             seed=seed,
-            recording=name,
-            recipe=state["recipe"]["name"],
-            graph_hash=state["recipe"]["graph_hash"],
-            order=order,
+            recording=recording or tablet.recording,
+            recipe=frozen["name"],
+            graph_hash=frozen["graph_hash"],
+            order=frozen["order"],
         )
+        tablet.exchange_clocks()
+        tablet.prepare()
         begun_ns = now_ns()
-        for action in plan(order, seconds, rng):
+        for action in plan(frozen["order"], seconds, rng):
             sleep(max(action.at_s - (now_ns() - begun_ns) / 1e9, 0.0))
             tablet.exchange_clocks()
             undoes = truth.taps[-1].op_id if action.kind == "undo" else None
-            truth.taps.append(tablet.tap(name, action, undoes=undoes))
+            truth.taps.append(tablet.tap(action, undoes=undoes))
+        tablet.send("end", {})
+        tablet.send("finish", {})
         return truth
-
-
-def _choose(tablet: Tablet, recording: str, recipe: str | None, seed: int) -> Any:
-    names = [found["recipe"] for found in tablet.ask("GET", "/api/recipes")["recipes"]]
-    chosen = recipe or tablet.rng.choice(names)
-    body = {"op_id": tablet.new_id(), "recipe": chosen, "seed": seed}
-    return tablet.ask("POST", f"/api/recordings/{recording}/recipe", body)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -192,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--recipe", help="recipe name; without it one is chosen by the seed")
     parser.add_argument("--seconds", type=float, default=30.0, help="time for all steps")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--token", help="token of an app that asks for one")
+    parser.add_argument("--invite", required=True, help="the invite that the app printed at its first start")
     parser.add_argument("--out", type=Path, help="file for the truth; without it standard output")
     given = parser.parse_args(arguments)
     try:
@@ -202,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seconds=given.seconds,
             seed=given.seed,
             recipe=given.recipe,
-            token=given.token,
+            invite=given.invite.rpartition("#")[2],
         )
     except (httpx.HTTPError, RuntimeError) as error:
         parser.exit(1, f"error: {given.url}: {error}\n")

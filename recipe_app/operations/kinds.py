@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recipe_app.errors import BadOperation
 
@@ -226,15 +226,16 @@ class Operation(Strict):
     round_trip_ms: Annotated[float, Field(ge=0, le=6e4, allow_inf_nan=False)] | None = None
 
 
-_BODIES = {kind: TypeAdapter(model) for kind, model in KINDS.items()}
-
-
 def checked_body(operation: Operation) -> dict[str, Any]:
     """Return the body with its kind's fields and nothing else. Raises BadOperation in one line."""
+    return checked(KINDS[operation.kind], operation.kind, operation.body)
+
+
+def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body with the fields of its model and nothing else. Raises BadOperation in one line."""
     try:
-        body = _BODIES[operation.kind].validate_python(operation.body)
+        return model.model_validate(body).model_dump(exclude_none=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise BadOperation(f"{operation.kind}: {place}: {first['msg']}") from error
-    return body.model_dump(exclude_none=True)
+        raise BadOperation(f"{kind}: {place}: {first['msg']}") from error

@@ -16,6 +16,8 @@ class Access(StrEnum):
     "A paired tablet, whoever holds it: what must work when a sign-in has expired."
     PERSON = "person"
     "Somebody who is signed in, on a paired tablet or at the desk."
+    COOK = "cook"
+    "Somebody who is signed in on a paired tablet."
     OPERATE = "operate"
     "Run sessions: start and stop capture, pair tablets, add participants."
     STUDY = "study"
@@ -26,6 +28,7 @@ class Access(StrEnum):
 
 HOLDERS: dict[Access, frozenset[str]] = {
     Access.PERSON: frozenset(ROLES),
+    Access.COOK: frozenset(ROLES),
     Access.OPERATE: frozenset(("operator", "researcher", "admin")),
     Access.STUDY: frozenset(("researcher", "admin")),
     Access.ADMIN: frozenset(("admin",)),
@@ -41,4 +44,6 @@ def allowed(access: Access, *, device: bool, roles: frozenset[str], desk: bool) 
         return True
     if access is Access.DEVICE:
         return device
+    if access is Access.COOK and not device:
+        return False
     return bool(HOLDERS[access] & roles) and (desk or access not in DESK)

@@ -85,6 +85,7 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "recipe": _recipe,
     "secret": _nothing,
     "code": _nothing,
+    "shelved": _nothing,
 }
 
 

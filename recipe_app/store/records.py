@@ -70,6 +70,7 @@ class Records:
         *,
         actor: str,
         op_id: str = "",
+        seen: int = 0,
     ) -> Op:
         """Do what `note` does inside a transaction that writes more than this."""
         now_ns = self.now_ns()
@@ -86,10 +87,11 @@ class Records:
             basis="server",
             received_host_ns=now_ns,
             received_utc_ns=self.utc_ns(),
+            seen=seen,
         )
         stored, known = oplog.append(connection, new)
         if not known:
-            if kind in ("recording", "capture") and self._folder_within(connection, stored) is not None:
+            if self._folder_within(connection, stored) is not None:
                 connection.execute(insert(tables.unfiled).values(n=stored["n"]))
             projections.apply(connection, stored, self._ops_within)
         return stored

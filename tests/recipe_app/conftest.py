@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +19,14 @@ import pytest
 import uvicorn
 from databases import emptied, postgresql
 
-from recipe_app.app import create_app
-from recipe_app.collaborators import Collaborators
-from recipe_app.sessions import Sessions
+from recipe_app.collaborators import Collaborators, collaborators
+from recipe_app.folders import Folders
 from recipe_app.shelf import Shelf
 from recipe_app.store.database import Database, open_database
+from recipe_app.store.records import Records, new_id
+from recipe_app.web.app import create_app
 
+PIN, PASSWORD = "482916", "a long enough pass phrase"
 RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 
 
@@ -44,25 +48,90 @@ def served(app: Any) -> Iterator[str]:
 
 @dataclass
 class Kitchen:
-    """The app's world in a test: folders, a clock, clients."""
+    """The app's world in a test: folders, clocks, clients; a kitchen with a tablet and people."""
 
     data: Path
+    database: Database
     recipes: Path = RECIPES
     now_ns: int = 1_000_000_000_000
-    token: str | None = None
+    utc_ns: int = 1_790_000_000_000_000_000
+    ticking: bool = False
     opened: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-
-    def client(self) -> httpx.Client:
-        """A client of a freshly started app over the same folders."""
-        sessions = Sessions(self.data, utc_ns=lambda: 1_790_000_000_000_000_000)
-        collaborators = Collaborators(sessions, Shelf(self.recipes), lambda: self.now_ns)
-        url = self.opened.enter_context(served(create_app(collaborators, token=self.token)))
-        return self.opened.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=30))
+    seq: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     @functools.cached_property
-    def one_client(self) -> httpx.Client:
-        """The same client at every call."""
-        return self.client()
+    def tools(self) -> Collaborators:
+        """What the app is built from."""
+        records = Records(
+            self.database,
+            now_ns=lambda: time.monotonic_ns() if self.ticking else self.now_ns,
+            utc_ns=lambda: self.utc_ns,
+        )
+        shelf = Shelf(self.recipes, self.data / "_app" / "recipes")
+        return collaborators(records, Folders(self.data), shelf, clock_id="boot-1")
+
+    @functools.cached_property
+    def url(self) -> str:
+        """The address of the app, served by a real server."""
+        return self.opened.enter_context(served(create_app(self.tools)))
+
+    def client(self, **headers: str) -> httpx.Client:
+        """A client without any rights, or with those of its headers."""
+        made = httpx.Client(base_url=self.url, trust_env=False, timeout=30, headers=headers)
+        return self.opened.enter_context(made)
+
+    @functools.cached_property
+    def place(self) -> str:
+        """The id of the kitchen."""
+        made = new_id(self.utc_ns)
+        self.tools.records.note("kitchen", made, {"name": "Lab kitchen"}, actor="")
+        return made
+
+    @functools.cached_property
+    def basil(self) -> str:
+        """The id of a participant, whose PIN is 482916."""
+        made = self.tools.door.add_person("Basil", ["participant"], actor="")
+        self.tools.door.set_pin(made, PIN, actor="")
+        return made
+
+    def pair(self, name: str = "Tablet") -> tuple[str, str]:
+        """Pair a tablet; return its id and its token."""
+        code = self.tools.door.pairing_code(self.place, actor="")
+        return self.tools.door.pair(code, name, secure=True)
+
+    @functools.cached_property
+    def tablet(self) -> httpx.Client:
+        """A paired tablet on which Basil has signed in."""
+        device, token = self.pair()
+        login = self.tools.door.sign_in(self.basil, "pin", PIN, device=device, desk=False)
+        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+
+    def desk(self, role: str) -> httpx.Client:
+        """Somebody with a role, signed in at the desk."""
+        person = self.tools.door.add_person(f"{role} {next(self.seq)}", [role], actor="")
+        self.tools.door.accept_invite(self.tools.door.invite(person, actor=""), PASSWORD)
+        login = self.tools.door.sign_in(person, "password", PASSWORD, device="", desk=True)
+        return self.client(**{"x-kitchensync-login": login})
+
+    def choose(self, **more: Any) -> dict[str, Any]:
+        """Begin a recording on the tablet; return its bundle."""
+        body = {"op_id": new_id(self.utc_ns), "recipe": "tea_and_toast", "seed": 3, **more}
+        answer = self.tablet.post("/api/v1/recordings", json=body)
+        assert answer.status_code == 200, answer.text
+        bundle: dict[str, Any] = answer.json()
+        return bundle
+
+    def operation(self, recording: str, kind: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """An operation as a tablet sends it."""
+        fields = {"op_id": new_id(self.utc_ns), "seq": next(self.seq), "recording": recording}
+        return {**fields, "actor": self.basil, "kind": kind, "body": body, **more}
+
+    def post(self, *operations: dict[str, Any]) -> list[dict[str, Any]]:
+        """Send operations; return their receipts."""
+        answer = self.tablet.post("/api/v1/ops", json={"operations": operations})
+        assert answer.status_code == 200, answer.text
+        receipts: list[dict[str, Any]] = answer.json()["receipts"]
+        return receipts
 
     def record(self, name: str, state: str = "recording") -> Path:
         """Make a recording's folder as capture does, or change its state."""
@@ -85,10 +154,12 @@ class Kitchen:
 def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
     data = tmp_path / "recordings"
     data.mkdir()
-    made = Kitchen(data)
+    database = open_database(data / "_app" / "app.db")
+    made = Kitchen(data, database)
     made.record("soup_1")
     with made.opened:
         yield made
+    database.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,19 +16,25 @@ import pytest
 from click.testing import CliRunner
 
 from recipe_app.cli import app
+from recipe_app.store import oplog
+from recipe_app.store.database import open_database
+from virtual_kitchen.tablet import participate
 
 COMMAND = [sys.executable, "-c", "from recipe_app.cli import app; app()"]
 
 
 @contextlib.contextmanager
-def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(*options: str, heard: list[str] | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the app on a free port; yield it with its address; it is gone afterwards."""
     process = subprocess.Popen([*COMMAND, "--port", "0", *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        lines = iter(process.stdout.readline, "")
-        ready = next(line for line in lines if line.startswith("ready "))
-        yield process, ready.split("app=", 1)[1].strip()
+        for line in iter(process.stdout.readline, ""):
+            if line.startswith("ready "):
+                break
+            if heard is not None:
+                heard.append(line)
+        yield process, line.split("app=", 1)[1].strip()
     finally:
         process.kill()
         process.wait()
@@ -40,7 +45,7 @@ def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     data = tmp_path / "new" / "recordings"
     with running("--data", str(data)) as (process, url):
-        assert httpx.get(f"{url}api/clock", trust_env=False).json()["host_ns"] > 0
+        assert httpx.get(f"{url}api/v1/time", trust_env=False).json()["host_ns"] > 0
         assert data.is_dir()
         process.send_signal(number)
         assert process.wait(timeout=30) == 0
@@ -49,22 +54,41 @@ def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signa
 def test_the_demo_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with running("--demo") as (process, url):
-        body = {"op_id": "begin-0001"}
-        session = httpx.post(f"{url}api/standalone", json=body, trust_env=False).json()["recording"]
-        assert httpx.get(f"{url}follow/{session}", trust_env=False).status_code == 200
-        assert list(tmp_path.glob("*/_standalone/*/session.json"))
+        assert httpx.get(f"{url}api/v1/me", trust_env=False).json()["demo"]["pseudonym"] == "Basil"
+        assert list(tmp_path.glob("*/_app/app.db"))
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_generated_token_is_in_the_printed_address(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path), "--token") as (_, url):
-        address, token = url.split("?token=")
-        assert re.fullmatch(r"[A-Za-z0-9_-]{20,}", token)
-        assert httpx.get(f"{address}api/clock", trust_env=False).status_code == 401
-        with_token = {"authorization": f"Bearer {token}"}
-        assert httpx.get(f"{address}api/clock", headers=with_token, trust_env=False).status_code == 200
+def test_beyond_loopback_it_is_https_that_our_own_authority_vouches_for(tmp_path: Path) -> None:
+    with running("--data", str(tmp_path), "--host", "0.0.0.0") as (_, url):
+        assert url.startswith("https://")
+        port = url.rstrip("/").rpartition(":")[2]
+        trusting = ssl.create_default_context(cafile=str(tmp_path / "_app" / "tls" / "ca.crt"))
+        with httpx.Client(verify=trusting, trust_env=False) as client:
+            for name in ("127.0.0.1", "localhost"):
+                answer = client.get(f"https://{name}:{port}/ca.crt")
+                assert answer.content == (tmp_path / "_app" / "tls" / "ca.crt").read_bytes()
+                assert "strict-transport-security" in answer.headers
+            refused = client.get(f"https://127.0.0.1:{port}/doctor", headers={"host": "kitchen.example"})
+            assert refused.status_code == 403
+
+
+def test_the_first_start_prints_an_invite_until_somebody_has_used_it(tmp_path: Path) -> None:
+    def start(password: str) -> list[int]:
+        said: list[str] = []
+        with running("--data", str(tmp_path), heard=said) as (_, url):
+            codes = [line.partition("#")[2].strip() for line in said if line.startswith("invite=")]
+            bodies = [{"code": code, "password": password} for code in codes]
+            return [
+                httpx.post(f"{url}api/v1/invite", json=body, trust_env=False).status_code
+                for body in bodies * 2
+            ]
+
+    assert start("short") == [422, 422]
+    assert start("a long enough pass phrase") == [200, 403]
+    assert start("a long enough pass phrase") == []
 
 
 def test_it_refuses_in_one_line(tmp_path: Path) -> None:
@@ -74,16 +98,20 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         refusals = {
             f"127.0.0.1:{port} cannot be opened": ["--data", str(tmp_path), "--port", str(port)],
-            "add --token": ["--data", str(tmp_path), "--host", "0.0.0.0"],
-            "a token has at least": ["--data", str(tmp_path), "--token", "short"],
             "no such folder of recipes": ["--data", str(tmp_path), "--recipes", str(tmp_path / "absent")],
             "cannot be used for recordings": ["--data", str(file)],
-            "no such address": ["--data", str(tmp_path), "--host", "host.invalid", "--token", "long-enough"],
+            "no such address": ["--data", str(tmp_path), "--host", "host.invalid"],
+            "no database address": ["--data", str(tmp_path), "--port", "0", "--database", "mysql://x"],
+            "cannot be opened as the app's database": [
+                *("--data", str(tmp_path), "--port", "0"),
+                *("--database", f"postgresql://secret:word@/x?host={tmp_path}"),
+            ],
         }
         for words, options in refusals.items():
             result = CliRunner().invoke(app, options)
             assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1), result.output
             assert words in result.stderr
+            assert "word" not in result.stderr
 
 
 def test_help_has_an_example() -> None:
@@ -91,19 +119,17 @@ def test_help_has_an_example() -> None:
 
 
 def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:
-    with (
-        running("--data", str(tmp_path)) as (process, url),
-        httpx.Client(base_url=url, trust_env=False) as client,
-    ):
-        session = client.post("/api/standalone", json={"op_id": "begin-0001"}).json()["recording"]
-        choice = {"op_id": "choose-0001", "recipe": "tea_and_toast"}
-        assert client.post(f"/api/recordings/{session}/recipe", json=choice).status_code == 200
-        for number in range(3):
-            body = {"op_id": f"operation-{number}", "kind": "done"}
-            assert client.post(f"/api/recordings/{session}/operations", json=body).status_code == 200
+    said: list[str] = []
+    with running("--data", str(tmp_path), heard=said) as (process, url):
+        (invite,) = [line.partition("#")[2].strip() for line in said if line.startswith("invite=")]
+        truth = participate(url, recording=None, seconds=0.1, seed=1, invite=invite)
         process.kill()
-    lines = (tmp_path / "_standalone" / session / "events" / "tablet.jsonl").read_text().splitlines()
-    assert [json.loads(line)["kind"] for line in lines] == ["recipe", "done", "done", "done"]
+    database = open_database(tmp_path / "_app" / "app.db")
+    with database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+        stored = {op["op_id"]: op["host_ns"] for op in oplog.everything(connection)}
+    database.close()
+    assert {tap.op_id: tap.receipt_host_ns for tap in truth.taps}.items() <= stored.items()
 
 
 def test_answers_are_not_held_back_by_the_network_stack() -> None:

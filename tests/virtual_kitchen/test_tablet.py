@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -20,13 +21,18 @@ SERVER = [sys.executable, "-c", "from recipe_app.cli import app; app()", "--port
 
 
 @contextlib.contextmanager
-def app_over(data: Path, *options: str) -> Iterator[str]:
-    """The real app as a process on a free port."""
-    process = subprocess.Popen([*SERVER, "--data", str(data), *options], stdout=subprocess.PIPE, text=True)
+def app_over(data: Path) -> Iterator[tuple[str, str]]:
+    """The real app as a process on a free port: its address and the invite of its first start."""
+    process = subprocess.Popen([*SERVER, "--data", str(data)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        ready = next(line for line in iter(process.stdout.readline, "") if line.startswith("ready "))
-        yield ready.split("app=", 1)[1].strip()
+        invite = ""
+        for line in iter(process.stdout.readline, ""):
+            if line.startswith("invite="):
+                invite = line.partition("#")[2].strip()
+            if line.startswith("ready "):
+                yield line.split("app=", 1)[1].strip(), invite
+                break
     finally:
         process.terminate()
         process.wait()
@@ -62,10 +68,13 @@ def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_pat
         "started": {"utc_ns": 5},
     }
     (recording / "recording.json").write_text(json.dumps(manifest))
-    with app_over(tmp_path) as url:
-        truth = participate(url, recording="soup_1", seconds=0.5, seed=3)
-    choice, *events = events_of(recording)
+    with app_over(tmp_path) as (url, invite):
+        truth = participate(url, recording="soup_1", seconds=0.5, seed=3, invite=invite)
+    choice, *everything = events_of(recording)
     assert choice["kind"] == "recipe"
+    assert [event["kind"] for event in everything[:2]] == ["prepared", "consent"]
+    assert [event["kind"] for event in everything[-2:]] == ["end", "finish"]
+    events = [event for event in everything if event["kind"] in ("done", "error", "undo")]
     assert [event["op_id"] for event in events] == [tap.op_id for tap in truth.taps]
     for event, tap in zip(events, truth.taps, strict=True):
         assert event["kind"] == tap.kind
@@ -82,32 +91,24 @@ def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_pat
 def test_the_same_seed_does_the_same(tmp_path: Path) -> None:
     taps = []
     for attempt in ("first", "second"):
-        with app_over(tmp_path / attempt) as url:
-            truth = participate(url, recording=None, seconds=0.0, seed=5)
+        with app_over(tmp_path / attempt) as (url, invite):
+            truth = participate(url, recording=None, seconds=0.0, seed=5, invite=invite)
             taps.append([(tap.op_id, tap.kind, tap.step, tap.category) for tap in truth.taps])
     assert taps[0] == taps[1]
 
 
 def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
     out = tmp_path / "tablet.json"
-    with app_over(tmp_path / "data", "--token", "a-token-of-the-test") as url:
-        command = [
-            sys.executable,
-            "-m",
-            "virtual_kitchen.tablet",
-            "--seconds",
-            "0.2",
-            "--recipe",
-            "tea_and_toast",
-        ]
-        address = url.split("?")[0]
-        given = [*command, "--url", address, "--out", str(out)]
-        refused = subprocess.run(given, capture_output=True, text=True, check=False)
+    with app_over(tmp_path / "data") as (url, invite):
+        options = ["--seconds", "0.2", "--recipe", "tea_and_toast", "--url", url, "--out", str(out)]
+        command = [sys.executable, "-m", "virtual_kitchen.tablet", *options, "--invite"]
+        refused = subprocess.run([*command, "wrong"], capture_output=True, text=True, check=False)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
-        assert "401" in refused.stderr
+        assert "403" in refused.stderr
         assert not out.exists()
-        subprocess.run([*given, "--token", "a-token-of-the-test"], check=True)
+        subprocess.run([*command, f"{url}desk/sign-in#{invite}"], check=True)
     truth = json.loads(out.read_text())
     assert (truth["schema"], truth["recipe"], len(truth["order"])) == ("tablet-truth/1", "tea_and_toast", 11)
-    events = events_of(tmp_path / "data" / "_standalone" / truth["recording"])
-    assert {tap["op_id"] for tap in truth["taps"]} == {event["op_id"] for event in events[1:]}
+    with contextlib.closing(sqlite3.connect(tmp_path / "data" / "_app" / "app.db")) as database:
+        logged = {row[0] for row in database.execute("SELECT op_id FROM op")}
+    assert {tap["op_id"] for tap in truth["taps"]} <= logged

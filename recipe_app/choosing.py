@@ -1,0 +1,137 @@
+"""Stage 1: freeze what was chosen, so that what was shown can be said years later without the recipe's file.
+
+Strategy (what the session is for), plan (which errors shall be made) and outcome (what happened) are three things:
+the strategy is here and never changes; a disordered script puts its stated errors into the plan, with a certificate.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import asdict
+from typing import Any
+
+from recipe_app.errors import NoSuchScript
+from recipe_app.graphs.hints import Hint, graph_hints, step_hints
+from recipe_app.graphs.induced import induce
+from recipe_app.graphs.model import Graph, Step
+from recipe_app.graphs.orders import draw_orders
+from recipe_app.graphs.safety import must_stay
+from recipe_app.graphs.scripts import GENERATOR, Script, Wish, draw_script
+from recipe_app.graphs.timers import timers
+from recipe_app.graphs.wording import cautions, say
+from recipe_app.shelf import Recipe
+from recipe_app.store.records import new_id
+
+STRATEGIES = ("normal", "impromptu", "disordered", "induced")
+DISPLAYS = ("steps", "paragraph", "hidden")
+
+ORDER, MISSING = 2, 6
+SUGGESTED = 4
+"""Errors that are proposed together for an induced script."""
+
+
+def frozen(
+    recipe: Recipe, *, strategy: str, display: str, seed: int, missing: int = 1, flips: int = 2
+) -> dict[str, Any]:
+    """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
+
+    Raises NoSuchScript, TooManyOrders.
+    """
+    graph = recipe.graph
+    body: dict[str, Any] = {
+        "name": recipe.name,
+        "title": recipe.title,
+        "source": graph.name,
+        "graph_hash": graph.content_hash,
+        "strategy": strategy,
+        "display": display,
+        "seed": seed,
+        "total": recipe.total,
+        "steps": {str(step.node): {"label": step.label, "text": step.text} for step in graph.steps},
+        "edges": [list(edge) for edge in graph.edges],
+        "planned": [],
+        "script": None,
+    }
+    if strategy == "disordered":
+        script = _script(graph, seed, missing, flips)
+        return body | {
+            "order": list(script.order),
+            "sampler": script.sampler,
+            "planned": _planned(graph, script, seed),
+            "script": _certificate(graph, script),
+        }
+    drawn = draw_orders(graph, count=1, seed=seed)
+    return body | {"order": list(drawn.orders[0]), "sampler": drawn.sampler}
+
+
+def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
+    """Draw a script that leaves the steps in place that keep people safe; with fewer errors where it must."""
+    safe = frozenset(step.node for step in graph.steps if must_stay(step.text))
+    wishes = [(missing, flips), (missing, 1), (0, 1), (1, 0)]
+    for number, (left_out, turned) in enumerate(wishes):
+        try:
+            return draw_script(graph, Wish(missing=left_out, flips=turned, protected=safe), seed=seed)
+        except NoSuchScript:
+            if number == len(wishes) - 1:
+                raise
+    raise AssertionError("one of the wishes was drawn or refused")
+
+
+def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
+    return {
+        "missing": list(script.missing),
+        "broken": [list(edge) for edge in script.broken],
+        "unmet": [list(edge) for edge in script.unmet],
+        "distance": script.distance,
+        "reparable": script.reparable,
+        "generator": GENERATOR,
+        "seed": script.seed,
+        "graph_hash": script.graph_hash,
+        "wording": say(graph, script),
+        "cautions": cautions(graph, script),
+        "verified": True,
+    }
+
+
+def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
+    """The errors that a script states, one record each; the same ids at every drawing of the same seed."""
+    rng = random.Random(f"planned {graph.content_hash} {seed}")
+    changes = [(node, MISSING) for node in script.missing] + [(after, ORDER) for _, after in script.broken]
+    return [
+        {
+            "error_id": new_id(rng.getrandbits(60)),
+            "fields": {"node": node, "categories": [category], "description": sentence},
+        }
+        for (node, category), sentence in zip(changes, say(graph, script), strict=True)
+    ]
+
+
+def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
+    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal."""
+    safe = {step.node for step in graph.steps if must_stay(step.text)}
+    return {
+        "hints": {str(step.node): _hints(graph, step) for step in graph.steps},
+        "timers": {str(step.node): [asdict(timer) for timer in timers(step.text)] for step in graph.steps},
+        "protected": sorted(safe),
+        "suggested": _suggested(graph, seed, safe),
+    }
+
+
+def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
+    return [_hint(hint) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
+
+
+def _hint(hint: Hint) -> dict[str, Any]:
+    return {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
+
+
+def _suggested(graph: Graph, seed: int, safe: set[int]) -> list[dict[str, Any]]:
+    """A few errors of different categories; fewer where the texts do not give so many."""
+    order = [step.node for step in graph.steps]
+    for count in range(min(SUGGESTED, len(order)), 0, -1):
+        try:
+            drawn = induce(graph, order, count=count, seed=seed, protected=safe)
+        except NoSuchScript:
+            continue
+        return [{"node": node, **_hint(hint)} for node, hint in drawn.items()]
+    return []

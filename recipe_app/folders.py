@@ -1,0 +1,99 @@
+"""The recordings that capture makes, as folders: which run, how they stand, and what is filed into their events."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from recipe_app.errors import NotFound
+from storage.errors import StorageError
+from storage.events import EventLog
+from storage.manifest import edit_manifest, read_manifest
+from storage.names import MANIFEST, check_recording_id
+
+FolderState = Literal["recording", "stopped", "unknown"]
+
+_WRITERS = {False: "tablet", True: "tablet_late"}
+"""While it records, and after: what capture has sealed with hashes is not appended to."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of an event file."""
+
+    kind: str
+    host_ns: int
+    uncertainty_ns: int
+    op_id: str
+    body: dict[str, Any]
+
+
+class Folders:
+    """The recordings of one data folder. Names are checked before they become paths."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self._lock = threading.Lock()
+        self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
+
+    def state(self, name: str) -> FolderState:
+        """Say what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
+        try:
+            return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
+        except StorageError:
+            return "unknown"
+
+    def running(self) -> list[str]:
+        """Return the recordings that are being made, newest first."""
+        found = []
+        for path in self.data.glob(f"*/{MANIFEST}"):
+            manifest = self._peek(path)
+            if manifest.get("state") == "recording" and not path.parent.name.startswith(("_", ".")):
+                started = manifest.get("started") or {}
+                found.append((-int(started.get("utc_ns", 0)), path.parent.name))
+        return [name for _, name in sorted(found)]
+
+    def append(self, name: str, events: Iterable[Event]) -> None:
+        """Append events that are synced to the disk when this returns; one that is there is not stored again."""
+        path = self._path(name)
+        with self._lock:
+            for event in events:
+                log = EventLog(path, _WRITERS[self.state(name) == "stopped"])
+                log.append(
+                    event.kind,
+                    host_ns=event.host_ns,
+                    uncertainty_ns=event.uncertainty_ns,
+                    op_id=event.op_id,
+                    body=event.body,
+                )
+
+    def put(self, name: str, fields: dict[str, Any]) -> None:
+        """Write what is shown into the manifest of a running recording."""
+        if self.state(name) == "recording":
+            with edit_manifest(self._path(name)) as manifest:
+                manifest.update(fields)
+
+    def _path(self, name: str) -> Path:
+        try:
+            path = self.data / check_recording_id(name)
+        except StorageError as error:
+            raise NotFound("recording", name[:80], "choose one that runs") from error
+        if not (path / MANIFEST).is_file():
+            raise NotFound("recording", name[:80], "choose one that runs")
+        return path
+
+    def _peek(self, path: Path) -> dict[str, Any]:
+        """Read a manifest, again only when the file changed."""
+        try:
+            status = path.stat()
+            key = (status.st_mtime_ns, status.st_ino)
+            if path not in self._read or self._read[path][0] != key:
+                content = json.loads(path.read_text(encoding="utf-8"))
+                self._read[path] = (key, content if isinstance(content, dict) else {})
+            return self._read[path][1]
+        except (OSError, ValueError):
+            return {}  # not a recording, or one being made

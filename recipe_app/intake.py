@@ -1,0 +1,136 @@
+"""Operations from tablets: check them, put their touches on the capture clock, log them, file them into folders."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from recipe_app.errors import BadOperation, NotFound
+from recipe_app.folders import Event, Folders
+from recipe_app.operations.events import event_lines
+from recipe_app.operations.kinds import ClientClock, Operation, checked_body
+from recipe_app.store.oplog import NewOp
+from recipe_app.store.records import Records
+from recipe_app.touch_clock import Exchange, Stamp, stamp_age, stamp_exchange, stamp_receipt
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+Receipt = dict[str, Any]
+
+
+class Intake:
+    """Takes operations in; `clock_id` names this run of the capture computer's clock."""
+
+    def __init__(self, records: Records, folders: Folders, *, clock_id: str) -> None:
+        self.records, self.folders, self.clock_id = records, folders, clock_id
+
+    def accept(self, operations: list[Operation], *, device: dict[str, Any]) -> list[Receipt]:
+        """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too."""
+        receipts: dict[str, Receipt] = {}
+        wanted: dict[bool, list[NewOp]] = {}
+        for operation in operations:
+            try:
+                new, files = self._checked(operation, device)
+                wanted.setdefault(files, []).append(new)
+            except (BadOperation, NotFound) as error:
+                receipts[operation.op_id] = {"op_id": operation.op_id, "error": str(error)}
+        for files, batch in wanted.items():
+            for new, (stored, known) in zip(batch, self.records.accept(batch, files=files), strict=True):
+                receipts[new.op_id] = _receipt(new.op_id, stored, known)
+        if True in wanted:
+            self.file()
+        return [receipts[operation.op_id] for operation in operations]
+
+    def _checked(self, operation: Operation, device: dict[str, Any]) -> tuple[NewOp, bool]:
+        recording = self.recording(operation.recording, kitchen=device["kitchen"])
+        body = checked_body(operation)
+        node = body.get("node", body.get("fields", {}).get("node"))
+        if node is not None and str(node) not in recording["steps"]:
+            raise BadOperation(f"step {node} is not in {recording['title']}")
+        now_ns = self.records.now_ns()
+        stamp = self._stamp(operation, now_ns)
+        new = NewOp(
+            op_id=operation.op_id,
+            device=device["id"],
+            seq=operation.seq,
+            actor=operation.actor,
+            subject=operation.recording,
+            kind=operation.kind,
+            body=body,
+            host_ns=stamp.host_ns,
+            uncertainty_ns=stamp.uncertainty_ns,
+            basis=stamp.basis,
+            received_host_ns=now_ns,
+            received_utc_ns=self.records.utc_ns(),
+            clock=_raw_clock(operation),
+            seen=operation.seen,
+        )
+        return new, recording["folder"] is not None
+
+    def recording(self, recording: str, *, kitchen: str | None) -> dict[str, Any]:
+        """Return what was frozen of a recording; one of another kitchen is not there. Raises NotFound."""
+        ops = self.records.ops(recording)
+        body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        if body is None or kitchen not in (None, body["kitchen"]):
+            raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
+        found: dict[str, Any] = body
+        return found
+
+    def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
+        clock = operation.clock
+        if clock is not None and clock.clock_id in ("", self.clock_id):
+            return stamp_exchange(_exchange(clock), now_ns=now_ns)
+        if operation.tapped_ms_ago is not None:
+            trip = operation.round_trip_ms
+            return stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
+        return stamp_receipt(now_ns=now_ns)
+
+    def file(self) -> int:
+        """Write what waits into the events of its recording; return how many still wait.
+
+        What cannot be written now (a full disk, a folder that is away) stays in the log and is tried again.
+        """
+        waiting = self.records.waiting()
+        filed: list[int] = []
+        for op in waiting:
+            try:
+                self._file(op)
+                filed.append(op["n"])
+            except (OSError, StorageError, NotFound) as error:
+                log.warning("operation %s waits for its recording's folder: %s", op["op_id"], error)
+        if filed:
+            self.records.filed(filed)
+        return len(waiting) - len(filed)
+
+    def _file(self, op: dict[str, Any]) -> None:
+        ops = self.records.ops(op["subject"])
+        body = next(one["body"] for one in ops if one["kind"] == "recording")
+        earlier = {one["op_id"]: one["kind"] for one in ops}
+        lines = event_lines(op, body, earlier)
+        stamps = (op["host_ns"], op["uncertainty_ns"])
+        self.folders.append(
+            body["folder"], (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines)
+        )
+        if op["kind"] == "recording":
+            recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
+            said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
+            self.folders.put(body["folder"], {"recipe": recipe, "script": said})
+
+
+def _receipt(op_id: str, stored: dict[str, Any] | str, known: bool) -> Receipt:
+    if isinstance(stored, str):
+        return {"op_id": op_id, "error": stored}
+    keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
+    return {key: stored[key] for key in keys} | {"duplicate": known}
+
+
+def _exchange(clock: ClientClock) -> Exchange:
+    fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
+    return Exchange(**fields)
+
+
+def _raw_clock(operation: Operation) -> dict[str, Any]:
+    """What the client said about time, untouched: it may be evaluated again with better mathematics."""
+    raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
+    return raw | (operation.clock.model_dump(exclude_none=True, exclude={"basis"}) if operation.clock else {})

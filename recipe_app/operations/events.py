@@ -1,0 +1,46 @@
+"""How an operation stands in the events of a recording's folder, where the report and the exports read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recipe_app.categories import CATEGORIES
+
+Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
+
+
+def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str, str]) -> list[Line]:
+    """Return the event lines of an operation: one, but for an undo of several, which has one each.
+
+    `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
+    """
+    facts = {"received_host_ns": op["received_host_ns"], "clock": {"basis": op["basis"], **op["clock"]}}
+    if op["kind"] == "undo":
+        return [
+            (
+                op["op_id"] if number == 0 else f"{op['op_id']}.{number}",
+                "undo",
+                {"undoes": target, "undone_kind": earlier.get(target, ""), **facts},
+            )
+            for number, target in enumerate(op["body"]["undoes"])
+        ]
+    if op["kind"] == "recording":
+        return [(op["op_id"], "recipe", recording)]
+    return [(op["op_id"], op["kind"], {**_said(op["body"], recording), **facts})]
+
+
+def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:
+    """The body, with step, text and category by name, as the report shows them."""
+    fields = body.get("fields", {})
+    node = body.get("node", fields.get("node"))
+    said = dict(body)
+    if node is not None and str(node) in recording["steps"]:
+        said |= {"step": node, "text": recording["steps"][str(node)]["text"]}
+        if node in recording["order"]:
+            said["position"] = recording["order"].index(node) + 1
+    if fields.get("categories"):
+        names = [CATEGORIES[number].name for number in fields["categories"]]
+        said |= {"category": fields["categories"][0], "category_name": " + ".join(names)}
+    if fields.get("description"):
+        said["note"] = fields["description"]
+    return said

@@ -1,0 +1,31 @@
+// Keep the screen on while a recipe is followed; say when it is not held.
+
+let lock = null;
+let wanted = null;
+
+export function keepAwake(say) {
+  wanted = say;
+  request();
+  return () => {
+    wanted = null;
+    lock?.release();
+  };
+}
+
+async function request() {
+  if (!wanted || lock || document.visibilityState !== "visible") return;
+  try {
+    lock = await navigator.wakeLock.request("screen");
+    lock.addEventListener("release", () => {
+      lock = null;
+      wanted?.(false);
+      setTimeout(request, 1000);
+    });
+    wanted?.(true);
+  } catch {
+    lock = null;
+    wanted?.(false);
+  }
+}
+
+document.addEventListener("visibilitychange", request);

@@ -1,0 +1,34 @@
+// Build elements from data. Text is always text: nothing here makes markup from a string.
+
+import { onTap } from "/static/core/touch.js";
+
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key === "tap") onTap(element, value);
+    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "class") element.className = value;
+    else if (key === "value" || key === "checked" || key === "disabled" || key === "hidden") element[key] = value;
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const button = (label, tap, more = {}) =>
+  h("button", { type: "button", ...more, tap }, ...(Array.isArray(label) ? label : [label]));
+
+export function show(screen, ...children) {
+  const root = document.getElementById("screen");
+  document.body.dataset.screen = screen;
+  root.replaceChildren(...children.flat().filter(Boolean));
+  return root;
+}
+
+// Draw again without losing the place: focus goes back to the same control.
+export function redraw(root, ...children) {
+  const held = document.activeElement?.dataset?.key;
+  root.replaceChildren(...children.flat().filter(Boolean));
+  if (held) root.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true, focusVisible: false });
+}

@@ -1,0 +1,70 @@
+// One recording on the tablet: its bundle, the operations on it, what they add up to.
+
+import { change, put, read } from "/static/core/db.js";
+import { fold } from "/static/core/fold.js";
+import { newId } from "/static/core/ids.js";
+import * as outbox from "/static/core/outbox.js";
+import { ask } from "/static/core/server.js";
+
+export class Recording {
+  static async open(id) { // what is kept here comes first: without network it is all there is
+    const kept = await read("bundles", id);
+    const fresh = ask(`/api/v1/bundle/${id}`).then((bundle) => keepBundle(bundle));
+    const bundle = kept ?? (await fresh);
+    fresh.catch(() => null);
+    return new Recording(bundle);
+  }
+
+  constructor(bundle) {
+    this.bundle = bundle;
+    this.id = bundle.recording;
+    this.refold();
+  }
+
+  get shown() { return this.state.recording; }
+  get ops() { return outbox.merged(this.bundle.ops, outbox.confirmed(this.id)); }
+  get seen() { return this.ops.at(-1)?.n ?? 0; }
+  text(node) { return this.shown.steps[node]?.text ?? ""; }
+
+  refold() { this.state = fold([...this.ops, ...outbox.pending(this.id)]); }
+
+  // Keep what one touch did, then change what is shown.
+  async act(touch, ...actions) {
+    const operations = await outbox.add(this.id, this.seen, actions, touch);
+    this.refold();
+    return operations;
+  }
+
+  undo(touch, targets) { return this.act(touch, { kind: "undo", body: { undoes: targets } }); }
+
+  async refresh() { // what other devices did
+    const { ops } = await ask(`/api/v1/ops/${this.id}?after=${this.seen}`, { timeout: 4000 });
+    if (ops.length) {
+      this.bundle = await keepOps(this.id, ops) ?? this.bundle;
+      this.refold();
+    }
+    return ops.length;
+  }
+}
+
+async function keepBundle(bundle) {
+  const kept = await read("bundles", bundle.recording);
+  const whole = { ...bundle, ops: outbox.merged(kept?.ops ?? [], bundle.ops) };
+  await put("bundles", whole);
+  return whole;
+}
+
+const keepOps = (id, ops) => change(["bundles"], ({ bundles }, answer) => {
+  const request = bundles.get(id);
+  request.onsuccess = () => {
+    if (!request.result) return;
+    const whole = { ...request.result, ops: outbox.merged(request.result.ops, ops) };
+    bundles.put(whole);
+    answer(whole);
+  };
+});
+
+export async function choose(choice) {
+  const bundle = await ask("/api/v1/recordings", { body: { op_id: newId(), ...choice } });
+  return new Recording(await keepBundle(bundle));
+}

@@ -1,0 +1,21 @@
+// Requests to the app; an answer that is no success becomes an Error with the server's own words.
+
+let csrf = "";
+
+export const setCsrf = (token) => { csrf = token; };
+
+export async function ask(url, { body, method, raw, timeout = 8000 } = {}) {
+  const options = { cache: "no-store", method: method ?? (body ? "POST" : "GET"), headers: {}, signal: AbortSignal.timeout(timeout) };
+  if (body) {
+    options.headers["content-type"] = "application/json";
+    options.body = JSON.stringify(body);
+  } else if (raw) {
+    options.headers["content-type"] = raw.type;
+    options.body = raw;
+  }
+  if (options.method !== "GET") options.headers["x-kitchensync-csrf"] = csrf;
+  const answer = await fetch(url, options);
+  const content = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw Object.assign(new Error(content.error ?? `the server answered ${answer.status}`), { status: answer.status });
+  return content;
+}

@@ -1,0 +1,28 @@
+// Messages in the language of the page; the same catalogues as on the server.
+
+const language = document.documentElement.lang || "en";
+const plain = language === "xx" ? "en" : language;
+const plurals = new Intl.PluralRules(plain);
+const numbers = new Intl.NumberFormat(plain);
+let catalogue = {};
+
+export const number = (value) => numbers.format(value);
+
+export async function loadWords() {
+  catalogue = await (await fetch(`/locales/${language}.json`)).json();
+}
+
+export function t(key, values = {}) {
+  let message = catalogue[key] ?? key;
+  if (typeof message === "object") message = message[plurals.select(values.count)] ?? message.other;
+  return message.replace(/\{([a-z_]+)\}/g, (_, name) => (typeof values[name] === "number" ? number(values[name]) : values[name]));
+}
+
+export function clockTime(milliseconds) {
+  return new Intl.DateTimeFormat(plain, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(milliseconds);
+}
+
+export function duration(seconds) { // 5:03
+  const whole = Math.max(0, Math.round(seconds));
+  return `${numbers.format(Math.floor(whole / 60))}:${String(whole % 60).padStart(2, "0").replace(/\d/g, (d) => numbers.format(d))}`;
+}

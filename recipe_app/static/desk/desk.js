@@ -1,0 +1,108 @@
+// The desk's forms: sent as JSON with the page's token; what comes back is shown in words.
+
+import { newId } from "/static/core/ids.js";
+import { ask, setCsrf } from "/static/core/server.js";
+
+const at = (id) => document.getElementById(id);
+setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
+
+function say(text) {
+  at("message").textContent = text;
+  at("message").hidden = !text;
+  at("message").scrollIntoView({ block: "nearest" });
+}
+
+function fieldsOf(form) {
+  const fields = {};
+  for (const [name, value] of new FormData(form)) {
+    if (name === "roles") (fields.roles ??= []).push(value);
+    else if (name === "active") fields.active = value === "true";
+    else if (!(value instanceof File)) fields[name] = value;
+  }
+  return fields;
+}
+
+function correction(form) {
+  const { category, node, description } = fieldsOf(form);
+  const fields = { description, categories: [Number(category)] };
+  if (node !== undefined) fields.node = Number(node);
+  const body = { error_id: form.dataset.error ?? newId(), fields };
+  return { op_id: newId(), kind: form.dataset.kind, body, seen: Number(form.dataset.seen) };
+}
+
+async function send(form) {
+  const { send: url, then, show } = form.dataset;
+  let body = form.dataset.kind ? correction(form) : fieldsOf(form);
+  if (form.id === "upload") {
+    const [file] = at("file").files;
+    body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
+  }
+  const answer = await ask(url, { body });
+  if (show && answer[show]) return result(form.dataset, answer[show]);
+  if (then === "sign-in") {
+    at("invite").hidden = true;
+    at("sign-in").hidden = false;
+    at("pseudonym").value = answer.pseudonym;
+    at("password").focus();
+    return null;
+  }
+  return then ? location.assign(then) : location.reload();
+}
+
+async function post(button) {
+  const { post: url, then, show, body } = button.dataset;
+  const answer = await ask(url, { method: "POST", body: body ? JSON.parse(body) : {} });
+  if (show) return result(button.dataset, answer[show]);
+  return location.assign(then);
+}
+
+function result({ show, title, hint }, value) {
+  const link = { code: `/t/pair#${value}`, card: `/q/${value}`, invite: `/desk/sign-in#${value}` }[show];
+  at("result-title").textContent = title;
+  at("result-text").textContent = show === "code" ? value : `${location.origin}${link}`;
+  at("result-hint").textContent = hint;
+  at("result-qr").src = `/qr.svg?text=${encodeURIComponent(location.origin + link)}`;
+  at("result-qr").hidden = false;
+  at("result").showModal();
+}
+
+for (const form of document.querySelectorAll("form[data-send]")) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    say("");
+    send(form).catch((error) => say(error.message));
+  });
+}
+for (const button of document.querySelectorAll("button[data-post]")) {
+  button.addEventListener("click", () => post(button).catch((error) => say(error.message)));
+}
+at("result-close").addEventListener("click", () => { at("result").close(); location.reload(); });
+at("print")?.addEventListener("click", () => print());
+
+const invited = location.pathname === "/desk/sign-in" && location.hash.length > 1;
+if (invited) {
+  at("invite").hidden = false;
+  at("sign-in").hidden = true;
+  at("invite").elements.code.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+}
+
+const CHECKS = {
+  secure: () => isSecureContext,
+  storage: async () => Boolean(indexedDB) && ((await navigator.storage?.persisted?.()) || (await navigator.storage?.persist?.()) || "later"),
+  worker: () => "serviceWorker" in navigator,
+  wake: () => "wakeLock" in navigator,
+  microphone: () => Boolean(navigator.mediaDevices?.getUserMedia),
+  clock: async () => {
+    const sent = performance.now();
+    await ask("/api/v1/time");
+    return performance.now() - sent < 500;
+  },
+};
+for (const line of document.querySelectorAll("#doctor [data-check]")) {
+  Promise.resolve(CHECKS[line.dataset.check]()).catch(() => false).then((good) => {
+    const badge = line.querySelector(".badge");
+    line.className = good ? "good" : "bad";
+    badge.textContent = good ? at("doctor").dataset.good : at("doctor").dataset.bad;
+  });
+}

@@ -1,0 +1,60 @@
+// Before every recording: consent to one version of a text, and everything that must not be in the picture.
+
+import { app } from "/static/main.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { t } from "/static/core/words.js";
+import { bar, footer, open as goTo, tour } from "/static/views/frame.js";
+
+const GROUPS = ["person", "room", "devices"];
+
+export function open(recording) {
+  const { checklist } = recording.bundle;
+  const main = h("main", { class: "plain wide" });
+  const message = h("p", { role: "status" });
+  const start = button(t("checklist.go"), begin, { class: "primary", id: "start" });
+  let second = recording.state.checked?.confirmed_by ?? "";
+  show("checklist", bar("prepare", t("checklist.title")), main,
+    footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
+
+  const agreed = () => recording.state.consent?.accepted === true && recording.state.consent.version === checklist.consent;
+  const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (second.trim() ? 0 : 1);
+
+  async function set(action, touch) {
+    await recording.act(touch, action);
+    draw();
+  }
+
+  async function begin(touch) {
+    if (missing()) return;
+    if (recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
+    await goTo(recording, "follow");
+  }
+
+  const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },
+    h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
+
+  function draw() {
+    redraw(main, tour("checklist"),
+      h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
+        row("consent", agreed(), t("consent.agree"), (touch) => set({ kind: "consent", body: { version: checklist.consent, accepted: !agreed() } }, touch)),
+        h("p", { class: "hint" }, t("consent.version", { version: checklist.consent }))),
+      GROUPS.map((group) => {
+        const items = checklist.items.filter((item) => item.group === group);
+        return items.length > 0 && h("section", {}, h("h2", {}, t(`checklist.${group}`)), items.map(({ name }) => {
+          const on = recording.state.checklist[name] === true;
+          return row(name, on, t(`check.${name}`), (touch) => set({ kind: "check", body: { item: name, checked: !on } }, touch));
+        }));
+      }),
+      h("section", {}, h("h2", {}, t("checklist.second")), h("div", { class: "field" }, h("label", { for: "second" }, t("checklist.second.label")),
+        h("input", { id: "second", maxlength: 80, value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))));
+    tell();
+  }
+
+  function tell() {
+    const open = missing();
+    message.textContent = open ? t("checklist.open", { count: open }) : t("checklist.complete");
+    start.disabled = open > 0;
+  }
+  draw();
+  return app.leave;
+}

@@ -1,0 +1,41 @@
+// The receipt: what the server has, what still waits here, and the last resort.
+
+import { go, signedIn } from "/static/main.js";
+import * as outbox from "/static/core/outbox.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { living } from "/static/views/error_form.js";
+import { bar, footer, tour } from "/static/views/frame.js";
+
+export function open(recording) {
+  const main = h("main", { class: "plain" });
+  show("done", bar("review", t("done.title")), main, footer(h("p", {}), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
+
+  async function leave() {
+    if (outbox.unsent()) return draw();
+    await ask("/api/v1/sign-out", { method: "POST", body: {} }).catch(() => null);
+    return signedIn();
+  }
+
+  async function save() { // the browser's own way to keep a file
+    const content = JSON.stringify(await outbox.dump(), null, 1);
+    const link = h("a", { href: URL.createObjectURL(new Blob([content], { type: "application/json" })), download: `kitchensync-${recording.id}.json` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  function draw() {
+    recording.refold();
+    const waiting = outbox.unsent();
+    const refused = outbox.turnedDown();
+    const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;
+    redraw(main, tour("done"),
+      h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received", { count: recording.ops.length })),
+      h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
+      refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
+      (waiting > 0 || refused.length > 0) && h("p", { class: "actions start" }, button(t("done.dump"), save, { class: "quiet", "data-key": "dump" })));
+  }
+  draw();
+  return outbox.onChange(draw);
+}

@@ -1,0 +1,58 @@
+// One error as a form, the same before and after cooking: categories, hints that fill it in one tap, words.
+
+import { button, h, redraw } from "/static/core/page.js";
+import { t } from "/static/core/words.js";
+import { categoryName, sheet } from "/static/views/frame.js";
+
+const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
+
+export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
+
+// Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered.
+export function errorForm(recording, node, { title, error, hints = true, save }) {
+  const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "" };
+  let used = "";
+  let applied = null;
+  const body = h("div", { class: "error-form" });
+  const close = sheet(title, () => body, { wide: true });
+
+  const toggle = (category) => {
+    fields.categories = fields.categories.includes(category) ? fields.categories.filter((one) => one !== category) : [...fields.categories, category].sort();
+    draw();
+  };
+  const apply = (hint) => {
+    const category = NAMES.indexOf(hint.category);
+    if (!fields.categories.includes(category)) fields.categories = [...fields.categories, category].sort();
+    fields.description = [fields.description, hint.wording].filter(Boolean).join("; ");
+    if (hint.text) fields.text = hint.text;
+    Object.assign(fields, { expected: hint.expected, actual: hint.actual, subtype: hint.subtype });
+    [used, applied] = [hint.category, hint];
+    draw();
+  };
+  const keep = (touch) => {
+    if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
+    close();
+    const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
+    return save(fields, { used, applied, edited }, touch);
+  };
+
+  function draw() {
+    const offered = hints ? shownHints(recording, node) : [];
+    redraw(body,
+      h("p", { class: "step-text" }, recording.text(node)),
+      h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
+        button(categoryName(category), () => toggle(category), { class: "chip", "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
+      offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
+        button([h("span", { class: "badge" }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)], () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
+      h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
+        h("textarea", { id: "description", rows: 2, maxlength: 600, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
+      h("div", { class: "field" }, h("label", { for: "text" }, t("error.text")),
+        h("textarea", { id: "text", rows: 2, maxlength: 600, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
+      h("p", { class: "warning", role: "alert" }),
+      h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
+  }
+  draw();
+}
+
+export const kept = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+export const living = (recording) => Object.values(recording.state.errors).filter((error) => !error.removed);

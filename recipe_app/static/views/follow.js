@@ -1,0 +1,231 @@
+// Stage 3: follow the recipe. Dark, for wet hands at one metre; every touch is kept before the screen changes.
+
+import { touchNow } from "/static/core/clock.js";
+import { keepAwake } from "/static/core/awake.js";
+import { newId } from "/static/core/ids.js";
+import * as outbox from "/static/core/outbox.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
+import { number, t } from "/static/core/words.js";
+import { Timers } from "/static/views/timers.js";
+import { categoryName, open as goTo, sheet } from "/static/views/frame.js";
+
+const SIZES = [58, 52, 46, 40, 36, 32, 28];
+const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
+const POLL_MS = 1500;
+const STALE_MS = 3000;
+const UNDO_MS = 10_000;
+
+export function open(recording) {
+  const { display, order } = recording.shown;
+  const quiet = display !== "steps"; // nothing on the screen may tell where the cook is
+  const root = show("follow");
+  root.className = `follow show-${display}`;
+  let health = { health: "unknown", at: -Infinity };
+  let undoUntil = 0;
+  let awake = true;
+  const timers = new Timers(recording, () => !quiet && drawTimers());
+
+  const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
+  const opened = () => order.filter((node) => stateOf(node) === "open");
+  const waiting = () => order.filter((node) => stateOf(node) === "waiting");
+
+  async function act(touch, ...actions) {
+    await recording.act(touch, ...actions);
+    undoUntil = performance.now() + UNDO_MS;
+    draw();
+  }
+
+  function done(touch, node) { // the next step begins with the same touch, unless another one is open already
+    const actions = [{ op_id: newId(), kind: "done", body: { node } }];
+    const next = opened().length <= 1 ? waiting().find((one) => one !== node) : undefined;
+    if (next !== undefined) actions.push({ kind: "start", body: { node: next, with_op: actions[0].op_id } });
+    return act(touch, ...actions);
+  }
+
+  function advance(touch) {
+    const [current] = opened();
+    if (current !== undefined) return done(touch, current);
+    const [first] = waiting();
+    return first === undefined ? null : act(touch, { kind: "start", body: { node: first } });
+  }
+
+  function undo(touch) {
+    if (recording.state.last.length) return recording.undo(touch, recording.state.last).then(draw);
+    return null;
+  }
+
+  function logError(touch) { // the error's time is this first touch
+    const node = opened()[0] ?? [...order].reverse().find((one) => stateOf(one) === "done") ?? order[0];
+    sheet(t("follow.error.title"), (close) => [
+      !quiet && h("p", { class: "step-text" }, recording.text(node)),
+      h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
+        [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
+        () => { close(); act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] } } }); },
+        { class: "tile", "data-category": category }))),
+      button(t("follow.error.none"), close, { class: "cancel" }),
+    ].filter(Boolean), { wide: true });
+  }
+
+  function allSteps() {
+    sheet(t("follow.steps"), (close) => {
+      const list = h("ol", { class: "all-steps" }, order.map((node, place) => {
+        const state = stateOf(node);
+        const say = (kind) => (touch) => { close(); act(touch, { kind, body: { node } }); };
+        return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text" }, recording.text(node)),
+          state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(state === "waiting" ? t("follow.begin") : t("follow.again"), say(state === "waiting" ? "start" : "reopen"), { class: "row" }),
+          state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
+      }));
+      return [list, h("p", { class: "actions" }, button(t("follow.mark"), (touch) => { close(); act(touch, { kind: "mark", body: { text: t("follow.marked") } }); }, { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
+    }, { wide: true });
+  }
+
+  function end() {
+    sheet(t("follow.end.title"), (close) => h("p", { class: "actions tall" }, button(t("follow.end.no"), close, { class: "cancel" }),
+      button(t("follow.end.yes"), async (touch) => {
+        close();
+        if (recording.state.phase === "follow") await recording.act(touch, { kind: "end" });
+        await goTo(recording, "review");
+      }, { class: "done" })));
+  }
+
+  const top = h("header", { class: "top" });
+  const strip = h("div", { class: "strips", role: "status" });
+  const main = h("main", { class: "steps" });
+  const foot = h("footer", { class: "buttons" });
+  root.replaceChildren(top, strip, main, foot);
+
+  function draw() {
+    drawTop();
+    if (display === "paragraph") drawParagraph();
+    else if (display === "hidden") drawHidden();
+    else drawSteps();
+    fit();
+  }
+
+  function drawTop() {
+    const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
+    const finished = order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
+    redraw(top,
+      h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), known === "problem" && health.reasons.length ? `: ${health.reasons[0]}` : "")),
+      h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: order.length })),
+      h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
+    drawStrip();
+  }
+
+  function drawStrip() {
+    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && !quiet && t("not_eaten")].filter(Boolean);
+    if (strip.dataset.said === lines.join("|")) return;
+    strip.dataset.said = lines.join("|");
+    strip.replaceChildren(...lines.map((line) => h("p", { class: "strip" }, line)));
+  }
+
+  function drawSteps() {
+    const now = opened();
+    const next = waiting();
+    const shown = now.length ? now : next.slice(0, 1);
+    const finished = !now.length && !next.length;
+    redraw(main,
+      finished && h("h1", { class: "current" }, t("follow.finished")),
+      h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
+      h("div", { class: "timers" }),
+      h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
+        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), recording.text(node)))));
+    drawTimers();
+    const [one] = now;
+    const also = now.length > 0 && next[0];
+    redraw(foot, undoButton(),
+      button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
+      also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what" }, recording.text(also))], (touch) => act(touch, { kind: "start", body: { node: also } }), { class: "also", "data-key": "also" }),
+      finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
+        : now.length > 1 ? null
+          : button(now.length ? t("follow.done") : t("follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
+  }
+
+  function openStep(node, now) {
+    return h("article", { class: "open-step" },
+      h("div", {}, h("p", { class: "label" }, t("follow.step", { place: order.indexOf(node) + 1 })),
+        h(now[0] === node || !now.length ? "h1" : "h2", { class: "current" }, recording.text(node)), timers.chips(node)),
+      now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${recording.text(node)}` }));
+  }
+
+  function undoButton() {
+    const fresh = performance.now() < undoUntil;
+    return button(t("follow.undo"), undo, { class: fresh ? "undo fresh" : "undo", disabled: !quiet && !recording.state.last.length, "data-key": "undo" });
+  }
+
+  const quietButtons = () => [
+    button("↺", undo, { class: "undo", "aria-label": t("follow.undo"), "data-key": "undo" }),
+    button("!", logError, { class: "error", "aria-label": t("follow.error"), "data-key": "error" }),
+    button("→", advance, { class: "done", "aria-label": t("follow.advance"), "data-key": "done" }),
+  ];
+
+  function drawParagraph() { // the same at every step: no highlight, no number, nothing that moves
+    if (main.childElementCount) return;
+    main.replaceChildren(h("p", { class: "paragraph" }, `${order.map((node) => recording.text(node).replace(/[.\s]+$/, "")).join(". ")}.`));
+    foot.replaceChildren(...quietButtons());
+  }
+
+  function drawHidden() {
+    if (main.childElementCount) return;
+    main.replaceChildren(h("p", { class: "card-only" }, recording.shown.title));
+    foot.replaceChildren(...quietButtons());
+  }
+
+  function drawTimers() {
+    main.querySelector(".timers")?.replaceChildren(...timers.running());
+  }
+
+  let fitted = "";
+  function fit() { // the largest size at which nothing is cut off
+    const key = `${main.textContent} ${innerWidth} ${innerHeight} ${strip.childElementCount}`;
+    if (fitted === key) return;
+    fitted = key;
+    for (const size of display === "paragraph" ? PARAGRAPH_SIZES : SIZES) {
+      document.documentElement.style.setProperty("--size", `${size}px`);
+      if (main.scrollHeight <= main.clientHeight) return;
+    }
+  }
+
+  async function poll() {
+    try {
+      const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
+      health = { ...answer, at: performance.now() };
+      if (await recording.refresh()) draw();
+    } catch {
+      // without an answer the state is unknown by itself, 3 s after the last one
+    }
+    drawTop();
+  }
+
+  const onKey = (event) => { // a foot pedal is a keyboard
+    if (document.querySelector("dialog[open]") || event.repeat) return;
+    if (["PageDown", "ArrowRight"].includes(event.key)) advance(touchNow());
+    else if (event.key === "PageUp") logError(touchNow());
+    else return;
+    event.preventDefault();
+  };
+
+  const letSleep = keepAwake((held) => {
+    if (held === awake && recording.state.awake?.held === held) return;
+    awake = held;
+    recording.act(touchNow(), { kind: "awake", body: { held } });
+    drawStrip();
+    fit();
+  });
+  const quietly = outbox.onChange(() => recording.refold());
+  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); drawTop(); }, 500)];
+  addEventListener("keydown", onKey);
+  addEventListener("resize", fit);
+  document.fonts?.ready.then(() => { fitted = ""; fit(); });
+  poll();
+  draw();
+  return () => {
+    ticking.forEach(clearInterval);
+    removeEventListener("keydown", onKey);
+    removeEventListener("resize", fit);
+    letSleep();
+    quietly();
+    root.className = "";
+  };
+}

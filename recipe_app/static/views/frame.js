@@ -1,0 +1,51 @@
+// What the light screens share: the bar with the four stages, and sheets that lie over a screen.
+
+import { app, go, signedIn } from "/static/main.js";
+import * as outbox from "/static/core/outbox.js";
+import { button, h } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+
+const STAGES = ["choose", "prepare", "follow", "review"];
+
+export function bar(stage, title) {
+  const now = STAGES.indexOf(stage);
+  return h("header", { class: "bar" },
+    h("p", { class: "brand" }, "KitchenSync"),
+    h("h1", {}, title),
+    now >= 0 && h("ol", { class: "stages", "aria-label": t("stages.label") },
+      STAGES.map((name, place) => h("li", { class: place < now ? "past" : place === now ? "now" : "", "aria-current": place === now ? "step" : null },
+        t(`stages.${name}`)))),
+    app.me?.person && h("p", { class: "who" }, app.me.person.pseudonym, " ", button(t("sign_out"), signOut, { class: "link" })));
+}
+
+async function signOut() {
+  if (outbox.unsent()) return tell(t("sign_out.unsent", { count: outbox.unsent() }));
+  await ask("/api/v1/sign-out", { method: "POST", body: {} }).catch(() => null);
+  return signedIn();
+}
+
+export function tour(name) { // the guided tour of `kitchensync app --demo`
+  return app.me?.demo && h("aside", { class: "tour" }, h("strong", {}, t("tour")), " ", t(`tour.${name}`, app.me.demo));
+}
+
+// A sheet over the screen: Escape and the back button close it, the focus stays inside and comes back.
+export function sheet(title, content, { closed = () => null, wide = false } = {}) {
+  const before = document.activeElement;
+  const dialog = h("dialog", { class: wide ? "sheet wide" : "sheet", "aria-label": title });
+  const close = () => { dialog.close(); };
+  dialog.addEventListener("close", () => { dialog.remove(); before?.focus({ focusVisible: false }); closed(); });
+  dialog.append(h("h2", {}, title), ...[content(close)].flat());
+  document.body.append(dialog);
+  dialog.showModal();
+  return close;
+}
+
+export function tell(text) {
+  sheet(text, (close) => h("p", { class: "actions" }, button(t("ok"), close, { class: "primary" })));
+}
+
+export const footer = (...children) => h("footer", { class: "go" }, ...children);
+export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done" }[recording.state.phase]);
+export const open = (recording, stage) => go(`/t/rec/${recording.id}/${stage}`);
+export const categoryName = (number) => t(`category.${number}`);

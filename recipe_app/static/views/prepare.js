@@ -1,0 +1,112 @@
+// Stage 2: which errors shall be made. A plan is one thing, what then happens another.
+
+import { newId } from "/static/core/ids.js";
+import { onChange } from "/static/core/outbox.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { touchNow } from "/static/core/clock.js";
+import { number, t } from "/static/core/words.js";
+import { errorForm, kept, living } from "/static/views/error_form.js";
+import { bar, categoryName, footer, open as goTo, tour } from "/static/views/frame.js";
+
+const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
+const PLANNING = ["disordered", "induced"];
+
+export function open(recording) {
+  const { strategy } = recording.shown;
+  const main = h("main", { class: "plain wide" });
+  show("prepare", bar("prepare", recording.shown.title), main,
+    footer(h("p", {}), button(t("prepare.go"), ready, { class: "primary", id: "ready" })));
+
+  async function ready(touch) {
+    if (recording.state.phase === "prepare") await recording.act(touch, { kind: "prepared" });
+    await goTo(recording, "checklist");
+  }
+
+  const plan = (node) => errorForm(recording, node, {
+    title: t("prepare.new"),
+    save: async (fields, { used, applied, edited }, touch) => {
+      const actions = [{ kind: "plan_error", body: { error_id: newId(), fields: kept(fields), hint: used } }];
+      if (applied) actions.push(use(node, applied, edited ? "edited" : "applied"));
+      await recording.act(touch, ...actions);
+      draw();
+    },
+  });
+
+  const use = (node, hint, how) => ({ kind: "hint", body: { node, category: hint.category, wording: hint.wording, use: how } });
+
+  const change = (error) => errorForm(recording, error.node, {
+    title: t("prepare.change"), error,
+    save: async (fields, _, touch) => {
+      await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields: kept(fields) } });
+      draw();
+    },
+  });
+
+  async function remove(error, touch) {
+    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields: { removed: true } } });
+    draw();
+  }
+
+  async function suggest(touch) {
+    const planned = new Set(living(recording).map((error) => error.node));
+    const fresh = recording.bundle.suggested.filter((one) => !planned.has(one.node));
+    await recording.act(touch, ...fresh.flatMap(({ node, ...hint }) => [
+      { kind: "plan_error", body: { error_id: newId(), hint: hint.category, fields: fieldsOf(node, hint) } }, use(node, hint, "applied")]));
+    draw();
+  }
+
+  const fieldsOf = (node, hint) => ({
+    node, categories: [NAMES.indexOf(hint.category)], subtype: hint.subtype, expected: hint.expected, actual: hint.actual, text: hint.text, description: hint.wording,
+  });
+
+  function errorRow(error) {
+    const own = error.origin !== "script";
+    return h("li", { class: "planned" },
+      h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
+        error.conflicts.length > 0 && h("span", { class: "badge conflict" }, t("error.two_versions"))),
+      h("span", { class: "what" }, error.text || error.description, error.text && error.description && h("span", { class: "hint" }, " ", error.description)),
+      own && button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
+      own && button(t("remove"), (touch) => remove(error, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
+  }
+
+  function step(node, place, errors) {
+    return h("article", { class: errors.length ? "step-card has-error" : "step-card" },
+      h("p", { class: "place" }, number(place)), h("p", { class: "text" }, recording.text(node)),
+      errors.length > 0 && h("ul", {}, errors.map(errorRow)),
+      PLANNING.includes(strategy) && (recording.bundle.protected.includes(node)
+        ? h("p", { class: "hint" }, t("prepare.protected"))
+        : button(t("prepare.add"), () => plan(node), { class: "quiet add", "data-key": `add-${node}` })));
+  }
+
+  function draw() {
+    const errors = living(recording);
+    const { order, script } = recording.shown;
+    redraw(main, tour(`prepare.${strategy}`),
+      h("section", { class: "strategy" }, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`)), h("p", {}, t(`prepare.${strategy}`)),
+        PLANNING.includes(strategy) && h("p", { class: "banner" }, t("not_eaten"))),
+      script && certificate(script),
+      PLANNING.includes(strategy) && balance(errors, order.length),
+      strategy === "induced" && recording.bundle.suggested.length > 0 && button(t("prepare.suggest"), suggest, { class: "quiet", "data-key": "suggest" }),
+      script && h("section", { class: "left-out" }, errors.filter((error) => !order.includes(error.node)).map((error) => h("article", { class: "step-card has-error left" },
+        h("p", { class: "place" }, "–"), h("p", { class: "text" }, recording.text(error.node)), h("ul", {}, errorRow(error))))),
+      h("section", { class: "step-cards" }, order.map((node, place) => step(node, place + 1, errors.filter((error) => error.node === node)))));
+  }
+  draw();
+  return onChange(() => { recording.refold(); });
+}
+
+function certificate(script) {
+  return h("section", { class: "certificate" }, h("h2", {}, t("certificate.title")),
+    h("ul", {}, script.wording.map((sentence) => h("li", {}, sentence))),
+    script.cautions.length > 0 && h("ul", { class: "warning" }, script.cautions.map((sentence) => h("li", {}, sentence))),
+    h("p", { class: "hint" }, t("certificate.facts", { missing: script.missing.length, broken: script.broken.length, seed: String(script.seed), hash: script.graph_hash.slice(0, 12) })));
+}
+
+function balance(errors, steps) {
+  const categories = new Set(errors.flatMap((error) => error.categories));
+  const touched = new Set(errors.map((error) => error.node)).size;
+  const share = Math.round((100 * touched) / Math.max(steps, 1));
+  const advice = errors.length === 0 ? "balance.none" : categories.size < 3 ? "balance.vary" : share > 70 ? "balance.many" : "balance.good";
+  const meter = h("meter", { min: 0, max: 8, value: categories.size, "aria-label": t("balance.label") });
+  return h("section", { class: "balance" }, h("p", {}, t("balance.said", { categories: categories.size, share })), meter, h("p", { class: "hint" }, t(advice)));
+}

@@ -1,0 +1,62 @@
+// Stage 1, second half: see the recipe as paragraph or as an order; say what the session is for; begin.
+
+import { go } from "/static/main.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { choose } from "/static/core/recording.js";
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+import { bar, footer, tour } from "/static/views/frame.js";
+
+const STRATEGIES = ["normal", "impromptu", "disordered", "induced"];
+const DISPLAYS = ["steps", "paragraph", "hidden"];
+
+export async function open(recipe) {
+  const chosen = { recipe, strategy: "normal", display: "steps", seed: Math.floor(Math.random() * 1e6), folder: null };
+  let shown = "order";
+  let drawn = await ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}`);
+  const { running } = await ask("/api/v1/running");
+  chosen.folder = running[0] ?? null;
+  const main = h("main", { class: "plain wide two" });
+  const message = h("p", { role: "alert" });
+  show("recipe", bar("choose", drawn.title), main, footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }),
+    button(t("recipe.go"), begin, { class: "primary", id: "begin" })));
+
+  async function another() {
+    chosen.seed += 1;
+    drawn = await ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}`);
+    draw();
+  }
+
+  async function begin() {
+    try {
+      const recording = await choose(chosen);
+      await go(`/t/rec/${recording.id}/prepare`);
+    } catch (error) {
+      message.textContent = error.message;
+    }
+  }
+
+  const one = (group, value, label, hint, act) => h("label", { class: "option" },
+    h("input", { type: "radio", name: group, value, checked: chosen[group] === value, "data-key": `${group}-${value}`, onchange: () => { chosen[group] = act ? act(value) : value; draw(); } }),
+    h("span", { class: "name" }, label), hint && h("span", { class: "hint" }, hint));
+
+  function draw() {
+    const steps = drawn.order.map((node) => drawn.steps[node].text);
+    redraw(main,
+      h("div", {}, tour("recipe"),
+        h("fieldset", {}, h("legend", {}, t("recipe.strategy")), STRATEGIES.map((name) => one("strategy", name, t(`strategy.${name}`), t(`strategy.${name}.hint`)))),
+        h("fieldset", {}, h("legend", {}, t("recipe.display")), DISPLAYS.map((name) => one("display", name, t(`display.${name}`), t(`display.${name}.hint`)))),
+        h("fieldset", {}, h("legend", {}, t("recipe.belongs")),
+          running.map((name) => one("folder", name, name, t("recipe.running"))),
+          h("label", { class: "option" },
+            h("input", { type: "radio", name: "folder", value: "", checked: chosen.folder === null, "data-key": "folder-none", onchange: () => { chosen.folder = null; draw(); } }),
+            h("span", { class: "name" }, t("recipe.standalone")), h("span", { class: "hint" }, t("recipe.standalone.hint"))))),
+      h("section", { class: "preview-side" },
+        h("div", { class: "switch", role: "group", "aria-label": t("recipe.show") },
+          ["order", "paragraph"].map((name) => button(t(`recipe.${name}`), () => { shown = name; draw(); }, { "aria-pressed": String(shown === name), "data-key": name })),
+          button(t("recipe.another"), another, { "data-key": "another" })),
+        chosen.strategy === "disordered" && h("p", { class: "note" }, t("recipe.disordered")),
+        shown === "order" ? h("ol", { class: "preview" }, steps.map((text) => h("li", {}, text))) : h("p", { class: "preview" }, steps.join(". "), ".")));
+  }
+  draw();
+}

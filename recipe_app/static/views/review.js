@@ -1,0 +1,120 @@
+// Stage 4: what was planned and what happened, side by side; nothing here changes what was logged, it adds to it.
+
+import { newId } from "/static/core/ids.js";
+import { button, h, redraw, show } from "/static/core/page.js";
+import { duration, number, t } from "/static/core/words.js";
+import { errorForm, kept, living } from "/static/views/error_form.js";
+import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
+import { recordVoice } from "/static/views/voice.js";
+
+const OUTCOMES = ["as_planned", "differently", "not_done"];
+
+export function open(recording) {
+  const main = h("main", { class: "plain wide" });
+  const message = h("p", { role: "status" });
+  const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
+  show("review", bar("review", t("review.title")), main, footer(message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
+
+  const planned = () => living(recording).filter((error) => error.planned);
+  const made = () => living(recording).filter((error) => !error.planned);
+  const undecided = () => planned().filter((error) => !error.outcome).length;
+
+  async function change(error, fields, touch) {
+    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
+    draw();
+  }
+
+  async function end(touch) {
+    if (undecided()) return;
+    if (recording.state.phase !== "done") await recording.act(touch, { kind: "finish" });
+    await goTo(recording, "done");
+  }
+
+  const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, save: (fields, _, touch) => change(error, kept(fields), touch) });
+
+  function add() {
+    sheet(t("review.which"), (close) => h("div", { class: "hints" }, Object.keys(recording.shown.steps).map(Number).map((node) => button(recording.text(node), () => {
+      close();
+      errorForm(recording, node, {
+        title: t("review.add"), hints: false,
+        save: async (fields, _, touch) => { await recording.act(touch, { kind: "add_error", body: { error_id: newId(), fields: kept(fields) } }); draw(); },
+      });
+    }, { class: "hint-row" }))), { wide: true });
+  }
+
+  const describe = (error) => [
+    h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
+      error.conflicts.length > 0 && h("span", { class: "badge conflict" }, t("error.two_versions"))),
+    h("span", { class: "what" }, recording.text(error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
+  ];
+
+  function plannedRow(error) {
+    return h("li", { class: "planned" }, describe(error),
+      h("div", { class: "outcomes", role: "group", "aria-label": t("review.outcome") }, OUTCOMES.map((outcome) => button(t(`outcome.${outcome}`),
+        (touch) => change(error, { outcome }, touch), { class: "chip", "aria-pressed": String(error.outcome === outcome), "data-key": `${outcome}-${error.error_id}` }))),
+      error.outcome === "differently" && h("div", { class: "field" }, h("label", { for: `n${error.error_id}` }, t("review.how")),
+        h("input", { id: `n${error.error_id}`, maxlength: 600, value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
+  }
+
+  const madeRow = (error) => h("li", { class: "planned" }, describe(error),
+    h("span", { class: "hint" }, error.at ? clock(recording, error.at) : t("review.added")),
+    button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
+    button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
+
+  function draw() {
+    redraw(main, tour("review"),
+      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording)),
+      planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
+      h("section", {}, h("h2", {}, t("review.made")),
+        made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
+        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
+        recording.state.voices.length > 0 && h("p", { class: "hint" }, t("voice.count", { count: recording.state.voices.length }))),
+      h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
+        h("textarea", { id: "note", rows: 2, maxlength: 600, "data-key": "note" }), button(t("review.note.keep"), note, { class: "quiet" })),
+        h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
+    const left = undecided();
+    message.textContent = left ? t("review.left", { count: left }) : "";
+    finish.disabled = left > 0;
+  }
+
+  async function note(touch) {
+    const text = document.getElementById("note").value.trim();
+    if (!text) return;
+    await recording.act(touch, { kind: "note", body: { text } });
+    document.getElementById("note").value = "";
+    draw();
+  }
+  draw();
+}
+
+const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });
+
+function span(recording) { // from the first to the last touch of the recipe, on the capture clock
+  const runs = Object.values(recording.state.steps).flatMap((step) => step.runs).flatMap((run) => [run.start, run.end]).filter((at) => at !== null);
+  return runs.length ? [Math.min(...runs), Math.max(...runs)] : null;
+}
+
+const clock = (recording, at) => { const all = span(recording); return all ? duration((at - all[0]) / 1e9) : ""; };
+
+function timeline(recording) {
+  const all = span(recording);
+  if (!all) return h("p", { class: "empty" }, t("review.empty"));
+  const length = Math.max(all[1] - all[0], 1);
+  const part = (at) => (100 * (at - all[0])) / length;
+  const put = (element, from, to) => {
+    element.style.setProperty("inset-inline-start", `${part(from)}%`);
+    if (to !== undefined) element.style.setProperty("inline-size", `${Math.max(part(to) - part(from), 0.7)}%`);
+    return element;
+  };
+  const nodes = recording.shown.order.filter((node) => recording.state.steps[node].runs.length || recording.state.steps[node].state === "skipped");
+  const errors = living(recording).filter((error) => error.at);
+  return h("div", { class: "timeline", role: "table", "aria-label": t("review.timeline") }, nodes.map((node) => {
+    const step = recording.state.steps[node];
+    return h("div", { class: "line", role: "row" },
+      h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. ${recording.text(node)}`),
+      h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : "…"}`).join(", ") || t("review.skipped") },
+        step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? all[1])),
+        errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
+      h("span", { class: "when", role: "cell" }, step.runs.length ? clock(recording, step.runs[0].start ?? step.runs[0].end) : t("review.skipped")));
+  }));
+}

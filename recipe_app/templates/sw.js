@@ -1,0 +1,35 @@
+// Keep the shell on the tablet: every page under /t is one page, and it opens without network. Version {{ version }}.
+const CACHE = "kitchensync-{{ version }}";
+const FILES = {{ files | tojson }};
+
+addEventListener("install", (event) => {
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([...FILES, "/t/choose"].map((url) => new Request(url, { cache: "reload" })))).then(() => skipWaiting()));
+});
+
+addEventListener("activate", (event) => {
+  event.waitUntil(caches.keys().then((names) => Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)))).then(() => clients.claim()));
+});
+
+addEventListener("fetch", (event) => {
+  const { pathname } = new URL(event.request.url);
+  if (event.request.method !== "GET") return;
+  if (pathname.startsWith("/t/") || pathname.startsWith("/q/")) event.respondWith(page(event.request));
+  else if (pathname.startsWith("/static/") || pathname.startsWith("/locales/")) event.respondWith(kept(event.request));
+});
+
+async function page(request) { // fresh when the server answers at once, else the kept one
+  try {
+    const answer = await fetch(request, { signal: AbortSignal.timeout(2500) });
+    if (answer.ok) {
+      await (await caches.open(CACHE)).put("/t/choose", answer.clone());
+      return answer;
+    }
+  } catch {
+    // no network: the shell is here
+  }
+  return (await caches.match("/t/choose")) ?? Response.error();
+}
+
+async function kept(request) {
+  return (await caches.match(request, { ignoreSearch: true })) ?? fetch(request);
+}

@@ -1,0 +1,107 @@
+"""One route of the app and who may use it; a route without an access cannot be written."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+
+from recipe_app.collaborators import Collaborators
+from recipe_app.errors import NotAllowed
+from recipe_app.people.door import Visitor
+from recipe_app.people.roles import Access, allowed
+
+DEVICE_COOKIE = "ks_device"
+LOGIN_COOKIE = "ks_login"
+LOGIN_HEADER = "x-kitchensync-login"
+CSRF_HEADER = "x-kitchensync-csrf"
+
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_ANONYMOUS = frozenset((Access.PUBLIC, Access.DEVICE))
+
+
+class SignInFirst(NotAllowed):
+    """Nobody, or the wrong body, asks for what needs a person or a paired tablet."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A line of the table of routes."""
+
+    path: str
+    endpoint: Callable[..., Any]
+    access: Access
+    method: str = "GET"
+    page: bool = False
+
+    def build(self) -> APIRoute:
+        """Make the framework's route: the guard of its access runs before anything else."""
+        return APIRoute(
+            self.path,
+            self.endpoint,
+            methods=[self.method],
+            name=self.endpoint.__name__,
+            include_in_schema=not self.page,
+            dependencies=[Depends(_gate(self.access))],
+        )
+
+
+def tools(request: Request) -> Collaborators:
+    """Return what the app was built from."""
+    return cast(Collaborators, request.app.state.collaborators)
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Say who asks; looked up once a request."""
+    if not hasattr(request.state, "visitor"):
+        device, login, _ = _tokens(request)
+        request.state.visitor = tools(request).door.visitor(device_token=device, login_token=login)
+    return cast(Visitor, request.state.visitor)
+
+
+def _tokens(request: Request) -> tuple[str, str, bool]:
+    """Device and login token, and whether a browser sent them by itself."""
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    login = request.headers.get(LOGIN_HEADER, "")
+    if scheme.lower() == "bearer" or login:
+        return bearer.strip(), login, False
+    return request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, ""), True
+
+
+def _gate(access: Access) -> Callable[[Request], None]:
+    def gate(request: Request) -> None:
+        if access is Access.PUBLIC:
+            return
+        visitor = visitor_of(request)
+        if not allowed(access, device=visitor.device is not None, roles=visitor.roles, desk=visitor.desk):
+            raise SignInFirst(_what_is_missing(access, visitor))
+        if request.method not in _SAFE and access not in _ANONYMOUS and _tokens(request)[2]:
+            given = request.headers.get(CSRF_HEADER, "")
+            if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+                raise NotAllowed("this page is too old; load it again")
+
+    return gate
+
+
+def _what_is_missing(access: Access, visitor: Visitor) -> str:
+    if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
+        return "pair this tablet first"
+    if visitor.person is None:
+        return "sign in first"
+    return "your role does not allow this" if visitor.desk else "this needs a sign-in at the desk"
+
+
+def _require_device(request: Request) -> dict[str, Any]:
+    device = visitor_of(request).device
+    if device is None:
+        raise SignInFirst("pair this tablet first")
+    return device
+
+
+Asking = Annotated[Visitor, Depends(visitor_of)]
+Tools = Annotated[Collaborators, Depends(tools)]
+Device = Annotated[dict[str, Any], Depends(_require_device)]

@@ -1,0 +1,136 @@
+"""The desk over JSON: people, kitchens, tablets, recipes, corrections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recipe_app.collaborators import Collaborators
+from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
+from recipe_app.graphs.formats.graph_json import format_graph_json
+from recipe_app.graphs.formats.kinds import kind_of, parse_graph
+from recipe_app.graphs.validate import check_graph
+from recipe_app.operations.kinds import KINDS, checked
+from recipe_app.people.door import Visitor
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.records import new_id, roles_of
+from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.bodies import ChangePerson, DeskOperation, NewKitchen, NewPerson, NewRecipe, PairingCode
+
+
+def _require_rank(
+    tools: Collaborators, visitor: Visitor, roles: list[str], person: str | None = None
+) -> None:
+    """Only an admin makes or changes people who hold more than `participant`. Raises NotAllowed, NotFound."""
+    held = set(roles)
+    if person is not None:
+        row = tools.records.row(tables.person, person)
+        if row is None:
+            raise NotFound("person", person[:40], "look at the list of people")
+        held |= set(roles_of(row))
+    if held - {"participant"} and "admin" not in visitor.roles:
+        raise NotAllowed("only an admin may do this to somebody with more roles than participant")
+
+
+def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
+    """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
+    _require_rank(tools, visitor, list(body.roles))
+    person = tools.door.add_person(body.pseudonym, list(body.roles), actor=visitor.actor)
+    if body.pin:
+        tools.door.set_pin(person, body.pin, actor=visitor.actor)
+    invite = tools.door.invite(person, actor=visitor.actor) if set(body.roles) - {"participant"} else None
+    return {"person": person, "invite": invite}
+
+
+def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson) -> dict[str, Any]:
+    """Change roles, PIN, or whether somebody may still sign in."""
+    _require_rank(tools, visitor, list(body.roles or []), person)
+    changes = {
+        name: value for name, value in (("roles", body.roles), ("active", body.active)) if value is not None
+    }
+    if visitor.actor == person and (body.active is False or (body.roles and "admin" not in body.roles)):
+        raise BadOperation("nobody takes their own admin role away; ask another admin")
+    if changes:
+        tools.door.change_person(person, changes, actor=visitor.actor)
+    if body.pin is not None:
+        tools.door.set_pin(person, body.pin, actor=visitor.actor)
+    return {"person": person}
+
+
+def new_card(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+    """Make a QR card that signs somebody in; an earlier card is no longer valid."""
+    _require_rank(tools, visitor, [], person)
+    return {"card": tools.door.new_card(person, actor=visitor.actor)}
+
+
+def new_invite(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+    """Make an invite to set a password, valid once and for 72 hours."""
+    return {"invite": tools.door.invite(person, actor=visitor.actor)}
+
+
+def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, Any]:
+    """Add a kitchen."""
+    name = " ".join(body.name.split())
+    if not name or tools.records.rows(tables.kitchen, tables.kitchen.c.name == name):
+        raise BadOperation("a kitchen needs a name that no other has")
+    kitchen = new_id(tools.records.utc_ns())
+    tools.records.note("kitchen", kitchen, {"name": name}, actor=visitor.actor)
+    return {"kitchen": kitchen}
+
+
+def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> dict[str, Any]:
+    """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
+    return {"code": tools.door.pairing_code(body.kitchen, actor=visitor.actor)}
+
+
+def remove_device(tools: Tools, visitor: Asking, device: str) -> dict[str, Any]:
+    """Let a tablet in no more; what it still holds unsent stays on it."""
+    tools.door.remove_device(device, actor=visitor.actor)
+    return {"device": device}
+
+
+def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]:
+    """Put a recipe on the shelf: a task graph of any known form, or a text as the start of one."""
+    kind = kind_of(body.file_name, body.text)
+    graph = parse_graph(body.text, name=body.file_name, kind=kind)
+    for finding in check_graph(graph):
+        if finding.level == "error":
+            raise BadGraph(body.file_name, finding.place, f"{finding.text}; {finding.fix}")
+    name = body.file_name.rpartition(".")[0] or body.file_name
+    tools.shelf.put(name, format_graph_json(graph))
+    tools.records.note("shelved", graph.content_hash, {"name": name, "kind": kind}, actor=visitor.actor)
+    return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
+
+
+def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) -> dict[str, Any]:
+    """Correct a recording after the fact; both versions stay in the log."""
+    content = tools.intake.recording(recording, kitchen=None)
+    said = checked(KINDS[body.kind], body.kind, body.body)
+    node = said.get("fields", {}).get("node")
+    if node is not None and str(node) not in content["steps"]:
+        raise BadOperation(f"step {node} is not in {content['title']}")
+    with tools.records.changing() as connection:
+        stored = tools.records.note_within(
+            connection, body.kind, recording, said, actor=visitor.actor, op_id=body.op_id, seen=body.seen
+        )
+    tools.intake.file()
+    return {"n": stored["n"]}
+
+
+def state(tools: Tools, recording: str) -> dict[str, Any]:
+    """Say where a recording stands, all of it."""
+    return tools.records.state(recording)
+
+
+ROUTES = [
+    Route("/api/v1/desk/people", add_person, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}", change_person, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}/card", new_card, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/people/{person}/invite", new_invite, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/kitchens", add_kitchen, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
+    Route("/api/v1/desk/recordings/{recording}/corrections", correct, Access.STUDY, "POST"),
+]

@@ -1,0 +1,128 @@
+"""The way in over HTTP: pairing, signing in and out, and the clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from recipe_app.errors import BadOperation
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.store.records import roles_of
+from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
+from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, Pair, SignIn
+
+YEAR_S = 31_536_000
+
+
+async def time(tools: Tools) -> JSONResponse:
+    """Tell the capture clock, when the question came and when the answer went."""
+    received_ns = tools.records.now_ns()
+    answer = {"received_host_ns": received_ns, "clock_id": tools.intake.clock_id}
+    return JSONResponse({"host_ns": tools.records.now_ns(), **answer})
+
+
+def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """Say who this browser is: its tablet, its person, and the token that changing things needs."""
+    device, person = visitor.device, visitor.person
+    kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
+    return {
+        "device": device
+        and {"id": device["id"], "name": device["name"], "kitchen": kitchen and kitchen["name"]},
+        "person": person
+        and {"id": person["id"], "pseudonym": person["pseudonym"], "roles": roles_of(person)},
+        "desk": visitor.desk,
+        "csrf": visitor.csrf,
+        "capture": tools.capture is not None,
+        "demo": tools.demo,
+    }
+
+
+def pair(request: Request, tools: Tools, body: Pair) -> JSONResponse:
+    """Pair this tablet with a kitchen by the code that the desk made."""
+    tools.bucket.take(_address(request))
+    device, token = tools.door.pair(body.code, body.name, secure=body.secure)
+    return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
+
+
+def people(tools: Tools, device: Device) -> dict[str, Any]:
+    """List the people who may sign in on a tablet, by pseudonym."""
+    rows = tools.records.rows(tables.person, tables.person.c.active, order=tables.person.c.pseudonym)
+    found = [row for row in rows if "participant" in roles_of(row) or "operator" in roles_of(row)]
+    return {"people": [{"id": row["id"], "pseudonym": row["pseudonym"]} for row in found]}
+
+
+def sign_in(request: Request, tools: Tools, device: Device, body: SignIn) -> JSONResponse:
+    """Sign in with a PIN on a paired tablet."""
+    tools.bucket.take(_address(request))
+    token = tools.door.sign_in(body.person, "pin", body.pin, device=device["id"], desk=False)
+    return _with_token(request, {"person": body.person}, LOGIN_COOKIE, token, body.program)
+
+
+def sign_in_by_card(request: Request, tools: Tools, device: Device, body: CardSignIn) -> JSONResponse:
+    """Sign in with a QR card on a paired tablet."""
+    tools.bucket.take(_address(request))
+    token = tools.door.sign_in_by_card(body.card, device=device["id"])
+    return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
+
+
+def sign_in_at_the_desk(request: Request, tools: Tools, body: DeskSignIn) -> JSONResponse:
+    """Sign in with name and password at the desk."""
+    tools.bucket.take(_address(request))
+    name = " ".join(body.pseudonym.split())
+    rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
+    person = rows[0]["id"] if rows else f"nobody called {name}"[:60]
+    token = tools.door.sign_in(person, "password", body.password, device="", desk=True)
+    return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
+
+
+def accept_invite(request: Request, tools: Tools, body: AcceptInvite) -> dict[str, Any]:
+    """Set a password with the token of an invite; then sign in with it."""
+    tools.bucket.take(_address(request))
+    person = tools.records.row(tables.person, tools.door.accept_invite(body.code, body.password))
+    if person is None:
+        raise BadOperation("the invited person is not there any more")
+    return {"pseudonym": person["pseudonym"]}
+
+
+def sign_out(request: Request, tools: Tools) -> JSONResponse:
+    """End the session; the tablet stays paired."""
+    tools.door.sign_out(request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", ""))
+    answer = JSONResponse({})
+    answer.delete_cookie(LOGIN_COOKIE)
+    return answer
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _with_token(
+    request: Request,
+    content: dict[str, Any],
+    cookie: str,
+    token: str,
+    program: bool,
+    max_age: int | None = None,
+) -> JSONResponse:
+    if program:
+        return JSONResponse({**content, "token": token})
+    answer = JSONResponse(content)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(cookie, token, httponly=True, samesite="strict", secure=secure, max_age=max_age)
+    return answer
+
+
+ROUTES = [
+    Route("/api/v1/time", time, Access.PUBLIC),
+    Route("/api/v1/me", me, Access.PUBLIC),
+    Route("/api/v1/pair", pair, Access.PUBLIC, "POST"),
+    Route("/api/v1/people", people, Access.DEVICE),
+    Route("/api/v1/sign-in", sign_in, Access.DEVICE, "POST"),
+    Route("/api/v1/sign-in/card", sign_in_by_card, Access.DEVICE, "POST"),
+    Route("/api/v1/desk/sign-in", sign_in_at_the_desk, Access.PUBLIC, "POST"),
+    Route("/api/v1/invite", accept_invite, Access.PUBLIC, "POST"),
+    Route("/api/v1/sign-out", sign_out, Access.PERSON, "POST"),
+]

@@ -1,0 +1,208 @@
+"""What the tablet asks for: recipes, a recording with all that it needs offline, operations in, receipts out."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from sqlalchemy import insert, select
+from starlette.concurrency import run_in_threadpool
+
+from recipe_app import checklist
+from recipe_app.capture_link import FRESH_NS
+from recipe_app.categories import CATEGORIES
+from recipe_app.choosing import frozen, help_for
+from recipe_app.collaborators import Collaborators
+from recipe_app.errors import BadOperation, NotFound, NotNow
+from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
+from recipe_app.people.roles import Access
+from recipe_app.shelf import Recipe, Unusable
+from recipe_app.store import tables
+from recipe_app.web.access import Asking, Device, Route, Tools
+from recipe_app.web.bodies import Batch, Choose
+
+Seed = Annotated[int, Query(ge=0, le=2**53)]
+Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+
+
+def recipes(tools: Tools) -> dict[str, Any]:
+    """List the recipes with their number of valid orders, and the files that are none."""
+    everything = tools.shelf.everything()
+    return {
+        "recipes": [_recipe(found) for found in everything if isinstance(found, Recipe)],
+        "unusable": [asdict(found) for found in everything if isinstance(found, Unusable)],
+    }
+
+
+def _recipe(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "recipe": recipe.name,
+        "title": recipe.title,
+        "steps": len(recipe.graph.steps),
+        "orders": recipe.total,
+        "minutes": round(sum(step.est_s for step in recipe.graph.steps) / 60) or None,
+        "graph_hash": recipe.graph.content_hash,
+    }
+
+
+def order(tools: Tools, recipe: str, seed: Seed = 0) -> dict[str, Any]:
+    """Show the order that a seed draws, without keeping it."""
+    return frozen(tools.shelf.get(recipe), strategy="normal", display="steps", seed=seed)
+
+
+def running(tools: Tools) -> dict[str, Any]:
+    """List the recordings that capture is making now."""
+    return {"running": tools.folders.running()}
+
+
+def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List this person's recordings in this kitchen, newest first."""
+    table = tables.recording
+    conditions = [table.c.person == visitor.actor]
+    if visitor.device:
+        conditions.append(table.c.kitchen == visitor.device["kitchen"])
+    rows = tools.records.rows(table, *conditions, order=table.c.created_utc_ns.desc(), limit=50)
+    keys = (
+        "id",
+        "folder",
+        "recipe",
+        "strategy",
+        "display",
+        "phase",
+        "steps",
+        "steps_done",
+        "errors",
+        "created_utc_ns",
+    )
+    return {"recordings": [{key: row[key] for key in keys} for row in rows]}
+
+
+def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[str, Any]:
+    """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
+    known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
+    if not known:
+        recipe = tools.shelf.get(body.recipe)
+        _keep_version(tools, recipe, visitor.actor)
+        drawn = {"seed": body.seed, "missing": body.missing, "flips": body.flips}
+        content = frozen(recipe, strategy=body.strategy, display=body.display, **drawn)
+        content |= {"folder": _folder(tools, body.folder), "kitchen": device["kitchen"]}
+        tools.records.note("recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id)
+        tools.intake.file()
+    return bundle(tools, device, body.op_id)
+
+
+def _folder(tools: Collaborators, folder: str | None) -> str | None:
+    if folder is not None and tools.folders.state(folder) != "recording":
+        raise NotNow(f"{folder} is not recording any more; choose without a recording")
+    return folder
+
+
+def _keep_version(tools: Collaborators, recipe: Recipe, actor: str) -> None:
+    """Note a version of a recipe the first time it is used: its graph is kept whatever happens to the file."""
+    table, graph_hash = tables.recipe, recipe.graph.content_hash
+    with tools.records.changing() as connection:
+        if connection.execute(select(table.c.name).where(table.c.graph_hash == graph_hash)).first():
+            return
+        versions = connection.execute(select(table.c.version).where(table.c.name == recipe.name)).scalars()
+        body = {
+            "name": recipe.name,
+            "title": recipe.title,
+            "version": max(versions, default=0) + 1,
+            "graph_hash": graph_hash,
+            "graph": format_graph_json(recipe.graph),
+        }
+        tools.records.note_within(connection, "recipe", graph_hash, body, actor=actor)
+
+
+def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+    """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
+    body = tools.intake.recording(recording, kitchen=device["kitchen"])
+    version = tools.records.row(tables.recipe, body["graph_hash"])
+    if version is None:
+        raise NotFound("recipe version", body["graph_hash"][:12], "it was not kept")
+    graph = parse_graph_json(version["graph"], name=body["source"])
+    devices = body["folder"] is not None or tools.capture is not None
+    return {
+        "recording": recording,
+        "ops": _shown(tools.records.ops(recording)),
+        "categories": [category.number for category in CATEGORIES],
+        "checklist": {
+            "version": checklist.CHECKLIST_VERSION,
+            "consent": checklist.CONSENT_VERSION,
+            "items": [asdict(item) for item in checklist.items_for(devices=devices)],
+        },
+        **help_for(graph, seed=body["seed"]),
+    }
+
+
+def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = ("op_id", "n", "device", "seen", "kind", "body", "host_ns", "uncertainty_ns", "actor")
+    return [{key: op[key] for key in keys} for op in ops]
+
+
+def ops_since(
+    tools: Tools, device: Device, recording: str, after: Annotated[int, Query(ge=0, le=2**53)] = 0
+) -> dict[str, Any]:
+    """Give the operations of a recording after a number of the log: what other devices did."""
+    tools.intake.recording(recording, kitchen=device["kitchen"])
+    return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
+
+
+def post_ops(tools: Tools, device: Device, body: Batch) -> dict[str, Any]:
+    """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
+    return {"receipts": tools.intake.accept(body.operations, device=device)}
+
+
+def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+    """Say how the devices are: one word and reasons; `standalone` where none belong to the recording."""
+    body = tools.intake.recording(recording, kitchen=device["kitchen"])
+    control = next(
+        (op["body"] for op in reversed(tools.records.ops(recording)) if op["kind"] == "capture"), None
+    )
+    folder = body["folder"] or (control or {}).get("folder")
+    if folder is None:
+        return {"health": "standalone", "reasons": [], "folder": None}
+    if tools.capture is None:
+        return {"health": tools.folders.state(folder), "reasons": [], "folder": folder}
+    report = tools.capture.report(folder)
+    stale = tools.records.now_ns() - report.host_ns > FRESH_NS
+    return {"health": "unknown" if stale else report.health, "reasons": report.reasons, "folder": folder}
+
+
+async def put_voice(
+    request: Request, tools: Tools, device: Device, recording: str, sha256: Sha256
+) -> dict[str, Any]:
+    """Keep the sound of a voice note under the hash of its bytes."""
+    content = await request.body()
+    media_type = request.headers.get("content-type", "")[:60]
+    await run_in_threadpool(_keep_voice, tools, device, recording, sha256, media_type, content)
+    return {"sha256": sha256, "bytes": len(content)}
+
+
+def _keep_voice(
+    tools: Collaborators, device: dict[str, Any], recording: str, sha256: str, media_type: str, content: bytes
+) -> None:
+    tools.intake.recording(recording, kitchen=device["kitchen"])
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise BadOperation("the sound does not have this hash; send it again")
+    table = tables.voice
+    with tools.records.changing() as connection:
+        if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is None:
+            values = {"recording": recording, "media_type": media_type, "content": content}
+            connection.execute(insert(table).values(sha256=sha256, **values))
+
+
+ROUTES = [
+    Route("/api/v1/recipes", recipes, Access.PERSON),
+    Route("/api/v1/recipes/{recipe}/order", order, Access.PERSON),
+    Route("/api/v1/running", running, Access.PERSON),
+    Route("/api/v1/recordings", recordings, Access.PERSON),
+    Route("/api/v1/recordings", choose, Access.COOK, "POST"),
+    Route("/api/v1/bundle/{recording}", bundle, Access.DEVICE),
+    Route("/api/v1/ops/{recording}", ops_since, Access.DEVICE),
+    Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
+    Route("/api/v1/health/{recording}", health, Access.DEVICE),
+    Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT"),
+]

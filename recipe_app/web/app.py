@@ -1,0 +1,84 @@
+"""The web app: one table of routes and a factory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from recipe_app.collaborators import Collaborators
+from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound, NotNow, RecipeError, TooOften
+from recipe_app.web import api_desk, api_door, api_tablet, pages
+from recipe_app.web.access import SignInFirst
+from recipe_app.web.guard import Guard
+from storage.errors import StorageError
+
+ROUTES = [*api_door.ROUTES, *api_tablet.ROUTES, *api_desk.ROUTES, *pages.ROUTES]
+
+STATUS: dict[type[Exception], int] = {
+    SignInFirst: 401,
+    NotAllowed: 403,
+    NotFound: 404,
+    NotNow: 409,
+    BadOperation: 422,
+    BadGraph: 422,
+    TooOften: 429,
+}
+
+
+def create_app(collaborators: Collaborators) -> FastAPI:
+    """Build the app. Besides loopback it answers to the names in `collaborators.hosts` only."""
+    app = FastAPI(
+        title="KitchenSync recipe app",
+        routes=[route.build() for route in ROUTES],
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+    )
+    app.state.collaborators = collaborators
+    app.mount("/static", StaticFiles(directory=pages.FOLDER / "static"), name="static")
+    app.add_exception_handler(RecipeError, _foreseen)
+    app.add_exception_handler(StorageError, _foreseen)
+    app.add_exception_handler(OSError, _no_space)
+    app.add_exception_handler(OperationalError, _no_space)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_middleware(Guard, hosts=collaborators.hosts)
+    return app
+
+
+def _error(status: int, text: str) -> JSONResponse:
+    return JSONResponse({"error": text}, status_code=status)
+
+
+async def _foreseen(request: Request, error: Exception) -> Response:
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
+    if request.url.path.startswith("/api/"):
+        return _error(status, str(error))
+    if status == 401:
+        return RedirectResponse("/desk/sign-in", 303)
+    return pages.refusal(request, str(error), status)
+
+
+async def _no_space(_: Request, error: Exception) -> JSONResponse:
+    cause = error.orig if isinstance(error, OperationalError) else error
+    return _error(507, f"not stored: {cause}; free space or check the data folder, then it is sent again")
+
+
+async def _malformed(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first: dict[str, Any] = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return _error(422, "the request is not JSON")
+    place = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    return _error(422, f"{place}: {first['msg']}")
+
+
+async def _http(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return _error(error.status_code, str(error.detail))

@@ -1,0 +1,116 @@
+"""What clients may send besides operations: shapes, bounds and nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from recipe_app.operations.kinds import Operation, OpId, Strict
+
+Name = Annotated[str, Field(min_length=1, max_length=40)]
+Id = Annotated[str, Field(max_length=64)]
+Secret = Annotated[str, Field(max_length=200)]
+Roles = Annotated[list[Literal["participant", "operator", "researcher", "admin"]], Field(max_length=4)]
+
+
+class Pair(Strict):
+    """A tablet's code and its name; a `program` gets the token in the answer, a browser in a cookie."""
+
+    code: Secret
+    name: Name
+    secure: bool | None = None
+    program: bool = False
+
+
+class SignIn(Strict):
+    """A person's tile and PIN."""
+
+    person: Id
+    pin: Secret
+    program: bool = False
+
+
+class CardSignIn(Strict):
+    """The token of a QR card."""
+
+    card: Secret
+    program: bool = False
+
+
+class DeskSignIn(Strict):
+    """Name and password."""
+
+    pseudonym: Name
+    password: Secret
+    program: bool = False
+
+
+class AcceptInvite(Strict):
+    """The token of an invite and the password to set."""
+
+    code: Secret
+    password: Secret
+
+
+class Choose(Strict):
+    """Begin a recording: the recipe, what the session is for, how it is shown, which draw."""
+
+    op_id: OpId
+    recipe: Id
+    strategy: Literal["normal", "impromptu", "disordered", "induced"] = "normal"
+    display: Literal["steps", "paragraph", "hidden"] = "steps"
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    missing: Annotated[int, Field(ge=0, le=6)] = 1
+    flips: Annotated[int, Field(ge=0, le=6)] = 2
+    folder: Id | None = None
+
+
+class Batch(Strict):
+    """Operations of one device in the order of their sequence numbers."""
+
+    operations: Annotated[list[Operation], Field(min_length=1, max_length=200)]
+
+
+class NewPerson(Strict):
+    """Somebody new; a PIN for the tablet, roles for the desk."""
+
+    pseudonym: Name
+    roles: Roles = ["participant"]  # noqa: RUF012
+    pin: Secret = ""
+
+
+class ChangePerson(Strict):
+    """What shall be different of somebody."""
+
+    roles: Roles | None = None
+    active: bool | None = None
+    pin: Secret | None = None
+
+
+class NewKitchen(Strict):
+    """A kitchen."""
+
+    name: Name
+
+
+class PairingCode(Strict):
+    """The kitchen that a tablet shall belong to."""
+
+    kitchen: Id
+
+
+class DeskOperation(Strict):
+    """A correction after the fact; `seen` is the last operation of the page that it was made on."""
+
+    op_id: OpId
+    kind: Literal["edit_error", "add_error", "note", "undo"]
+    body: dict[str, Any]
+    seen: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+
+class NewRecipe(Strict):
+    """A recipe file as text: a task graph, or plain text, Cooklang or JSON-LD as the start of one."""
+
+    file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
+    text: Annotated[str, Field(max_length=200_000)]

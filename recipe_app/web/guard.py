@@ -1,0 +1,134 @@
+"""The door of the app for every request: which host name, how much, from where; and what a browser may do with us."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 1 << 18
+"""A batch of operations, a recipe; voice notes have a bound of their own."""
+MAX_VOICE = 8 << 20
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
+    "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": CONTENT_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self), screen-wake-lock=(self)",
+    "cache-control": "no-store",
+}
+_UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+
+
+class Guard:
+    """ASGI middleware: known host names only, same origin for whatever changes something, bounded bodies, headers."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
+        self.app, self.hosts = app, frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it here in one line."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        most = MAX_VOICE if scope["path"].startswith("/api/v1/voice/") else MAX_BODY
+        if refusal := self._refusal(scope, headers, most):
+            await _answer(send, *refusal)
+        else:
+            await self.app(
+                scope, _bounded(receive, most), _with_headers(send, secure=scope["scheme"] == "https")
+            )
+
+    def _refusal(self, scope: Scope, headers: Headers, most: int) -> tuple[int, str] | None:
+        if not self._is_ours(headers.get("host", "")):
+            return 403, "this app is not served under that name"
+        if scope["method"] not in _UNSAFE:
+            return None
+        if not _same_origin(scope, headers):
+            return 403, "another site may not change anything here"
+        if scope["method"] == "DELETE":
+            return None
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not (kind.startswith("audio/") and most == MAX_VOICE):
+            return 415, "send application/json"
+        if not headers.get("content-length", "0").isdecimal():
+            return 400, "the content length is not a number"
+        if int(headers.get("content-length", "0")) > most:
+            return 413, f"a request has at most {most} bytes"
+        return None
+
+    def _is_ours(self, host_header: str) -> bool:
+        """Refuse a foreign name: a web page elsewhere must not reach us through its own DNS."""
+        host, colon, port = host_header.rpartition(":")
+        if not colon or not port.isdecimal():
+            host = host_header
+        name = host.strip("[]").lower()
+        return is_loopback_address(name) or name in self.hosts
+
+
+def _same_origin(scope: Scope, headers: Headers) -> bool:
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = headers.get("origin")
+    if origin is None:
+        return True  # not a browser: it has no cookies of ours
+    parts = urlsplit(origin)
+    return (parts.scheme, parts.netloc) == (scope["scheme"], headers.get("host", ""))
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > most:
+            raise HTTPException(413, f"a request has at most {most} bytes")
+        return message
+
+    return bounded
+
+
+def _with_headers(send: Send, *, secure: bool) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if secure:
+                headers.setdefault("strict-transport-security", "max-age=31536000")
+        await send(message)
+
+    return send_with_headers
+
+
+async def _answer(send: Send, status: int, error: str) -> None:
+    body = json.dumps({"error": error}).encode()
+    sent = {**_HEADERS, "content-type": "application/json", "content-length": str(len(body))}
+    pairs = [(name.encode(), value.encode()) for name, value in sent.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+def is_loopback_address(host: str) -> bool:
+    """Tell whether a host name or address is this computer's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,204 @@
+"""The pages: one shell for everything on the tablet, and the desk's pages, made on the server."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from pathlib import Path
+from typing import Any
+
+import segno
+from babel.dates import format_datetime
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from fastapi.templating import Jinja2Templates
+
+from recipe_app.categories import CATEGORIES
+from recipe_app.collaborators import Collaborators
+from recipe_app.errors import NotFound
+from recipe_app.people.roles import ROLES, Access
+from recipe_app.shelf import Unusable
+from recipe_app.store import oplog, tables
+from recipe_app.store.records import roles_of
+from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.i18n import LANGUAGES, Words, catalogue, choose_language
+from recipe_app.web.shell import shell_files, shell_version
+
+FOLDER = Path(__file__).resolve().parent.parent
+LANGUAGE_COOKIE = "ks_language"
+AUDIT_PAGE = 100
+
+templates = Jinja2Templates(directory=FOLDER / "templates")
+
+
+def _language(request: Request) -> str:
+    asked = request.query_params.get("lang")
+    accepted = request.headers.get("accept-language", "")
+    return choose_language(asked, request.cookies.get(LANGUAGE_COOKIE), accepted)
+
+
+def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
+    """Render a template in the language of the request."""
+    words = Words(_language(request))
+    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": _when(words)}
+    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
+    if request.query_params.get("lang"):
+        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
+    return answer
+
+
+def _when(words: Words) -> Any:
+    def when(utc_ns: int) -> str:
+        moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC)
+        return str(format_datetime(moment, "medium", locale=words.locale))
+
+    return when
+
+
+def start(visitor: Asking) -> Response:
+    """Send everybody where they belong."""
+    if visitor.desk:
+        return RedirectResponse("/desk", 303)
+    return RedirectResponse("/t/choose" if visitor.device else "/t/welcome", 303)
+
+
+def tablet(request: Request) -> Response:
+    """The tablet's shell: the same for every recording, so that it can be kept for when there is no network."""
+    return render(request, "tablet.html", version=shell_version())
+
+
+def service_worker(request: Request) -> Response:
+    """The script that keeps the shell on the tablet; it changes with every version of the shell."""
+    fields = {"version": shell_version(), "files": shell_files()}
+    answer = templates.TemplateResponse(request, "sw.js", fields, media_type="text/javascript")
+    answer.headers["service-worker-allowed"] = "/"
+    return answer
+
+
+def messages(language: str) -> dict[str, Any]:
+    """Every message of a language."""
+    if language not in {*LANGUAGES, "xx"}:
+        raise NotFound("language", language[:20], f"there are {', '.join(LANGUAGES)}")
+    return dict(catalogue(language))
+
+
+def desk_sign_in(request: Request, tools: Tools) -> Response:
+    """Sign in at the desk, or accept an invite."""
+    return render(request, "desk/sign_in.html")
+
+
+def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """The recordings, newest first, and what is missing before the first one."""
+    table = tables.recording
+    found = tools.records.rows(table, order=table.c.created_utc_ns.desc(), limit=200)
+    people = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
+    todo = {
+        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
+        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
+        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
+    }
+    fields = {"recordings": found, "people": people, "todo": todo, "kitchens": _kitchens(tools)}
+    return render(request, "desk/overview.html", visitor=visitor, **fields)
+
+
+def _kitchens(tools: Collaborators) -> dict[str, str]:
+    return {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
+
+
+def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """One recording: what was planned, what was done, what went wrong; corrections."""
+    state = tools.records.state(recording)
+    row = tools.records.row(tables.recording, recording)
+    person = tools.records.row(tables.person, row["person"]) if row else None
+    ops = tools.records.ops(recording)
+    fields = {"recording": recording, "state": state, "row": row, "person": person, "last_n": ops[-1]["n"]}
+    return render(request, "desk/recording.html", visitor=visitor, categories=CATEGORIES, ops=ops, **fields)
+
+
+def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """A script to print: the steps as shown, the planned errors, the certificate."""
+    state = tools.records.state(recording)
+    return render(request, "desk/script.html", visitor=visitor, state=state, categories=CATEGORIES)
+
+
+def people(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Everybody by pseudonym, with roles."""
+    rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
+    found = [{**row, "roles": roles_of(row)} for row in rows]
+    return render(request, "desk/people.html", visitor=visitor, people=found, roles=ROLES)
+
+
+def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Kitchens and their tablets, and the way to pair one more."""
+    rows = tools.records.rows(tables.device, order=tables.device.c.name)
+    fields = {"devices": rows, "kitchens": _kitchens(tools)}
+    return render(request, "desk/devices.html", visitor=visitor, **fields)
+
+
+def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """The recipes on the shelf, and those that cannot be used."""
+    everything = tools.shelf.everything()
+    fields = {
+        "recipes": [found for found in everything if not isinstance(found, Unusable)],
+        "unusable": [found for found in everything if isinstance(found, Unusable)],
+        "versions": tools.records.rows(tables.recipe, order=tables.recipe.c.name),
+    }
+    return render(request, "desk/recipes.html", visitor=visitor, **fields)
+
+
+def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = None) -> Response:
+    """The log of everything, newest first, and whether its chain holds."""
+    with tools.records.database.reading() as connection:
+        fault = oplog.first_fault(connection)
+        page = oplog.newest(connection, before=before, count=AUDIT_PAGE)
+    names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
+    names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
+    return render(request, "desk/audit.html", visitor=visitor, ops=page, fault=fault, names=names)
+
+
+def doctor(request: Request, tools: Tools) -> Response:
+    """Is this browser fit: secure context, storage, wake lock, clock; and the certificate to install if not."""
+    return render(
+        request, "doctor.html", has_ca=tools.ca_file is not None, waiting=len(tools.records.waiting())
+    )
+
+
+def authority(tools: Tools) -> Response:
+    """The certificate of our own authority, for a tablet to install."""
+    if tools.ca_file is None:
+        raise NotFound("certificate", "ca.crt", "this app is served on this computer only, without HTTPS")
+    return Response(tools.ca_file, media_type="application/x-x509-ca-cert")
+
+
+def qr(request: Request, text: str) -> Response:
+    """Draw a QR code of a short text as a picture."""
+    if len(text) > 400:
+        raise NotFound("picture", text[:20], "a QR code here holds 400 characters")
+    buffer = io.BytesIO()
+    segno.make(text, error="m").save(buffer, kind="svg", scale=6, border=3, dark="#000", light="#fff")
+    return Response(buffer.getvalue(), media_type="image/svg+xml")
+
+
+def refusal(request: Request, error: str, status: int) -> Response:
+    """Say on a page of its own why there is nothing to show."""
+    return render(request, "refusal.html", status, error=error)
+
+
+ROUTES = [
+    Route("/", start, Access.PUBLIC, page=True),
+    Route("/t/{path:path}", tablet, Access.PUBLIC, page=True),
+    Route("/q/{card}", tablet, Access.PUBLIC, page=True),
+    Route("/sw.js", service_worker, Access.PUBLIC, page=True),
+    Route("/locales/{language}.json", messages, Access.PUBLIC, page=True),
+    Route("/doctor", doctor, Access.PUBLIC, page=True),
+    Route("/ca.crt", authority, Access.PUBLIC, page=True),
+    Route("/qr.svg", qr, Access.PUBLIC, page=True),
+    Route("/desk/sign-in", desk_sign_in, Access.PUBLIC, page=True),
+    Route("/desk", overview, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}", recording, Access.STUDY, page=True),
+    Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
+    Route("/desk/people", people, Access.OPERATE, page=True),
+    Route("/desk/devices", devices, Access.OPERATE, page=True),
+    Route("/desk/recipes", recipes, Access.OPERATE, page=True),
+    Route("/desk/audit", audit, Access.ADMIN, page=True),
+]

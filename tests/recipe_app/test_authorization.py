@@ -1,0 +1,243 @@
+"""Every address of the app against everybody who may ask: who is let in, and what a foreign page cannot do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from recipe_app.store import tables
+from recipe_app.web.app import ROUTES
+from recipe_app.web.guard import MAX_BODY, is_loopback_address
+
+PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
+WHO = ("nobody", "tablet", "participant", "operator", "researcher", "admin")
+REFUSED = (401, 403)
+
+EXPECTED = {
+    "public": "nobody tablet participant operator researcher admin",
+    "device": "tablet participant",
+    "person": "participant operator researcher admin",
+    "cook": "participant",
+    "operate": "operator researcher admin",
+    "study": "researcher admin",
+    "admin": "admin",
+}
+PUBLIC = {
+    *(
+        "/",
+        "/t/{path:path}",
+        "/q/{card}",
+        "/sw.js",
+        "/locales/{language}.json",
+        "/doctor",
+        "/ca.crt",
+        "/qr.svg",
+    ),
+    *(
+        "/desk/sign-in",
+        "/api/v1/time",
+        "/api/v1/me",
+        "/api/v1/pair",
+        "/api/v1/desk/sign-in",
+        "/api/v1/invite",
+    ),
+}
+
+
+def clients(kitchen: Any) -> dict[str, httpx.Client]:
+    device, token = kitchen.pair("Matrix")
+    bearer = {"authorization": f"Bearer {token}"}
+    login = kitchen.tools.door.sign_in(kitchen.basil, "pin", "482916", device=device, desk=False)
+    return {
+        "nobody": kitchen.client(),
+        "tablet": kitchen.client(**bearer),
+        "participant": kitchen.client(**bearer, **{"x-kitchensync-login": login}),
+        **{role: kitchen.desk(role) for role in ("operator", "researcher", "admin")},
+    }
+
+
+def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    people = clients(kitchen)
+    for route in ROUTES:
+        if route.path.endswith("/sign-out"):
+            continue  # it would end the others' sessions; every person may
+        path = re.sub(r"\{recording\}", recording, route.path)
+        path = re.sub(r"\{[a-z]+(:path)?\}", "0" * 64, path)
+        for who in WHO:
+            body = {} if route.method in ("POST", "PUT") else None
+            answer = people[who].request(route.method, path, json=body)
+            let_in = answer.status_code not in REFUSED and answer.headers.get("location") != "/desk/sign-in"
+            assert let_in == (who in EXPECTED[route.access].split()), (route.path, who, answer.status_code)
+            assert answer.status_code < 500, (route.path, who, answer.text)
+
+
+def test_only_what_must_be_is_public() -> None:
+    assert {route.path for route in ROUTES if route.access == "public"} == PUBLIC
+
+
+def test_a_role_on_a_tablet_opens_no_desk(kitchen: Any) -> None:
+    person = kitchen.tools.door.add_person("Chief", ["admin", "participant"], actor="")
+    kitchen.tools.door.set_pin(person, "482916", actor="")
+    device, token = kitchen.pair()
+    login = kitchen.tools.door.sign_in(person, "pin", "482916", device=device, desk=False)
+    client = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+    answer = client.get("/api/v1/desk/recordings/x")
+    assert (answer.status_code, answer.json()["error"]) == (401, "this needs a sign-in at the desk")
+
+
+def test_an_operator_makes_participants_and_nobody_above(kitchen: Any) -> None:
+    operator = kitchen.desk("operator")
+    assert operator.post("/api/v1/desk/people", json={"pseudonym": "New", "pin": "482916"}).status_code == 200
+    above = {"pseudonym": "Boss", "roles": ["admin"]}
+    assert operator.post("/api/v1/desk/people", json=above).status_code == 403
+    admin = next(row["id"] for row in kitchen.tools.records.rows(tables.person) if "operator" in row["roles"])
+    assert operator.post(f"/api/v1/desk/people/{admin}", json={"pin": "482917"}).status_code == 403
+    assert operator.post(f"/api/v1/desk/people/{kitchen.basil}", json={"roles": ["admin"]}).status_code == 403
+
+
+def browser_like(kitchen: Any) -> httpx.Client:
+    """A client with cookies, as a browser has them after signing in at the desk."""
+    person = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
+    password = "a long enough pass phrase"
+    kitchen.tools.door.accept_invite(kitchen.tools.door.invite(person, actor=""), password)
+    client: httpx.Client = kitchen.client()
+    answer = client.post("/api/v1/desk/sign-in", json={"pseudonym": "Ada", "password": password})
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert "SameSite=strict" in answer.headers["set-cookie"]
+    return client
+
+
+def test_a_foreign_page_changes_nothing(kitchen: Any) -> None:
+    client = browser_like(kitchen)
+    csrf = client.get("/api/v1/me").json()["csrf"]
+    good = {"x-kitchensync-csrf": csrf, "origin": kitchen.url}
+    tries: list[tuple[dict[str, str], int]] = [
+        ({}, 403),
+        ({"x-kitchensync-csrf": "wrong"}, 403),
+        ({**good, "origin": "http://evil.example"}, 403),
+        ({**good, "sec-fetch-site": "cross-site"}, 403),
+        ({**good, "content-type": "text/plain"}, 415),
+        (good, 200),
+    ]
+    for number, (headers, status) in enumerate(tries):
+        content = json.dumps({"name": f"Kitchen {number}"})
+        sent = {"content-type": "application/json", **headers}
+        assert client.post("/api/v1/desk/kitchens", content=content, headers=sent).status_code == status
+    assert len(kitchen.tools.records.rows(tables.kitchen)) == 1
+
+
+def test_pages_allow_no_foreign_code_and_use_none(kitchen: Any) -> None:
+    client = kitchen.client()
+    for address in ("/t/choose", "/desk/sign-in", "/static/main.js", "/api/v1/time", "/absent", "/sw.js"):
+        policy = client.get(address).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+    files = [
+        path for folder in ("templates", "static") for path in (PAGES / folder).rglob("*") if path.is_file()
+    ]
+    for path in files:
+        text = path.read_text()
+        assert not re.findall(r"(?:src|href|from|url)\W{1,3}(?:https?:)?//(?!www\.w3\.org)", text), path.name
+        assert not re.search(r"<script>|\sstyle=|\son[a-z]+=|innerHTML|insertAdjacentHTML", text), path.name
+
+
+def test_the_shell_is_small_and_all_of_it_is_there(kitchen: Any) -> None:
+    client = kitchen.client()
+    worker = client.get("/sw.js").text
+    files = json.loads(re.search(r"const FILES = (\[.*?\]);", worker)[1])
+    fetched = {address: client.get(address) for address in [*files, "/t/choose"]}
+    assert {answer.status_code for answer in fetched.values()} == {200}
+    one_language = [
+        a for name, a in fetched.items() if not name.startswith("/locales") or name.endswith("en.json")
+    ]
+    assert sum(len(answer.content) for answer in one_language) < 300_000
+    asked = {"/static/icon.svg"}
+    for answer in fetched.values():
+        asked |= set(re.findall(r'"(/static/[^"$]+)"', answer.text))
+    assert asked <= set(files)
+    assert len(asked) > 20
+
+
+def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
+    nasty = "<script>alert(1)</script>"
+    kitchen.tools.door.add_person(nasty, ["participant"], actor="")
+    kitchen.pair(nasty)
+    steps = {"0": "START", "1": f"Add-{nasty}", "2": "END"}
+    recipe = json.dumps({"steps": steps, "edges": [[0, 1], [1, 2]]})
+    researcher, admin = kitchen.desk("researcher"), kitchen.desk("admin")
+    upload = {"file_name": "odd.json", "text": recipe}
+    assert researcher.post("/api/v1/desk/recipes", json=upload).status_code == 200
+    recording = kitchen.choose(recipe="odd")["recording"]
+    for address in (
+        "people",
+        "devices",
+        "recipes",
+        "audit",
+        f"recordings/{recording}",
+        f"recordings/{recording}/script",
+    ):
+        answer = admin.get(f"/desk/{address}")
+        assert answer.status_code == 200
+        assert nasty not in answer.text
+    assert "&lt;script&gt;" in admin.get("/desk/people").text
+    for name in ("../evil.json", "a/b.json", ".json", "x" * 90):
+        assert researcher.post("/api/v1/desk/recipes", json={**upload, "file_name": name}).status_code == 422
+
+
+def test_a_foreign_host_name_is_refused(kitchen: Any) -> None:
+    client = kitchen.client()
+    for host in ("kitchen.example", "127.0.0.1.example:8000", "", "192.0.2.7:8000"):
+        assert client.get("/api/v1/time", headers={"host": host}).status_code in (400, 403)
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:8000", "127.4.5.6:1"):
+        assert client.get("/api/v1/time", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.8.7", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("x", False),
+    ],
+)
+def test_loopback_addresses(host: str, loopback: bool) -> None:
+    assert is_loopback_address(host) is loopback
+
+
+def test_only_small_json_is_taken(kitchen: Any) -> None:
+    client, address = kitchen.tablet, "/api/v1/ops"
+    as_json = {"content-type": "application/json"}
+    assert client.post(address, content="{}", headers={"content-type": "text/plain"}).status_code == 415
+    large = json.dumps({"note": "x" * MAX_BODY})
+    assert client.post(address, content=large, headers=as_json).status_code == 413
+    pieces = (large[i : i + 1000].encode() for i in range(0, len(large), 1000))
+    assert client.post(address, content=pieces, headers=as_json).status_code == 413
+    for text in ("", "{", "[" * 9000, "\x00", '{"operations": 1e999}'):
+        assert client.post(address, content=text, headers=as_json).status_code in (400, 422)
+
+
+def test_wrong_methods_and_addresses_are_one_line(kitchen: Any) -> None:
+    client = kitchen.client()
+    assert client.delete("/api/v1/time").status_code == 405
+    for address in ("/absent", "/static/../app.py", "/static/%2e%2e/app.py"):
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert "\n" not in answer.json()["error"]
+    assert kitchen.tablet.get("/api/v1/recipes/absent/order").status_code == 404
+    assert kitchen.tablet.get("/api/v1/recipes/tea_and_toast/order?seed=-1").status_code == 422
+
+
+def test_signing_in_too_often_has_to_wait(kitchen: Any) -> None:
+    client = kitchen.client()
+    body = {"pseudonym": "nobody", "password": "x"}
+    answers = [client.post("/api/v1/desk/sign-in", json=body).status_code for _ in range(7)]
+    assert answers == [403] * 5 + [429] * 2

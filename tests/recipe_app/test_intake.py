@@ -1,0 +1,249 @@
+"""Operations over HTTP: accepted once, on the capture clock, filed into the recording; refusals in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recipe_app.store import tables
+from recipe_app.store.records import new_id
+
+TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
+
+
+def test_the_chosen_order_is_valid_and_in_the_manifest(kitchen: Any) -> None:
+    frozen = kitchen.choose(folder="soup_1")["ops"][0]["body"]
+    order = frozen["order"]
+    edges = [edge for edge in json.loads(TEA.read_text())["edges"] if 0 not in edge and 12 not in edge]
+    assert sorted(order) == list(range(1, 12))
+    assert all(order.index(before) < order.index(after) for before, after in edges)
+    manifest = kitchen.manifest("soup_1")
+    assert manifest["recipe"] == {
+        "name": "tea_and_toast",
+        "graph_hash": frozen["graph_hash"],
+        "order": order,
+        "seed": 3,
+        "source": "tea_and_toast.json",
+    }
+    assert manifest["script"] == {"strategy": "normal", "display": "steps", "certificate": None}
+    (event,) = kitchen.events(kitchen.data / "soup_1")
+    assert (event["kind"], event["body"]["order"], event["body"]["edges"][0]) == ("recipe", order, [0, 1])
+
+
+def test_the_same_seed_shows_the_same_order_as_the_preview_and_the_command(kitchen: Any) -> None:
+    from click.testing import CliRunner
+
+    from recipe_app.cli import graph
+
+    shown = kitchen.choose(seed=8)["ops"][0]["body"]["order"]
+    assert kitchen.tablet.get("/api/v1/recipes/tea_and_toast/order?seed=8").json()["order"] == shown
+    printed = CliRunner().invoke(graph, ["orders", str(TEA), "--seed", "8", "--json"]).stdout
+    assert json.loads(printed)["orders"] == [shown]
+
+
+def test_choosing_again_with_the_same_operation_finds_the_same_recording(kitchen: Any) -> None:
+    op_id = new_id(7)
+    first, again = kitchen.choose(op_id=op_id), kitchen.choose(op_id=op_id, seed=99)
+    assert first["ops"] == again["ops"]
+
+
+def test_what_is_done_stands_in_the_events_on_the_capture_clock(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    kitchen.now_ns += 5_000_000_000
+    clock = {"touch_ms": 2000, "sent_ms": 995, "received_ms": 1005, "host_ns": kitchen.now_ns - 2_000_000_000}
+    done = kitchen.operation(recording, "done", {"node": 1}, clock={**clock, "clock_id": "boot-1"})
+    fields = {"node": 2, "categories": [3, 1], "description": "an hour"}
+    error = kitchen.operation(
+        recording, "error", {"error_id": new_id(1), "fields": fields}, tapped_ms_ago=100
+    )
+    undo = kitchen.operation(recording, "undo", {"undoes": [done["op_id"], error["op_id"]]})
+    receipts = kitchen.post(done, error, undo)
+    assert receipts[0]["host_ns"] == kitchen.now_ns - 1_000_000_000
+    assert receipts[0]["uncertainty_ns"] == 5_000_000 + 100_000 + 1_000_000
+    _, first, second, *undos = kitchen.events(kitchen.data / "soup_1")
+    assert (first["kind"], first["body"]["step"], first["host_ns"]) == ("done", 1, receipts[0]["host_ns"])
+    assert (second["body"]["category_name"], second["body"]["note"]) == ("Timing + Measurement", "an hour")
+    assert [(line["kind"], line["body"]["undoes"]) for line in undos] == [
+        ("undo", done["op_id"]),
+        ("undo", error["op_id"]),
+    ]
+    assert first["body"]["clock"] == {"basis": "page", **clock, "clock_id": "boot-1"}
+
+
+def test_each_line_carries_the_hash_of_the_line_before(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    kitchen.post(*(kitchen.operation(recording, "start", {"node": node}) for node in (1, 2, 3)))
+    lines = (kitchen.data / "soup_1" / "events" / "tablet.jsonl").read_bytes().splitlines(keepends=True)
+    previous = ["0" * 64, *(hashlib.sha256(line).hexdigest() for line in lines)]
+    assert [json.loads(line)["prev"] for line in lines] == previous[:-1]
+    assert len(lines) == 4
+
+
+def test_a_repeated_operation_has_one_effect_and_the_first_receipt(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    done = kitchen.operation(recording, "done", {"node": 1})
+    (first,) = kitchen.post(done)
+    kitchen.now_ns += 9_000_000_000
+    again, twin = kitchen.post(done, done)
+    assert {**again, "duplicate": False} == {**twin, "duplicate": False} == first
+    assert len(kitchen.events(kitchen.data / "soup_1")) == 2
+
+
+def test_a_clock_of_another_run_of_the_computer_is_not_believed(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    clock = {"touch_ms": 2000, "sent_ms": 995, "received_ms": 1005, "host_ns": 5, "clock_id": "boot-0"}
+    (receipt,) = kitchen.post(kitchen.operation(recording, "done", {"node": 1}, clock=clock))
+    assert (receipt["basis"], receipt["host_ns"]) == ("receipt", kitchen.now_ns)
+
+
+def test_what_comes_after_the_end_is_kept_beside_the_sealed_events(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    kitchen.record("soup_1", state="complete")
+    kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
+    assert len(kitchen.events(kitchen.data / "soup_1")) == 1
+    assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1", "tablet_late")] == ["done"]
+
+
+def test_a_folder_that_is_away_delays_the_filing_and_loses_nothing(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    away = kitchen.data / "away"
+    (kitchen.data / "soup_1").rename(away)
+    (receipt,) = kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
+    assert receipt["n"] > 1
+    assert kitchen.tools.intake.file() == 1
+    away.rename(kitchen.data / "soup_1")
+    assert kitchen.tools.intake.file() == 0
+    assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1")] == ["recipe", "done"]
+
+
+def test_a_recording_without_devices_needs_no_folder(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
+    assert kitchen.tablet.get(f"/api/v1/health/{recording}").json()["health"] == "standalone"
+    assert kitchen.tools.records.state(recording)["steps"]["1"]["state"] == "done"
+    assert not (kitchen.data / "soup_1" / "events").exists()
+
+
+def test_health_of_a_folder_is_what_its_manifest_says(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    address = f"/api/v1/health/{recording}"
+    assert kitchen.tablet.get(address).json()["health"] == "recording"
+    kitchen.record("soup_1", state="complete")
+    assert kitchen.tablet.get(address).json()["health"] == "stopped"
+    (kitchen.data / "soup_1" / "recording.json").write_text("{")
+    assert kitchen.tablet.get(address).json()["health"] == "unknown"
+
+
+def test_only_running_recordings_can_be_chosen(kitchen: Any) -> None:
+    kitchen.record("old_1", state="complete")
+    assert kitchen.tablet.get("/api/v1/running").json() == {"running": ["soup_1"]}
+    for folder, status in (("old_1", 409), ("absent", 404), ("../soup_1", 404)):
+        body = {"op_id": new_id(4), "recipe": "tea_and_toast", "folder": folder}
+        assert kitchen.tablet.post("/api/v1/recordings", json=body).status_code == status
+
+
+def test_a_disordered_script_states_its_errors_and_arrives_with_its_certificate(kitchen: Any) -> None:
+    frozen = kitchen.choose(strategy="disordered", missing=1, flips=2)["ops"][0]["body"]
+    script = frozen["script"]
+    assert (len(script["missing"]), len(script["broken"]), script["verified"]) == (1, 2, True)
+    planned = [(error["fields"]["node"], error["fields"]["categories"]) for error in frozen["planned"]]
+    assert planned == [(node, [6]) for node in script["missing"]] + [(v, [2]) for _, v in script["broken"]]
+    place = {node: index for index, node in enumerate(frozen["order"])}
+    assert all(place[after] < place[before] for before, after in script["broken"])
+    assert set(script["missing"]) == {int(node) for node in frozen["steps"]} - set(place)
+
+
+def test_hints_timers_and_a_balanced_proposal_come_with_the_bundle(kitchen: Any) -> None:
+    bundle = kitchen.choose(strategy="induced")
+    steep = next(node for node, step in bundle["ops"][0]["body"]["steps"].items() if "Steep" in step["text"])
+    assert bundle["timers"][steep] == [{"seconds": 180, "most_seconds": 180, "text": "3 minutes"}]
+    assert {hint["category"] for hint in bundle["hints"][steep]} >= {"Timing", "Missing step"}
+    categories = [one["category"] for one in bundle["suggested"]]
+    assert len(set(categories)) == len(categories) == 4
+
+
+def test_two_tablets_that_edit_one_error_offline_leave_both_versions(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    _, token = kitchen.pair("Second")
+    second = kitchen.client(authorization=f"Bearer {token}")
+    error_id = new_id(3)
+    new = {"error_id": error_id, "fields": {"node": 1, "categories": [1], "description": "first"}}
+    (receipt,) = kitchen.post(kitchen.operation(recording, "error", new))
+    seen = receipt["n"]
+    for seq, (client, text) in enumerate(((kitchen.tablet, "from one"), (second, "from the other"))):
+        kitchen.now_ns += 1_000_000_000
+        body = {"error_id": error_id, "fields": {"description": text}}
+        edit = kitchen.operation(recording, "edit_error", body, seen=seen, tapped_ms_ago=0, round_trip_ms=1)
+        edit["seq"] = 1000 + seq
+        assert client.post("/api/v1/ops", json={"operations": [edit]}).json()["receipts"][0]["n"] > seen
+    error = kitchen.tools.records.state(recording)["errors"][error_id]
+    assert (error["description"], error["conflicts"]) == ("from the other", ["description"])
+    texts = [op["body"]["fields"]["description"] for op in kitchen.tools.records.ops(recording)[1:]]
+    assert texts == ["first", "from one", "from the other"]
+    (row,) = kitchen.tools.records.rows(tables.error)
+    assert row["description"] == "from the other"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("done", {"node": 99}, "step 99 is not in Tea and toast"),
+        ("done", {}, "done: node: Field required"),
+        ("done", {"node": 1, "more": 2}, "done: more: Extra inputs"),
+        ("error", {"error_id": new_id(1), "fields": {"categories": [8]}}, "error: fields.categories.0"),
+        ("undo", {"undoes": []}, "undo: undoes"),
+        ("check", {"item": "../x", "checked": True}, "check: item"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_its_receipt(
+    kitchen: Any, kind: str, body: dict[str, Any], words: str
+) -> None:
+    recording = kitchen.choose()["recording"]
+    good = kitchen.operation(recording, "start", {"node": 1})
+    refused, taken = kitchen.post(kitchen.operation(recording, kind, body), good)
+    assert words in refused["error"]
+    assert "n" in taken
+
+
+def test_a_recording_of_another_kitchen_is_not_there(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    kitchen.tools.records.note("kitchen", "other", {"name": "Other"}, actor="")
+    code = kitchen.tools.door.pairing_code("other", actor="")
+    _, token = kitchen.tools.door.pair(code, "Far", secure=True)
+    far = kitchen.client(authorization=f"Bearer {token}")
+    for address in ("bundle", "ops", "health"):
+        assert far.get(f"/api/v1/{address}/{recording}").status_code == 404
+    batch = {"operations": [kitchen.operation(recording, "done", {"node": 1})]}
+    assert "no recording" in far.post("/api/v1/ops", json=batch).json()["receipts"][0]["error"]
+
+
+def test_a_voice_note_is_kept_under_the_hash_of_its_bytes(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    sound = b"RIFF" + bytes(1000)
+    digest = hashlib.sha256(sound).hexdigest()
+    put = {"content": sound, "headers": {"content-type": "audio/webm;codecs=opus"}}
+    for _ in range(2):
+        assert kitchen.tablet.put(f"/api/v1/voice/{recording}/{digest}", **put).json()["bytes"] == 1004
+    assert kitchen.tablet.put(f"/api/v1/voice/{recording}/{'0' * 64}", **put).status_code == 422
+
+
+def test_a_correction_at_the_desk_is_one_more_version(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    error_id = new_id(3)
+    new = {"error_id": error_id, "fields": {"node": 1, "categories": [1]}}
+    (receipt,) = kitchen.post(kitchen.operation(recording, "error", new))
+    body = {"error_id": error_id, "fields": {"description": "two spoons", "categories": [1, 4]}}
+    kitchen.now_ns += 1
+    sent = {"op_id": new_id(9), "kind": "edit_error", "body": body, "seen": receipt["n"]}
+    researcher = kitchen.desk("researcher")
+    for _ in range(2):
+        answer = researcher.post(f"/api/v1/desk/recordings/{recording}/corrections", json=sent)
+        assert answer.status_code == 200, answer.text
+    error = kitchen.tools.records.state(recording)["errors"][error_id]
+    assert (error["description"], error["categories"], error["conflicts"]) == ("two spoons", [1, 4], [])
+    page = researcher.get(f"/desk/recordings/{recording}").text
+    assert "two spoons" in page

@@ -1,0 +1,279 @@
+"""The tablet as a person uses it, in a real browser: the four stages, without network, at one metre."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import LANDSCAPE, PORTRAIT, Tablet, chromium
+
+from recipe_app.store.tables import voice as voice_table
+
+pytestmark = pytest.mark.timeout(240)
+PIN = "482916"
+LONGEST_PUBLISHED_STEP = 282
+WATCH_TOUCHES = "addEventListener('pointerdown', () => (window.touches ??= []).push(performance.now()), true)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
+
+
+@contextlib.contextmanager
+def on_screen(
+    kitchen: Any, browser: Any, viewport: dict[str, int] = LANDSCAPE, **more: Any
+) -> Iterator[Tablet]:
+    """A tablet in front of the recipes; Basil is signed in. A script that fails on a page fails the test."""
+    kitchen.ticking = True
+    assert kitchen.basil
+    context = browser.new_context(viewport=viewport, permissions=["screen-wake-lock", "microphone"], **more)
+    context.add_init_script(WATCH_TOUCHES)
+    tablet = Tablet(context.new_page(), kitchen.url)
+    tablet.pair(kitchen.tools.door.pairing_code(kitchen.place, actor=""))
+    tablet.sign_in("Basil", PIN)
+    yield tablet
+    assert tablet.problems == []
+    context.close()
+
+
+@pytest.fixture
+def tablet(kitchen: Any, browser: Any) -> Iterator[Tablet]:
+    with on_screen(kitchen, browser) as made:
+        yield made
+
+
+def ops(kitchen: Any, recording: str, kind: str) -> list[dict[str, Any]]:
+    return [op for op in kitchen.tools.records.ops(recording) if op["kind"] == kind]
+
+
+def finish_all_steps(tablet: Tablet) -> None:
+    for _ in range(30):
+        if tablet.page.get_by_text("All steps are done").count():
+            return
+        tablet.page.locator("footer .done").click()
+        tablet.page.wait_for_timeout(420)  # a second tap within 400 ms is nothing, on purpose
+    raise AssertionError("the recipe does not end")
+
+
+def test_the_whole_way_through_four_stages(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast", strategy="induced")
+    tablet.tap("Plan an error")
+    page.locator(".hint-row").first.click()
+    page.get_by_role("button", name="Technique", exact=True).click()
+    tablet.tap("Save", exact=True)
+    tablet.tap("Suggest a balanced set")
+    page.get_by_text("of 8 categories", exact=False).wait_for()
+    tablet.checklist()
+    tablet.tap("Begin", exact=True)
+    tablet.tap("Begin too")
+    page.locator(".open-step").nth(1).wait_for()
+    page.locator(".open-step .done").first.click()
+
+    page.evaluate("window.touches = []")
+    tablet.tap("Error", exact=True)
+    tablet.tap("Timing")  # the second tap, and it is logged
+    assert len(page.evaluate("window.touches")) == 2
+    finish_all_steps(tablet)
+    tablet.tap("To the review")
+    tablet.tap("Yes, to the review")
+    tablet.screen("review")
+    assert page.locator("#finish").is_disabled()
+    outcomes = ["As planned", "Differently", *["Not done"] * 6]
+    for place, row in enumerate(page.locator(".planned:has(.outcomes)").all()):
+        row.get_by_role("button", name=outcomes[place]).click()
+    tablet.tap("Voice note")
+    page.wait_for_timeout(1200)
+    page.locator("#voice-stop").click()
+    page.get_by_text("1 voice note is kept").wait_for()
+    tablet.tap("Finish", exact=True)
+    tablet.screen("done")
+    tablet.saved()
+
+    (error,) = ops(kitchen, recording, "error")
+    touched = page.evaluate("window.touches")[0]
+    assert abs(error["clock"]["touch_ms"] - touched) < 20  # the first touch, not the second
+    state = kitchen.tools.records.state(recording)
+    assert state["phase"] == "done"
+    assert {step["state"] for step in state["steps"].values()} == {"done"}
+    planned = [found for found in state["errors"].values() if found["planned"]]
+    assert planned[0]["categories"] == sorted({4, *planned[0]["categories"]})
+    assert [found["outcome"] for found in planned][:3] == ["as_planned", "differently", "not_done"]
+    assert state["checked"]["confirmed_by"] == "Clove"
+    (voice,) = state["voices"]
+    rows = kitchen.tools.records.rows(voice_table)
+    assert [(row["sha256"], len(row["content"]) > 500) for row in rows] == [(voice["sha256"], True)]
+
+
+def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
+    page, context = tablet.page, tablet.page.context
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    page.locator("html[data-offline=ready]").wait_for()
+    tablet.tap("Begin", exact=True)
+    tablet.saved()
+    context.set_offline(True)
+    for _ in range(3):
+        page.locator("footer .done").click()
+        page.wait_for_timeout(420)
+    tablet.tap("Error", exact=True)
+    tablet.tap("Measurement")
+    page.get_by_text("7 unsent").wait_for()
+    tablet.tap("Undo", exact=True)
+    page.get_by_text("8 unsent").wait_for()
+    page.reload()  # the tab is gone; the page, the recording and what waits come from the tablet alone
+    tablet.screen("follow")
+    page.get_by_text("8 unsent").wait_for()
+    page.get_by_text("3 / 11").wait_for()
+    context.set_offline(False)
+    tablet.saved()
+    state = kitchen.tools.records.state(recording)
+    done = [node for node, step in state["steps"].items() if step["state"] == "done"]
+    assert len(done) == 3
+    assert len(ops(kitchen, recording, "done")) == 3
+    assert len(ops(kitchen, recording, "error")) == 1
+    assert state["errors"] == {}
+    sequence = [op["seq"] for op in kitchen.tools.records.ops(recording)[1:]]
+    assert sequence == sorted(sequence)
+
+
+def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: Any, tablet: Tablet) -> None:
+    recording = tablet.begin("Tea and toast", display="paragraph")
+    tablet.checklist()
+    page = tablet.page
+    page.locator(".dot.recording").wait_for()
+    tablet.saved()
+    page.mouse.move(5, 400)
+    first = page.screenshot()
+    for _ in range(12):
+        page.get_by_role("button", name="Go on").click()
+        page.wait_for_timeout(420)
+    tablet.saved()
+    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(5, 400)
+    page.wait_for_timeout(300)
+    assert {step["state"] for step in kitchen.tools.records.state(recording)["steps"].values()} == {"done"}
+    assert page.screenshot() == first
+
+
+TOUCHABLE = "button, a, select, input:not([type=radio]):not([type=checkbox]), label.option"
+SMALL = """([touchable, least]) => [...document.querySelectorAll(touchable)]
+  .map((box) => [box, Math.round(box.getBoundingClientRect().height)])
+  .filter(([box, height]) => box.checkVisibility() && height < least)
+  .map(([box, height]) => `${box.textContent || box.id} ${height}`)"""
+
+
+def small_boxes(page: Any, least: int) -> list[str]:
+    """What can be touched and is smaller than `least` CSS pixels, by its words."""
+    return list(page.evaluate(SMALL, [TOUCHABLE, least]))
+
+
+def serious(page: Any) -> list[str]:
+    """What axe finds serious or critical on this screen. Its script runs beside our policy, not under it."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="axe comes with the dev extra")
+    script = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": script})
+    asked = {
+        "expression": "axe.run().then((found) => JSON.stringify([found.violations, found.passes.length]))",
+        "awaitPromise": True,
+    }
+    found, passes = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+    assert passes > 10
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])
+def test_every_screen_is_reachable_and_readable(kitchen: Any, browser: Any, viewport: dict[str, int]) -> None:
+    with on_screen(kitchen, browser, viewport) as tablet:
+        page = tablet.page
+
+        def look(least: int = 48) -> None:
+            assert small_boxes(page, least) == []
+            assert serious(page) == []
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0
+
+        look()
+        tablet.begin("Tea and toast", strategy="disordered")
+        look()
+        tablet.tap("Plan an error")
+        look()
+        tablet.tap("Cancel")
+        tablet.tap("Ready: to the checklist")
+        tablet.screen("checklist")
+        look()
+        page.go_back()
+        tablet.screen("prepare")
+        tablet.checklist()
+        look(64)
+        for name in ("Undo", "Error", "Begin"):
+            box = page.get_by_role("button", name=name, exact=True).bounding_box()
+            assert min(box["height"], box["width"]) >= 104
+        tablet.tap("Error", exact=True)
+        look(64)
+        tablet.tap("Back, no error")
+        tablet.tap("All steps")
+        look(64)
+        tablet.tap("Back", exact=True)
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        tablet.screen("review")
+        look()
+
+
+@pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])
+def test_the_longest_published_step_fits_without_scrolling(
+    kitchen: Any, browser: Any, tmp_path: Path, viewport: dict[str, int]
+) -> None:
+    text = ("Add a generous pinch of salt and the mixture to the pan while stirring " * 5)[
+        :LONGEST_PUBLISHED_STEP
+    ]
+    steps = {
+        "0": "START",
+        **{str(n): f"Add-{n} {text}"[: LONGEST_PUBLISHED_STEP + 4] for n in (1, 2, 3)},
+        "4": "END",
+    }
+    kitchen.recipes = tmp_path / "long"
+    kitchen.recipes.mkdir()
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4]]
+    (kitchen.recipes / "long.json").write_text(json.dumps({"steps": steps, "edges": edges}))
+    with on_screen(kitchen, browser, viewport) as tablet:
+        tablet.begin("Long")
+        tablet.checklist()
+        sizes = tablet.page.evaluate(
+            "(() => { const m = document.querySelector('main'); return [m.scrollHeight, m.clientHeight,"
+            " parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)]; })()"
+        )
+        assert sizes[0] <= sizes[1]
+        assert sizes[2] >= 28
+
+
+def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
+    kitchen: Any, browser: Any
+) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        page.goto(f"{tablet.url}/t/choose?lang=ar")
+        tablet.screen("choose")
+        assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+        assert page.get_by_text("اختر وصفة").count() == 1
+        page.goto(f"{tablet.url}/t/choose?lang=xx")
+        tablet.screen("choose")
+        said = page.evaluate(
+            "[...document.querySelectorAll('h1, h2, button:not(.card), .stages li, #saved')]"
+            ".map((element) => element.textContent)"
+        )
+        assert len(said) > 6
+        assert [text for text in said if not text.startswith("⟦")] == []

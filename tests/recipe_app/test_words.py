@@ -1,0 +1,100 @@
+"""The message catalogues: every language has every message, with the same values; nothing is unused or missing."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recipe_app.checklist import ITEMS
+from recipe_app.operations.fold import PHASES
+from recipe_app.people.roles import ROLES
+from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
+
+ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
+SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
+FAMILIES = {
+    "category": [f"{n}{more}" for n in range(8) for more in ("", ".hint")],
+    "check": [item.name for item in ITEMS],
+    "checklist": ["person", "room", "devices"],
+    "display": [f"{name}{more}" for name in ("steps", "paragraph", "hidden") for more in ("", ".hint")],
+    "doctor": [
+        f"{n}{m}"
+        for n in ("secure", "storage", "worker", "wake", "microphone", "clock")
+        for m in ("", ".fix")
+    ],
+    "doctor.install": ["android", "ios", "linux"],
+    "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
+    "outcome": ["as_planned", "differently", "not_done"],
+    "phase": list(PHASES),
+    "prepare": ["normal", "impromptu", "disordered", "induced"],
+    "recipe": ["order", "paragraph"],
+    "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
+    "stages": ["choose", "prepare", "follow", "review"],
+    "step": ["waiting", "open", "done", "skipped"],
+    "strategy": [f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")],
+}
+
+
+def texts(message: Any) -> list[str]:
+    return list(message.values()) if isinstance(message, dict) else [message]
+
+
+def values(message: Any) -> set[str]:
+    return set(chain.from_iterable(re.findall(r"\{([a-z_]+)\}", text) for text in texts(message)))
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, PSEUDO])
+def test_every_language_says_the_same_things(language: str) -> None:
+    english, other = catalogue("en"), catalogue(language)
+    assert english.keys() == other.keys()
+    for key, message in english.items():
+        assert values(other[key]) == values(message), key
+        assert isinstance(other[key], dict) == isinstance(message, dict), key
+        assert all(text.strip() for text in texts(other[key])), key
+
+
+def test_what_pages_and_scripts_say_is_in_the_catalogue_and_nothing_else() -> None:
+    said = set()
+    for path in SOURCES:
+        text = path.read_text()
+        said |= set(re.findall(r'"((?:[a-z_]+\.)+[a-z_]+)"', text))
+        said |= set(re.findall(r"\bt\([\"']([a-z_.]+)[\"']", text))
+    known = set(catalogue("en"))
+    families = {f"{family}.{name}" for family, names in FAMILIES.items() for name in names}
+    assert families <= known
+    directly = {
+        key for path in SOURCES for key in re.findall(r"\bt\([\"']([a-z_.]+)[\"'][,)]", path.read_text())
+    }
+    assert directly <= known
+    unused = {key for key in known - said - families if not key.startswith("tour.")}
+    assert unused == set()
+
+
+def test_numbers_and_plurals_follow_the_language() -> None:
+    assert Words("en")("choose.steps", count=1) == "1 step"
+    assert Words("de")("choose.orders", count=3628800) == "3.628.800 gültige Reihenfolgen"
+    forms = {Words("ar")("choose.steps", count=count) for count in (1, 2, 3, 11)}
+    assert len(forms) == 4
+    assert Words("ar").direction == "rtl"
+
+
+@pytest.mark.parametrize(
+    ("asked", "cookie", "accepted", "language"),
+    [
+        ("de", "ar", "en", "de"),
+        (None, "ar", "en", "ar"),
+        ("fr", None, "fr, de;q=0.7, en;q=0.3", "de"),
+        (None, None, "de-AT,en;q=0.5", "de"),
+        (None, None, "", "en"),
+        (None, None, "zz;q=9, ;;;, en;q=abc", "en"),
+        ("xx", None, "en", "xx"),
+    ],
+)
+def test_the_language_is_asked_for_or_chosen_before_or_liked(
+    asked: str | None, cookie: str | None, accepted: str, language: str
+) -> None:
+    assert choose_language(asked, cookie, accepted) == language

@@ -1,0 +1,95 @@
+"""A real browser on a tablet's screen: Debian's Chromium, driven as a person would use it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+]
+LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
+
+
+@contextlib.contextmanager
+def chromium(*flags: str) -> Iterator[Any]:
+    """Start the browser; yield it. Skips the test with a reason where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this computer; `make system` installs it")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright here; it comes with the dev extra"
+    )
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Tablet:
+    """One page of the tablet, and the ways through it."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page, self.url = page, url.rstrip("/")
+        self.problems: list[str] = []
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.set_default_timeout(15_000)
+
+    def tap(self, name: str, *, exact: bool = False) -> None:
+        """Touch a button by what it says."""
+        self.page.get_by_role("button", name=name, exact=exact).first.click()
+
+    def screen(self, name: str) -> None:
+        """Wait for a screen."""
+        self.page.wait_for_selector(f'body[data-screen="{name}"]')
+
+    def pair(self, code: str) -> None:
+        """Pair by the code, as typed."""
+        self.page.goto(f"{self.url}/t/pair")
+        self.page.get_by_label("Code").fill(code)
+        self.tap("Pair", exact=True)
+        self.screen("sign-in")
+
+    def sign_in(self, pseudonym: str, pin: str) -> None:
+        """Touch the tile, type the PIN on the pad."""
+        self.tap(pseudonym)
+        self.screen("pin")
+        for digit in pin:
+            self.tap(digit, exact=True)
+        self.screen("choose")
+
+    def begin(self, recipe: str, *, strategy: str = "normal", display: str = "steps") -> str:
+        """Stage 1: choose and begin; return the recording's id."""
+        self.tap(recipe)
+        self.screen("recipe")
+        self.page.locator(f'input[name="strategy"][value="{strategy}"]').check()
+        self.page.locator(f'input[name="display"][value="{display}"]').check()
+        self.tap("Begin", exact=True)
+        self.screen("prepare")
+        return str(self.page.url.split("/")[-2])
+
+    def checklist(self) -> None:
+        """Tick everything, name the second person, start."""
+        self.tap("Ready: to the checklist")
+        self.screen("checklist")
+        for box in self.page.get_by_role("checkbox").all():
+            box.click()
+        self.page.get_by_label("Name of the second person").fill("Clove")
+        self.page.locator("#start").click()
+        self.screen("follow")
+
+    def saved(self) -> None:
+        """Wait until the server has everything."""
+        self.page.locator("#saved", has_text="All saved").wait_for()
