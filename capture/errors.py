@@ -35,6 +35,16 @@ class StillEnding(CaptureError):
         )
 
 
+class BadPlan(CaptureError):
+    """The plan of a recording that was left open cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path}: cannot be read ({why}); what is sealed of that recording is safe, its queue cannot be stored:"
+            f" move {path.parent} elsewhere to go on"
+        )
+
+
 class NotRunning(CaptureError):
     """There is no such running recording to talk to."""
 

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from capture.errors import BadPlan
 from capture.hold import is_held
-from storage.disk import private
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
+from storage.disk import PRIVATE, write_whole
+from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 RUNNING = "running"
 """In the runtime folder: a lock that the recorder holds for as long as it lives."""
@@ -91,17 +92,19 @@ class Plan:
         return self.stored_streams()[drainer :: self.drainers]
 
     def save(self, path: Path) -> None:
-        """Write the plan for the processes."""
-        with open(path, "w", encoding="utf-8", opener=private) as file:
-            json.dump(asdict(self), file, indent=1)
+        """Write the plan for the processes, so that it outlives a power cut: `recover` needs it."""
+        write_whole(path, [json.dumps(asdict(self), indent=1).encode()], PART_SUFFIX, PRIVATE)
 
 
 def load_plan(path: Path) -> Plan:
-    """Read a plan that `save` wrote."""
-    values = json.loads(path.read_text())
-    values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
-    values["sensors"] = [SensorPlan(**sensor) for sensor in values["sensors"]]
-    return Plan(**values)
+    """Read a plan that `save` wrote. Raises BadPlan."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
+        values["sensors"] = [SensorPlan(**sensor) for sensor in values["sensors"]]
+        return Plan(**values)
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadPlan(path, str(error)) from error
 
 
 def clock_stream(device: str) -> str:

@@ -207,6 +207,7 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[int]:
             # Kept from a recorder that was killed: packets may still be in its queue file.
             os.rename(work, work.with_name(f"{work.name}.orphan-{uuid.uuid4().hex[:8]}"))
         work.mkdir(mode=0o700)
+        make_durable_folders(work, work.parent.parent)
         with held(runtime / RUNNING), held(work / GROUP) as hold:
             yield hold
     finally:

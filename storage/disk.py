@@ -51,17 +51,19 @@ class Disk(Protocol):
 class LocalDisk:
     """The disk of this computer."""
 
+    mode = 0o644
+
     def make_folder(self, path: Path) -> None:
         """Make one folder."""
         path.mkdir(exist_ok=True)
 
     def create(self, path: Path) -> int:
         """Open an empty file for writing."""
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, self.mode)
 
     def reopen(self, path: Path, size: int) -> int:
         """Open a file to go on in it."""
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, self.mode)
         os.ftruncate(handle, size)
         os.lseek(handle, size, os.SEEK_SET)
         return handle
@@ -107,7 +109,14 @@ def _after(views: list[memoryview], written: int) -> list[memoryview]:
     return []
 
 
+class PrivateDisk(LocalDisk):
+    """The same, for work files that only we may read."""
+
+    mode = 0o600
+
+
 LOCAL: Disk = LocalDisk()
+PRIVATE: Disk = PrivateDisk()
 
 
 def private(path: str, flags: int) -> int:
