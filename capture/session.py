@@ -22,7 +22,8 @@ from capture.hold import held
 from capture.plan import GROUP, RUNNING, HeadsetPlan, Plan, SensorPlan, is_running, runtime_folder
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
-from capture.supervisor import Outcome, Supervisor, set_aside
+from capture.reserve import set_aside
+from capture.supervisor import Outcome, Supervisor
 from capture.zone import local_zone
 from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
 from sensors.hololens.remote import RemoteControl, require_version
@@ -95,8 +96,9 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
             (path / LOGS).mkdir()
             write_json(path / MANIFEST, _manifest(order, plan, devices))
             set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
-            with _mover(order, path):
-                outcome = _run(Supervisor(plan, server, cameras, hold=hold), order, show)
+            with _mover(order, path) as mover:
+                supervisor = Supervisor(plan, server, cameras, hold=hold, mover=mover)
+                outcome = _run(supervisor, order, show)
                 close_books(plan, outcome, own_queue=server is not None)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
@@ -107,14 +109,14 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
 
 
 @contextlib.contextmanager
-def _mover(order: Order, path: Path) -> Iterator[None]:
+def _mover(order: Order, path: Path) -> Iterator[MoverProcess | None]:
     """Copy sealed files to the network stores while recording; what is left then is for `kitchensync move`."""
     if not order.stores:
-        yield
+        yield None
         return
     mover = MoverProcess(path, order.stores, path / LOGS / "mover.log")
     try:
-        yield
+        yield mover
     finally:
         mover.stop()
 

@@ -18,9 +18,10 @@ from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
 from capture.plan import Plan
 from capture.queue_server import QueueServer
+from capture.reserve import RESERVE, RESERVE_BYTES, set_aside
 from capture.worker import Worker
-from storage.disk import private
 from storage.disk_guard import STOP, DiskGuard, Outlook
+from storage.mover_process import MoverProcess
 from storage.names import LOGS
 
 LOOP_MS = 100
@@ -28,18 +29,7 @@ PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
 NO_SPACE_LIMIT_S = 15.0
 LAST_WORD_S = 4.0
-SPARES_AFTER_S = 1.0
-"""Spare processes are started when the streams have come up: before, everybody is busy."""
 LOW_SPACE_BYTES = 200 << 20
-RESERVE = "reserve"
-RESERVE_BYTES = 48 << 20
-"""Room kept aside, so that on a full disk the packets in hand and the ledger can still be sealed."""
-
-
-def set_aside(path: Path, size: int) -> None:
-    """Take room on the disk now, to have it back by removing the file when there is none."""
-    with open(path, "wb", opener=private) as file:
-        os.posix_fallocate(file.fileno(), 0, size)
 
 
 @dataclass
@@ -56,11 +46,17 @@ class Supervisor:
     """Runs one recording from the first process to the last."""
 
     def __init__(
-        self, plan: Plan, server: QueueServer | None, cameras: list[CameraTake], *, hold: int | None = None
+        self,
+        plan: Plan,
+        server: QueueServer | None,
+        cameras: list[CameraTake],
+        *,
+        hold: int | None = None,
+        mover: MoverProcess | None = None,
     ) -> None:
         """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`."""
         self.plan = plan
-        self._hold = hold
+        self._hold, self._mover = hold, mover
         self.server = server
         self.cameras = cameras
         self.outcome = Outcome()
@@ -157,12 +153,10 @@ class Supervisor:
                 raise StreamsMissing(missing, limit_s)
 
     def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
-        start_s = time.monotonic()
-        end_s = None if seconds is None else start_s + seconds
+        end_s = None if seconds is None else time.monotonic() + seconds
         while not self._stop_asked:
             self._turn(show)
-            if time.monotonic() - start_s > SPARES_AFTER_S:
-                self._keep_spares()
+            self._keep_spares()  # not before the streams have come up: there everybody is busy
             if end_s is not None and time.monotonic() >= end_s:
                 self.ask_stop("time")
             elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
@@ -187,6 +181,8 @@ class Supervisor:
             if code is not None and not (code == 0 and worker in self.producers):
                 self._restarted(worker.name, code)
                 worker.revive()
+        if self._mover is not None and (code := self._mover.revive()) is not None:
+            self._restarted("mover", code)
         show(self)
 
     def _state(self) -> dict[str, Any]:

@@ -15,11 +15,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from storage.mover import Progress, run_mover
+
+REVIVE_S = 5.0
+"""A mover that dies at once is not started again at once: the recorder has better things to do."""
 
 
 class MoverProcess:
@@ -31,8 +35,21 @@ class MoverProcess:
         command += ["--parent", str(os.getpid())]
         for target in targets:
             command += ["--to", str(target)]
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+        self._command, self._log = command, log
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._started_s = time.monotonic()
+        with self._log.open("ab") as output:
+            return subprocess.Popen(self._command, stdout=output, stderr=output, start_new_session=True)
+
+    def revive(self) -> int | None:
+        """Start it again if it has died, at most every few seconds; return the exit code that it had then."""
+        code = self.process.poll()
+        if not code or time.monotonic() - self._started_s < REVIVE_S:
+            return None
+        self.process = self._start()
+        return code
 
     def stop(self, timeout_s: float = 3.0) -> bool:
         """Ask the end and wait a moment; one that hangs in a dead store is killed. Tell whether it was done."""

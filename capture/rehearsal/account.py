@@ -1,7 +1,7 @@
 """The account of a scenario: what the virtual kitchen sent, what was stored, and whether each loss has a name.
 
 A lost packet is explained only when its true stamp lies inside a gap of the ledger whose cause fits a fault that
-was done, and no gap may be longer than the faults by more than what starting again takes.
+was done, and no gap may be longer than the faults that it meets by more than what starting again takes each time.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _settle_stream(
     for gap in facts["gaps"]:
         excess_ns = excess_of(gap, index, faults)
         account.longest_excess_s = max(account.longest_excess_s, round(excess_ns / 1e9, 3))
-        if excess_ns > SLACK_NS + 2 * _period_ns(index):
+        if excess_ns > met_by(gap, index, faults) * (SLACK_NS + 2 * _period_ns(index)):
             account.blame(f"{name}: a gap ({gap['cause']}) is {excess_ns / 1e9:.2f} s longer than the faults")
 
 
@@ -120,12 +120,7 @@ def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dic
     A gap lasts from the arrival of the packet before it to the arrival of the one after; where none came after,
     for as long as its stamps say.
     """
-    before = index[index["device_ticks"] == gap["start_ticks"]]
-    after = index[index["device_ticks"] == gap["end_ticks"]]
-    start_ns = int(before["host_ns"][0])
-    end_ns = start_ns + (gap["end_ticks"] - gap["start_ticks"]) * 100
-    if len(after):
-        end_ns = int(after["host_ns"][0])
+    start_ns, end_ns = _span_ns(gap, index)
     inside_ns, done_ns = 0, start_ns
     for fault in sorted(faults, key=lambda fault: int(fault["start_host_ns"])):
         first_ns = max(int(fault["start_host_ns"]), done_ns)
@@ -133,6 +128,24 @@ def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dic
         if last_ns > first_ns:
             inside_ns, done_ns = inside_ns + last_ns - first_ns, last_ns
     return end_ns - start_ns - inside_ns
+
+
+def met_by(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]) -> int:
+    """Count the faults that a gap may come from: it lasts through them, or begins soon after."""
+    start_ns, end_ns = _span_ns(gap, index)
+    return sum(
+        fault["start_host_ns"] <= end_ns and start_ns <= fault["end_host_ns"] + SLACK_NS for fault in faults
+    )
+
+
+def _span_ns(gap: dict[str, Any], index: npt.NDArray[np.void]) -> tuple[int, int]:
+    """Return from when to when, on the host's clock, nothing arrived."""
+    before = index[index["device_ticks"] == gap["start_ticks"]]
+    after = index[index["device_ticks"] == gap["end_ticks"]]
+    start_ns = int(before["host_ns"][0])
+    if len(after):
+        return start_ns, int(after["host_ns"][0])
+    return start_ns, start_ns + (gap["end_ticks"] - gap["start_ticks"]) * 100
 
 
 def _period_ns(index: npt.NDArray[np.void]) -> int:

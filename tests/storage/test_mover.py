@@ -332,3 +332,15 @@ def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_
     away.rename(store)
     assert run_mover([finished], [store])[0].finished
     assert verify(store / "take")["status"] == "PASS"
+
+
+def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, tmp_path, monkeypatch):
+    monkeypatch.setattr("storage.mover_process.REVIVE_S", 0.0)
+    mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")
+    assert mover.revive() is None
+    mover.process.kill()
+    mover.process.wait()
+    assert mover.revive() == -9
+    assert mover.process.wait(timeout=60) == 0
+    assert mover.revive() is None, "one that has done everything stays away"
+    assert verify(stores[0] / "take")["status"] == "PASS"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.rehearsal.account import excess_of
+from capture.rehearsal.account import SLACK_NS, excess_of, met_by
 from storage.chunk import INDEX
 
 MS = 1_000_000
@@ -34,3 +34,17 @@ def test_a_gap_without_a_packet_after_it_lasts_as_long_as_its_stamps_say():
     assert excess_of(gap, index_of(5, 9), []) == 10**9
     whole = {"start_host_ns": 9 * MS, "end_host_ns": 10**9}
     assert excess_of(gap, index_of(5, 9), [whole]) == 9 * MS
+
+
+def test_a_gap_meets_the_faults_in_it_and_those_just_before():
+    slack_ms = SLACK_NS // MS
+    index, gap = index_of(slack_ms + 100, slack_ms + 900), {"start_ticks": 0, "end_ticks": 1}
+
+    def meets(start_ms: int, end_ms: int) -> int:
+        return met_by(gap, index, [{"start_host_ns": start_ms * MS, "end_host_ns": end_ms * MS}])
+
+    assert meets(slack_ms + 500, slack_ms + 500) == 1
+    assert meets(0, 100) == 1
+    assert meets(0, 99) == 0
+    assert meets(slack_ms + 901, slack_ms + 2000) == 0
+    assert met_by(gap, index, [{"start_host_ns": 0, "end_host_ns": 200 * MS}] * 3) == 3
