@@ -239,7 +239,9 @@ class Outcome:
 
 def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:
     """Align one pair; `prior` is seconds off the truth and its sigma."""
-    from sync.gyro import Prior, align_pair, headset_gyro, in_blocks
+    from sync.gyro import align_pair
+    from sync.headset_gyro import headset_gyro, in_blocks
+    from sync.pair_alignment import Prior
     from sync.resample import make_track
     from sync.stamps import repair_stamps
 

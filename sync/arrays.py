@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sync.errors import BadArrays, SyncError, TooShort
-from sync.gyro import Prior, align_pair, headset_gyro, in_blocks
+from sync.gyro import align_pair
+from sync.headset_gyro import headset_gyro, in_blocks
+from sync.pair_alignment import Prior
 from sync.resample import make_track
 from sync.result import alignment_object, refusal_object
 from sync.stamps import TICKS_PER_S, repair_stamps

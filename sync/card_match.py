@@ -13,8 +13,9 @@ from storage.manifest import read_manifest
 from storage.names import MANIFEST
 from storage.recording import open_recording
 from sync.errors import SyncError
-from sync.gyro import HeadsetGyro, align_pair
+from sync.gyro import align_pair
 from sync.headset import gyroscope, inertial_clock
+from sync.headset_gyro import HeadsetGyro
 from sync.resample import make_track
 
 NEAR_S = 90.0

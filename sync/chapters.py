@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sync.clock_map import ClockMap
+from sync.error_parts import error_parts
 from sync.fine import Fine
-from sync.gyro import HeadsetGyro, PairAlignment, Prior, errors_ms
+from sync.headset_gyro import HeadsetGyro
 from sync.line import Lags, Line
+from sync.pair_alignment import PairAlignment, Prior
 from sync.sound import Heard
 from sync.verdict import THRESHOLDS, Verdict
 
@@ -35,13 +37,15 @@ def of_chapter(
     fine = _snapped(found.fine, joints_s)
     first, last = max(fine.overlap_s[0], start_s), min(fine.overlap_s[1], start_s + seconds)
     verdict = found.verdict if last > first else _outside(found.verdict, first - last)
-    fine = fine.over((first, last) if last > first else (start_s, start_s + seconds))
-    stat, model = errors_ms(fine, headset)
-    if last <= first and max(stat) > THRESHOLDS["stat_most_ms"]:
-        verdict = Verdict("not_aligned", (f"nothing was compared near it: known to {max(stat):.0f} ms",))
+    fine = replace(fine, overlap_s=(first, last) if last > first else (start_s, start_s + seconds))
+    parts = error_parts(fine, headset, (start_s, start_s + seconds))
+    if last <= first and max(parts.stat_ms) > THRESHOLDS["stat_most_ms"]:
+        verdict = Verdict(
+            "not_aligned", (f"nothing was compared near it: known to {max(parts.stat_ms):.0f} ms",)
+        )
     jumps = tuple((at, size) for at, size in fine.line.jumps if at < start_s + seconds)
     here = replace(found.clock_map, valid_s=fine.overlap_s, jumps=jumps)
-    changed = replace(found, fine=fine, verdict=verdict, stat_ms=stat, model_ms=model)
+    changed = replace(found, fine=fine, verdict=verdict, stat_ms=parts.stat_ms, model_ms=parts.model_ms)
     return _moved(replace(changed, clock_map=None if verdict.status == "not_aligned" else here), start_s)
 
 

@@ -125,12 +125,17 @@ class ClockMap:
         )
 
 
+def sampled_until(last_t_s: float) -> float:
+    """The next whole second after the last media time: as far as the map is handed out."""
+    return math.floor(last_t_s) + 1.0
+
+
 def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[list[float | int]]:
     """The map at 31 equally spaced media times from 0 to the next whole second after `last_t_s`.
 
     Each jump adds two rows, at its time and at the next float64.
     """
-    last = math.floor(last_t_s) + 1.0
+    last = sampled_until(last_t_s)
     inside = clock_map.breaks_s[(clock_map.breaks_s >= 0.0) & (clock_map.breaks_s < last)]
     times = np.unique(
         np.concatenate([np.linspace(0.0, last, SAMPLE_ROWS), inside, np.nextafter(inside, np.inf)])

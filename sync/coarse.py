@@ -53,6 +53,7 @@ class Coarse:
     edge: bool
     magnitude_tau_s: float
     rate: float
+    likelihood: float = 0.0  # of the best lag: a high score over a few seconds weighs less than over all
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,7 @@ def read_peaks(
         edge=bool(peak in ends),
         magnitude_tau_s=float(lags_s[int(np.argmax(np.where(inside, magnitude, -np.inf)))]),
         rate=rate,
+        likelihood=float(_likelihood(score, overlap_s, 0.999)[peak]),
     )
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from sync.cameras import CameraTake
 from sync.errors import TooShort
 from sync.fusion import with_sound
-from sync.gyro import HEAD_POSE, PairAlignment, Prior, align_pair
+from sync.gyro import align_pair
+from sync.headset_gyro import HEAD_POSE
 from sync.listening import headset_sound, take_sound
+from sync.pair_alignment import PairAlignment, Prior
 from sync.prior import prior_of
 from sync.session import Headset, Session
 from sync.sound import Heard, align_sounds

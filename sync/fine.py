@@ -7,29 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from sync.line import (
-    DRIFT_PRIOR,
-    DriftPrior,
-    Lags,
-    Line,
-    Shape,
-    Step,
-    bend,
-    cost_of,
-    fit_line,
-    step_test,
-    wants_curve,
-)
-from sync.pairing import FINE_HZ, Mask, Pairing
-from sync.verdict import THRESHOLDS
-from sync.windows import LARGEST_STEP_S, place_jump, window_lags
+from sync.line import DriftPrior, Lags, Line, Shape
+from sync.line_fit import fit_line
+from sync.pairing import FINE_HZ, Pairing
+from sync.rotation import fit_rotation, settle, shift_and_turn, turn_of_halves_deg
+from sync.shape_tests import Step, cost_of, step_test, wants_curve
+from sync.verdict import THRESHOLDS, has_turned
+from sync.whole_fit import whole_fit
+from sync.windows import place_jump, window_lags
 
 Floats = npt.NDArray[np.floating]
 
-ROTATION_SOFT_RAD_PER_S = np.deg2rad(40.0)
 ROUNDS = 3
-SETTLE_STEPS = 10
-SHORT_CLIP_S = 120.0
+DRIFT_PRIOR = 30e-6
+SHORT_CLIP_S = 120.0  # so short the drift is hardly known, and no crystal bends
 MOST_JUMPS = 6
 MOUNT_S = 10.0
 STEP_GAIN = 0.85
@@ -44,27 +35,22 @@ class Fine:
 
     line: Line
     lags: Lags
-    coupling: float  # how much worse the shift is known because the rotation is fitted too, at least 1
     rotation: Floats
-    rotation_halves_deg: float
+    turn_deg: float  # of the camera on the head, second half against first
+    turn_sigma_deg: float
     correlation: float
     scale: float
     residual_rms_s: float
     cramer_rao_s: float
     step: Step  # the strongest jump that is left
     overlap_s: tuple[float, float]
-    bend_s: Floats  # what one degree more would change at start, middle, end
+    coupling: float  # how much worse the shift is known because the rotation is fitted too, at least 1
+    is_whole: bool = False  # one fit over all cells instead of a curve through windows
 
-    def refitted(self, prior: DriftPrior) -> Fine:
-        """The same windows with another prior of the drift."""
-        line = fit_line(self.lags, self.line.shape, prior)
-        return replace(
-            self, line=line, step=step_test(self.lags, line), bend_s=_bends(self.lags, line, self.overlap_s)
-        )
-
-    def over(self, span_s: tuple[float, float]) -> Fine:
-        """The same curve, spoken of over another span of media time."""
-        return replace(self, overlap_s=span_s, bend_s=_bends(self.lags, self.line, span_s))
+    @property
+    def has_turned(self) -> bool:
+        """Tell whether the camera surely turned on the head."""
+        return has_turned(self.turn_deg, self.turn_sigma_deg)
 
 
 def fine_alignment(
@@ -79,18 +65,32 @@ def fine_alignment(
     good = pairing.overlap(start.at(t_s))
     if good.sum() < FINE_HZ:
         return None
-    first, last = float(t_s[good][0]), float(t_s[good][-1])
-    middle = 0.5 * (first + last)
+    span_s = float(t_s[good][0]), float(t_s[good][-1])
+    middle = 0.5 * (span_s[0] + span_s[1])
     line = Line.start(middle, tau_s + (rate - 1.0) * (middle - t_ref_s), rate - 1.0, jumps)
-    prior = DriftPrior(rate - 1.0, DRIFT_PRIOR if last - first < SHORT_CLIP_S else float("inf"))
-    refined = _refine(pairing, line, prior, (first, last))
+    is_short = span_s[1] - span_s[0] < SHORT_CLIP_S
+    prior = DriftPrior(rate - 1.0, DRIFT_PRIOR if is_short and rate == 1.0 else float("inf"))
+    refined = _refine(pairing, line, prior, span_s)
     if refined is None:
         return None
     line, lags, rotation = refined
-    line, lags = _reshape(pairing, line, lags, rotation, prior, (first, last))
-    line, lags = _follow_mount(pairing, line, lags, prior, (first, last))
-    good = pairing.overlap(line.at(t_s))
-    return _evidence(pairing, line, lags, good, (first, last)) if good.sum() >= FINE_HZ else None
+    line, lags = _reshape(pairing, line, lags, rotation, prior, span_s, may_bend=not is_short)
+    found = _evidence(pairing, line, lags, span_s)
+    if found is None:
+        return None
+    if found.has_turned:
+        return _evidence(pairing, *_follow_mount(pairing, line, lags, prior, span_s), span_s)
+    if is_short and line.shape.size == 2 and lags.kept.sum() > line.shape.size:
+        return _as_whole(pairing, found, prior)
+    return found
+
+
+def _as_whole(pairing: Pairing, found: Fine, prior: DriftPrior) -> Fine:
+    """The same clip by one fit over all its cells."""
+    good = pairing.overlap(found.line.at(pairing.camera.t_s))
+    line = whole_fit(pairing, found.line, found.lags, found.rotation, good, prior)
+    again = _evidence(pairing, line, found.lags, found.overlap_s)
+    return replace(again, coupling=1.0, is_whole=True) if again is not None else found
 
 
 def _refine(
@@ -116,10 +116,8 @@ def _refine(
 def _follow_mount(
     pairing: Pairing, line: Line, lags: Lags, prior: DriftPrior, span_s: tuple[float, float]
 ) -> tuple[Line, Lags]:
-    """When the camera turned on the head: lags with a rotation for every stretch, since a wrong one pulls at them."""
+    """After the camera turned on the head: a rotation for every stretch, since a wrong one pulls at the lags."""
     good = pairing.overlap(line.at(pairing.camera.t_s))
-    if good.sum() < FINE_HZ or _halves_deg(pairing, line, good) <= THRESHOLDS["mount_most_deg"]:
-        return line, lags
     for _ in range(2):
         turned = np.zeros_like(pairing.camera.values)
         for rows in np.array_split(np.flatnonzero(good), max(2, round((span_s[1] - span_s[0]) / MOUNT_S))):
@@ -133,14 +131,6 @@ def _follow_mount(
     return line, lags
 
 
-def _halves_deg(pairing: Pairing, line: Line, good: Mask) -> float:
-    """How much the rotations of the first and of the second half differ."""
-    halves = [np.zeros_like(good), np.zeros_like(good)]
-    for half, part in zip(halves, np.array_split(np.flatnonzero(good), 2), strict=True):
-        half[part] = True
-    return _angle_deg(*(fit_rotation(pairing, line, half) for half in halves))
-
-
 def _reshape(
     pairing: Pairing,
     line: Line,
@@ -148,11 +138,13 @@ def _reshape(
     rotation: Floats,
     prior: DriftPrior,
     span_s: tuple[float, float],
+    *,
+    may_bend: bool,
 ) -> tuple[Line, Lags]:
     """Add jumps and a quadratic as long as the windows ask for them; whichever explains more goes first."""
     for _ in range(MOST_JUMPS + 1):
         step = step_test(lags, line)
-        curved = wants_curve(lags, line, prior)
+        curved = may_bend and wants_curve(lags, line, prior)
         shape = replace(line.shape, degree=line.shape.degree + 1)
         jumps = step.z > THRESHOLDS["step_z_most"] and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
         if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
@@ -204,62 +196,28 @@ def _refine_jump(
     return found
 
 
-def fit_rotation(pairing: Pairing, line: Line, good: Mask) -> Floats:
-    """Rotation R, `w_H ~ R w_G` (Kabsch): `M = sum q w_H w_G^T = U S V^T`, `R = U diag(1, 1, det) V^T`."""
-    t_s = pairing.camera.t_s[good]
-    w_g = pairing.camera.values[good]
-    w_h = pairing.spline(t_s + line.at(t_s))
-    w_h, w_g = w_h - np.median(w_h, axis=0), w_g - np.median(w_g, axis=0)
-    soft = 1.0 / np.sqrt(1.0 + (w_g**2).sum(axis=1) / ROTATION_SOFT_RAD_PER_S**2)
-    u, _, vt = np.linalg.svd((w_h * soft[:, None]).T @ w_g)
-    return u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))]) @ vt
-
-
-def settle(pairing: Pairing, line: Line, good: Mask) -> tuple[Line, Floats]:
-    """Move the whole line and turn the rotation together until both rest.
-
-    In periodic motion a small shift looks much like a small turn: fitted in turns, they creep towards the truth.
-    """
-    for _ in range(SETTLE_STEPS):
-        rotation = fit_rotation(pairing, line, good)
-        normal, gradient = _shift_and_turn(pairing, line, rotation, good)
-        change = -float((np.linalg.pinv(normal) @ gradient)[0])
-        line = line.moved(float(np.clip(change, -LARGEST_STEP_S, LARGEST_STEP_S)))
-        if abs(change) < 1e-7:
-            break
-    return line, fit_rotation(pairing, line, good)
-
-
-def _shift_and_turn(pairing: Pairing, line: Line, rotation: Floats, good: Mask) -> tuple[Floats, Floats]:
-    """Normal matrix (4, 4) and gradient (4,) of `r = S_H(t + tau) - R w_G - mean` in tau and three small turns."""
-    t_s = pairing.camera.t_s[good]
-    w_g = pairing.camera.values[good] @ rotation.T
-    w_h, slope = pairing.spline(t_s + line.at(t_s)), pairing.spline(t_s + line.at(t_s), 1)
-    w_h, w_g, slope = (x - x.mean(axis=0) for x in (w_h, w_g, slope))
-    columns = [slope, *(-np.cross(axis, w_g) for axis in np.eye(3))]
-    jacobian = np.stack([column.ravel() for column in columns], axis=1)
-    soft = np.repeat(1.0 / (1.0 + (w_g**2).sum(axis=1) / ROTATION_SOFT_RAD_PER_S**2) ** 0.5, 3)[:, None]
-    return jacobian.T @ (soft * jacobian), (soft * jacobian).T @ (w_h - w_g).ravel()
-
-
-def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tuple[float, float]) -> Fine:
-    rotation = fit_rotation(pairing, line, good)
-    normal, _ = _shift_and_turn(pairing, line, rotation, good)
+def _evidence(pairing: Pairing, line: Line, lags: Lags, span_s: tuple[float, float]) -> Fine | None:
+    """Everything that can be said of a curve; None when hardly anything overlaps along it."""
     t_s = pairing.camera.t_s
+    good = pairing.overlap(line.at(t_s))
+    if good.sum() < FINE_HZ:
+        return None
+    rotation = fit_rotation(pairing, line, good)
+    normal, _ = shift_and_turn(pairing, line, rotation, good)
     w_g = pairing.camera.values[good] @ rotation.T
     w_h = pairing.spline(t_s[good] + line.at(t_s[good]))
     slope = pairing.spline(t_s[good] + line.at(t_s[good]), 1)
     w_h, w_g = w_h - w_h.mean(axis=0), w_g - w_g.mean(axis=0)
-    correlation = float((w_h * w_g).sum() / np.sqrt((w_h**2).sum() * (w_g**2).sum() + 1e-30))
     noise = np.sqrt(np.mean((w_h - w_g) ** 2))
     kept_t, kept_tau = lags.t_s[lags.kept], lags.tau_s[lags.kept]
+    turn_deg, turn_sigma_deg = turn_of_halves_deg(pairing, line, good)
     return Fine(
         line=line,
         lags=lags,
-        coupling=float(np.sqrt(max(np.linalg.pinv(normal)[0, 0] * normal[0, 0], 1.0))),
         rotation=rotation,
-        rotation_halves_deg=_halves_deg(pairing, line, good),
-        correlation=correlation,
+        turn_deg=turn_deg,
+        turn_sigma_deg=turn_sigma_deg,
+        correlation=float((w_h * w_g).sum() / np.sqrt((w_h**2).sum() * (w_g**2).sum() + 1e-30)),
         scale=float(np.sqrt((w_h**2).sum() / max((w_g**2).sum(), 1e-30))),
         residual_rms_s=float(np.sqrt(np.mean((kept_tau - line.at(kept_t)) ** 2)))
         if len(kept_t)
@@ -267,13 +225,5 @@ def _evidence(pairing: Pairing, line: Line, lags: Lags, good: Mask, span_s: tupl
         cramer_rao_s=float(noise / np.sqrt(max((slope**2).sum(), 1e-30))),
         step=step_test(lags, line),
         overlap_s=span_s,
-        bend_s=_bends(lags, line, span_s),
+        coupling=float(np.sqrt(max(np.linalg.pinv(normal)[0, 0] * normal[0, 0], 1.0))),
     )
-
-
-def _bends(lags: Lags, line: Line, span_s: tuple[float, float]) -> Floats:
-    return bend(lags, line, np.array([span_s[0], 0.5 * (span_s[0] + span_s[1]), span_s[1]]))
-
-
-def _angle_deg(a: Floats, b: Floats) -> float:
-    return float(np.rad2deg(np.arccos(np.clip((np.trace(a.T @ b) - 1.0) / 2.0, -1.0, 1.0))))

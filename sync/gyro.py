@@ -1,135 +1,32 @@
-"""Gyroscope against gyroscope: one pair of tracks to a clock map with its evidence and verdict."""
+"""Gyroscope against gyroscope: one pair of tracks to a clock map with its evidence and verdict. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student_t
 
-from sync.clock_map import ClockMap
+from sync.clock_map import ClockMap, sampled_until
 from sync.coarse import Coarse, Window, coarse_search, search_rate
+from sync.error_parts import ErrorParts, error_parts
 from sync.errors import TooShort
 from sync.fine import Fine, fine_alignment
+from sync.headset_gyro import HEAD_POSE, HeadsetGyro
+from sync.pair_alignment import Overlay, PairAlignment, Prior, Unit
 from sync.pairing import Pairing
-from sync.resample import DECIMATED_HZ, GyroTrack, decimate
+from sync.resample import GyroTrack
 from sync.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
-from sync.stamps import TICKS_PER_S, StampRepair
-from sync.verdict import THRESHOLDS, Evidence, Verdict, judge
+from sync.verdict import THRESHOLDS, Evidence, judge
 
 Floats = npt.NDArray[np.floating]
-Int64 = npt.NDArray[np.int64]
 
 DEGREES_PER_RADIAN = 180.0 / np.pi
 NEAR_SIGMAS = 2.0
 WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
 WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
 RESCUE_GAIN = 1.3
-GYROSCOPE, HEAD_POSE = "gyroscope", "head_pose"
-HEAD_POSE_FACTOR = 4.0  # windows of 30 Hz poses scatter less than they err
-STAT_FLOOR_S = 5e-6
-TWO_SIDED_95 = 1.96
-BEND_SHARE = 1.5  # a clock that wants one degree more wants some of the next too
-STAMP_SHARE = 0.15  # twice what the 5th percentile of exponential delays is off, as a share of their spread
-BLOCK_SAMPLES = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class HeadsetGyro:
-    """Headset gyroscope on its repaired clock, seconds since `epoch_ticks`, thinned to about 400 Hz."""
-
-    epoch_ticks: int
-    track: GyroTrack
-    repair: StampRepair
-    source: str = GYROSCOPE
-
-
-@dataclass(frozen=True, slots=True)
-class Prior:
-    """Clocks say: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
-
-    tau0_s: float
-    sigma_s: float
-    half_width_s: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """Ten seconds of both rotation rates after alignment: media s, and rad/s (n, 3) in the headset's axes."""
-
-    t_s: Floats
-    headset: Floats
-    camera: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What the wire values are in: scale against the camera's rad/s, and the decision."""
-
-    name: str  # deg_per_s | rad_per_s | undecided
-    scale: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class PairAlignment:
-    """Everything known about one pair; `clock_map` is None when not aligned."""
-
-    verdict: Verdict
-    clock_map: ClockMap | None
-    coarse: Coarse
-    fine: Fine | None
-    unit: Unit
-    prior: Prior | None
-    nominal_rate: bool
-    stat_ms: tuple[float, float, float]
-    model_ms: tuple[float, float, float]
-    overlay: Overlay | None
-    head_pose: bool = False
-
-    @property
-    def saw_motion(self) -> bool:
-        """Tell whether both sides moved enough to be told apart: then a refusal stands."""
-        return self.fine is not None and self.fine.lags.kept.sum() >= THRESHOLDS["windows_least"]
-
-    @property
-    def bound95_ms(self) -> tuple[float, float, float]:
-        """Bound of the error at start, middle and end: two statistical sigmas and the model part."""
-        first, middle, last = (2.0 * s + m for s, m in zip(self.stat_ms, self.model_ms, strict=True))
-        return first, middle, last
-
-
-def headset_gyro(
-    blocks: Iterator[tuple[Int64, npt.NDArray[np.floating]]], repair: StampRepair
-) -> HeadsetGyro:
-    """Stamp and thin the headset's gyroscope; `blocks` yields vinyl_ns (n,) and rates (n, 3) in order."""
-    epoch: int | None = None
-    done = 0
-
-    def stamped() -> Iterator[tuple[Floats, npt.NDArray[np.floating]]]:
-        nonlocal epoch, done
-        for vinyl_ns, rates in blocks:
-            ticks = repair.ticks(vinyl_ns, first_sample=done)
-            done += len(vinyl_ns)
-            epoch = int(ticks[0]) if epoch is None else epoch
-            yield (ticks - epoch).astype(np.float64) / TICKS_PER_S, rates
-
-    factor = max(1, round(repair.rate_hz / DECIMATED_HZ))
-    track = decimate(stamped(), factor)
-    assert epoch is not None
-    return HeadsetGyro(epoch, track, repair)
-
-
-def in_blocks(
-    vinyl_ns: Int64, rates: npt.NDArray[np.floating]
-) -> Iterator[tuple[Int64, npt.NDArray[np.floating]]]:
-    """Cut whole arrays into blocks, so that nothing of full length is built."""
-    for start in range(0, len(vinyl_ns), BLOCK_SAMPLES):
-        piece = slice(start, start + BLOCK_SAMPLES)
-        yield vinyl_ns[piece], rates[piece]
+NAN = float("nan")
 
 
 def align_pair(
@@ -172,10 +69,11 @@ def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, fa
     fine, nominal = _fit(pairing, coarse)
     if is_suspicious(coarse, fine):
         coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
-    if coarse.rho < WEAK_RHO:
+    if _rate_may_be_wrong(coarse, fine):
         coarse, fine, nominal = _rescue(track, camera, prior, pairing, (coarse, fine, nominal))
     overlay = _overlay(pairing, fine) if fine is not None else None
-    return _conclude(headset, coarse, fine, prior, nominal, factor, overlay)
+    until_s = sampled_until(float(camera.t_s[-1]))
+    return _conclude(headset, (coarse, fine, nominal), prior, factor, overlay, until_s)
 
 
 Found = tuple[Coarse, Fine | None, bool]
@@ -212,17 +110,25 @@ def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Fo
     return in_pieces(found[0], pieces), fine, False
 
 
+def _rate_may_be_wrong(coarse: Coarse, fine: Fine | None) -> bool:
+    """Tell whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
+    if coarse.rho < WEAK_RHO:
+        return True
+    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
+    return alone and (fine is None or fine.line.chi > THRESHOLDS["chi_most"])
+
+
 def _rescue(
     track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, found: Found
 ) -> Found:
-    """Nominal stamps may run a percent off: search the rate too."""
+    """Nominal stamps may run a percent off: search the rate too, and take it when it is much likelier."""
     coarse = found[0]
     rate = search_rate(track, camera)
     if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
         return found
     window = Window(prior.tau0_s, prior.half_width_s) if prior is not None else None
     rescued = coarse_search(track, camera, window, rate=rate)
-    if rescued.rho <= RESCUE_GAIN * coarse.rho:
+    if rescued.likelihood <= RESCUE_GAIN * coarse.likelihood:
         return found
     return rescued, *_fit(pairing, rescued)
 
@@ -242,15 +148,35 @@ def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
 
 def _conclude(
     headset: HeadsetGyro,
-    coarse: Coarse,
-    fine: Fine | None,
+    found: Found,
     prior: Prior | None,
-    nominal: bool,
     factor: float,
     overlay: Overlay | None,
+    until_s: float,
 ) -> PairAlignment:
-    nowhere = (float("nan"),) * 3
-    stat, model = nowhere, nowhere
+    coarse, fine, nominal = found
+    nowhere = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
+    parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else nowhere
+    verdict = judge(_evidence(headset, found, prior, parts.within_ms))
+    usable = fine is not None and verdict.status != "not_aligned"
+    return PairAlignment(
+        verdict=verdict,
+        clock_map=_map_of(headset.epoch_ticks, fine) if fine is not None and usable else None,
+        coarse=coarse,
+        fine=fine,
+        unit=_unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured"),
+        prior=prior,
+        nominal_rate=nominal,
+        stat_ms=parts.stat_ms,
+        model_ms=parts.model_ms,
+        overlay=overlay,
+        head_pose=headset.source == HEAD_POSE,
+    )
+
+
+def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: float) -> Evidence:
+    """All that the verdict looks at."""
+    coarse, fine, nominal = found
     evidence = Evidence(
         rho=coarse.rho,
         rho2=coarse.rho2,
@@ -263,33 +189,26 @@ def _conclude(
         prior_s=prior.tau0_s if prior else None,
         prior_sigma_s=prior.sigma_s if prior else None,
     )
-    if fine is not None:
-        stat, model = errors_ms(fine, headset)
-        evidence = replace(
-            evidence,
-            tau0_s=float(fine.line.at(0.0)),
-            windows=len(fine.lags.kept),
-            windows_ok=int(fine.lags.kept.sum()),
-            correlation=fine.correlation,
-            stat_ms=max(stat),
-            chi=fine.line.chi,
-            step_ms=fine.step.size_s * 1e3,
-            step_z=fine.step.z,
-            step_t_s=fine.step.t_s,
-            jumps=tuple((at, size * 1e3) for at, size in fine.line.jumps),
-            mount_deg=fine.rotation_halves_deg,
-            drift_ppm=fine.line.drift * 1e6,
-            scale=fine.scale,
-            nominal_rate=nominal,
-            stamp_bend_ms=headset.repair.bend_ms,
-        )
-    verdict = judge(evidence)
-    usable = fine is not None and verdict.status != "not_aligned"
-    clock_map = _map_of(headset.epoch_ticks, fine) if fine is not None and usable else None
-    unit = _unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured")
-    by_pose = headset.source == HEAD_POSE
-    return PairAlignment(
-        verdict, clock_map, coarse, fine, unit, prior, nominal, stat, model, overlay, by_pose
+    if fine is None:
+        return evidence
+    return replace(
+        evidence,
+        tau0_s=float(fine.line.at(0.0)),
+        windows=len(fine.lags.kept),
+        windows_ok=int(fine.lags.kept.sum()),
+        correlation=fine.correlation,
+        stat_ms=stat_ms,
+        chi=fine.line.chi,
+        step_ms=fine.step.size_s * 1e3,
+        step_z=fine.step.z,
+        step_t_s=fine.step.t_s,
+        jumps=tuple((at, size * 1e3) for at, size in fine.line.jumps),
+        mount_deg=fine.turn_deg,
+        mount_sigma_deg=fine.turn_sigma_deg,
+        drift_ppm=fine.line.drift * 1e6,
+        scale=fine.scale,
+        nominal_rate=nominal,
+        stamp_bend_ms=headset.repair.bend_ms,
     )
 
 
@@ -307,29 +226,6 @@ def _unit_of(fine: Fine | None, factor: float) -> Unit:
     return Unit(name, _raw_scale(fine, factor), "measured")
 
 
-def errors_ms(
-    fine: Fine, headset: HeadsetGyro
-) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    """Statistical sigma and model part at start, middle and end of the overlap; in pieces, the worst of each third.
-
-    The headset's stamps rest on the lower envelope of late ones: how low that lies is known to a part of the jitter.
-    """
-    first, last = fine.overlap_s
-    breaks = np.array(fine.line.shape.breaks_s)
-    inside = np.concatenate([breaks, np.nextafter(breaks, np.inf)])
-    where = np.concatenate([np.array([first, 0.5 * (first + last), last]), inside])
-    freedom = max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)  # windows overlap by half
-    few = float(student_t.ppf(0.975, freedom)) / TWO_SIDED_95
-    sigma = np.hypot(few * fine.coupling * fine.line.sigma_s(where), STAT_FLOOR_S) * 1e3
-    third = np.clip(((where - first) / max(last - first, 1e-9) * 3.0).astype(int), 0, 2)
-    stat = [float(sigma[third == k].max()) for k in range(3)]
-    stamps = STAMP_SHARE * headset.repair.jitter_ms
-    if headset.source == HEAD_POSE:
-        sigma *= HEAD_POSE_FACTOR
-    model = [BEND_SHARE * float(b) * 1e3 + stamps for b in fine.bend_s]
-    return (stat[0], stat[1], stat[2]), (model[0], model[1], model[2])
-
-
 def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     """The liveliest ten seconds, both in the headset's axes."""
     t_s = pairing.camera.t_s
@@ -342,4 +238,4 @@ def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     return Overlay(t_s[rows], headset, pairing.camera.values[rows] @ fine.rotation.T)
 
 
-__all__ = ["HeadsetGyro", "PairAlignment", "Prior", "TooShort", "align_pair", "headset_gyro", "in_blocks"]
+__all__ = ["PairAlignment", "Prior", "TooShort", "align_pair"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from sync.errors import BadArrays
-from sync.gyro import HEAD_POSE, HeadsetGyro
+from sync.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.resample import GyroTrack
 from sync.stamps import TICKS_PER_S, StampRepair
 

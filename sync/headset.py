@@ -16,7 +16,7 @@ from storage.names import stream_folder
 from storage.notes import Note
 from storage.recording import Recording, StoredStream
 from storage.worlds import world_frames
-from sync.gyro import HeadsetGyro, headset_gyro
+from sync.headset_gyro import HeadsetGyro, headset_gyro
 from sync.host_clock import HostClock, host_clock
 from sync.index import rotation_wxyz
 from sync.stamps import StampRepair, repair_batches, sample_step_ns

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
+from scipy.stats import ks_2samp
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
@@ -28,6 +29,8 @@ MOST_DEGREE = 3
 NARROW = 0.6  # a line whose channel is this much narrower than usual says that the clock bends
 BLOCKS = 12
 BLOCK_PROBES = 40
+CHANNEL_RANK = 6  # three exchanges hold the channel; the next ones tell how much it hangs on them
+ALIKE_P = 0.01
 NEWTON_STEPS = 3
 
 
@@ -181,15 +184,39 @@ def _channel(x: Floats, low: Floats, high: Floats, unit_ticks: float) -> tuple[l
             spread
         ) + MOST_SKEW * unit_ticks * 100 / 2
     usual = _local_width(x, low, high)
-    best: tuple[list[float], float, float] | None = None
+    best: list[float] = []
+    widest = -math.inf
     for degree in range(1, MOST_DEGREE + 1):
         shape, width = _widest(x, low, high, degree)
-        if best is None or width > best[2]:
-            best = (shape, _reach(x, low, high, shape, degree), width)
+        if width > widest:
+            best, widest = shape, width
         if width >= NARROW * usual:
             break
-    assert best is not None
-    return best[0], best[1]
+    likely = _likeliest(x, low, high, best)
+    return likely, _reach(x, low, high, likely, len(likely) - 1)
+
+
+def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> list[float]:
+    """The middle of the channel, or the line through the middles of all exchanges where those tell it better.
+
+    The channel rests on its few quickest exchanges. When most are slow none is quick, but then the middles of all
+    average out, if both ways are delayed alike; whether they are is tested. The bound does not depend on the choice.
+    """
+    middles = 0.5 * (low + high)
+    degree = len(channel) - 1
+    powers = np.vander(x, degree + 1, increasing=True)
+    average = np.linalg.lstsq(powers, middles, rcond=None)[0]
+    rest = middles - powers @ average
+    sigma = float(rest.std()) * np.sqrt(2.0 * (degree + 1) / len(x))  # about what it is at the ends
+    out, back = powers @ np.array(channel) - low, high - powers @ np.array(channel)
+    rank = min(CHANNEL_RANK, len(x) - 1)
+    gap = 0.25 * float(np.partition(out, rank)[rank] + np.partition(back, rank)[rank])
+    gap -= 0.25 * float(out.min() + back.min())
+    if sigma >= gap:
+        return channel
+    out, back = powers @ average - low, high - powers @ average
+    inside = min(float(out.min()), float(back.min())) > 0.0
+    return [float(c) for c in average] if inside and ks_2samp(out, back).pvalue > ALIKE_P else channel
 
 
 def _local_width(x: Floats, low: Floats, high: Floats) -> float:

@@ -18,7 +18,8 @@ from sync.chapters import heard_moved, of_chapter, prior_moved
 from sync.clock_map import ClockMap, sample_rows
 from sync.compare import Compared, compare
 from sync.fusion import by_clocks, by_sound
-from sync.gyro import HEAD_POSE, PairAlignment
+from sync.headset_gyro import HEAD_POSE
+from sync.pair_alignment import PairAlignment
 from sync.result import (
     alignment_object,
     bridge_object,

@@ -1,4 +1,4 @@
-"""The clock's curve through window lags: line, jumps, quadratic; robust fit, its error, and the tests. All pure."""
+"""The clock's curve as data: what windows say, its form, and the fitted curve with its error. All pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating]
 Mask = npt.NDArray[np.bool_]
 
-HUBER_K = 1.5
 FLOOR_S = 1e-4
-DRIFT_PRIOR = 30e-6
-RESAMPLES = 200
-LEAST_CHI = 0.05
-TRUSTED_WINDOWS = 8.0
-CURVE_SIGMAS = 5.0
-CURVE_LEAST_S = 0.2e-3
-CURVE_GAIN = 0.2
-BLOCKS = 10
-MOST_DEGREE = 2  # a cubic that the data did not ask for cost 1.4 ms on a quiet recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +64,7 @@ class Line:
     shape: Shape
     beta: Floats
     covariance: Floats
-    draws: Floats  # (RESAMPLES, size)
+    draws: Floats  # (resamples, size); none where the covariance says it all
     weights: Floats
     chi: float
 
@@ -133,173 +123,3 @@ class Line:
         regression = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", x, self.covariance, x), 0.0))
         bootstrap = np.std(self.draws @ x.T, axis=0) if len(self.draws) else regression
         return np.maximum(regression, bootstrap)
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """Weighted least squares in units that keep the normal matrix well conditioned."""
-
-    x: Floats
-    y: Floats
-    unit: Floats  # beta = unit * solution
-    prior: Floats
-    target: Floats
-
-    @classmethod
-    def of(cls, lags: Lags, shape: Shape, prior: DriftPrior) -> _Problem:
-        t, tau, _ = lags.of_kept()
-        x = shape.basis(t)
-        unit = 1.0 / np.maximum(np.abs(x).max(axis=0), 1e-12)
-        strength, target = np.zeros(shape.size), np.zeros(shape.size)
-        strength[1] = (unit[1] / prior.sigma) ** 2
-        target[1] = prior.drift / unit[1]
-        return cls(x * unit, tau, unit, strength, target)
-
-    def solve(self, weights: Floats, rows: npt.NDArray[np.intp] | slice = slice(None)) -> Floats:
-        x, y, w = self.x[rows], self.y[rows], weights[rows]
-        normal = (x * w[:, None]).T @ x + np.diag(self.prior)
-        right = (x * w[:, None]).T @ y + self.prior * self.target
-        return np.linalg.lstsq(normal, right, rcond=None)[0]
-
-    def huber(self, base: Floats) -> tuple[Floats, Floats, float]:
-        """Solution, final weights, chi of the residuals."""
-        weights: Floats = base
-        beta: Floats = np.zeros(len(self.unit))
-        residual: Floats = np.zeros(len(self.y))
-        for _ in range(20):
-            beta = self.solve(weights)
-            residual = (self.y - self.x @ beta) * np.sqrt(base)
-            scale = max(1.4826 * float(np.median(np.abs(residual))), 0.3)
-            weights = base * np.minimum(1.0, HUBER_K * scale / np.maximum(np.abs(residual), 1e-12))
-        freedom: float = max(len(self.y) - len(self.unit), 1) / max(len(self.y), 1)
-        share = weights / base
-        chi = float(np.sum(share * residual**2)) / max(float(np.sum(share)), 1e-12) / freedom
-        return beta, weights, float(np.sqrt(chi))
-
-
-def fit_line(lags: Lags, shape: Shape, prior: DriftPrior) -> Line:
-    """Huber fit of `shape` to the kept windows; a short clip holds its drift near `prior`."""
-    _, _, base = lags.of_kept()
-    problem = _Problem.of(lags, shape, prior)
-    beta, weights, chi = problem.huber(base)
-    normal, held = (problem.x * weights[:, None]).T @ problem.x, np.diag(problem.prior)
-    inverse = np.linalg.pinv(normal + held)
-    scatter = _likely_chi(lags, base, chi) ** 2
-    covariance = inverse @ (scatter * normal + held) @ inverse * np.outer(problem.unit, problem.unit)
-    return Line(
-        shape, beta * problem.unit, covariance, _bootstrap(problem, weights, beta), weights / base, chi
-    )
-
-
-def _likely_chi(lags: Lags, base: Floats, chi: float) -> float:
-    """Scatter of the lags, drawn towards what their own error bars say: few windows tell it badly."""
-    own = float(np.mean(lags.sigma_s[lags.kept] ** 2 * base))
-    count = len(base)
-    return max(
-        float(np.sqrt((count * chi**2 + TRUSTED_WINDOWS * own) / (count + TRUSTED_WINDOWS))), LEAST_CHI
-    )
-
-
-def _bootstrap(problem: _Problem, weights: Floats, beta: Floats) -> Floats:
-    """Refit with the residuals of neighbours flipped together: half-overlapping windows are not independent.
-
-    Flipping instead of drawing keeps windows on both sides of every jump.
-    """
-    count, size = len(problem.y), len(problem.unit)
-    if count < max(6, size + 3):
-        return np.empty((0, size))
-    normal = (problem.x * weights[:, None]).T @ problem.x + np.diag(problem.prior)
-    gain = np.linalg.pinv(normal) @ (problem.x * weights[:, None]).T
-    residual = (problem.y - problem.x @ beta) * np.sqrt(count / (count - size))
-    draw = np.random.default_rng(0)
-    signs = draw.choice([-1.0, 1.0], size=(RESAMPLES, count // 2 + 2))
-    shift = draw.integers(0, 2, size=RESAMPLES)
-    blocks = (np.arange(count)[None, :] + shift[:, None]) // 2
-    flipped = np.take_along_axis(signs, blocks, axis=1) * residual
-    return (beta + flipped @ gain.T) * problem.unit
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The strongest jump a test found: size (s), z, media time, and how well it explains the lags."""
-
-    size_s: float = 0.0
-    z: float = 0.0
-    t_s: float = float("nan")
-    cost: float = float("inf")
-
-
-def step_test(lags: Lags, line: Line) -> Step:
-    """Curve + Heaviside at every split, noise scale from differences of neighbours."""
-    t, tau, weights = lags.of_kept()
-    if len(t) < max(6, line.shape.size + 4):
-        return Step()
-    rest = tau - line.at(t)
-    change = np.diff(rest) / np.sqrt(1.0 / weights[1:] + 1.0 / weights[:-1])
-    noise = max(1.4826 * float(np.median(np.abs(change - np.median(change)))), 0.3)
-    known, best = line.shape.basis(t), Step()
-    known = known / np.maximum(np.abs(known).max(axis=0), 1e-12)
-    for split in range(2, len(t) - 1):
-        x = np.column_stack([known, np.arange(len(t)) >= split])
-        normal = (x * weights[:, None]).T @ x
-        if np.linalg.cond(normal) > 1e14:
-            continue
-        inverse = np.linalg.inv(normal)
-        beta = inverse @ ((x * weights[:, None]).T @ rest)
-        z = abs(float(beta[-1])) / (float(np.sqrt(inverse[-1, -1])) * noise)
-        if z > best.z:
-            cost = float((np.abs(rest - x @ beta) * np.sqrt(weights)).clip(max=10.0 * noise).sum())
-            best = Step(float(beta[-1]), z, float(0.5 * (t[split - 1] + t[split])), cost)
-    return best
-
-
-def cost_of(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
-    """Sum of absolute residuals of a shape, in window sigmas: comparable with `Step.cost`."""
-    t, tau, base = lags.of_kept()
-    line = fit_line(lags, shape, prior)
-    return float((np.abs(tau - line.at(t)) * np.sqrt(base)).sum())
-
-
-def wants_curve(lags: Lags, line: Line, prior: DriftPrior) -> bool:
-    """Tell whether one degree more is real: 5 sigma, 0.2 ms, and 20 % better where it was not fitted."""
-    shape = replace(line.shape, degree=line.shape.degree + 1)
-    t, _, _ = lags.of_kept()
-    if line.shape.degree >= MOST_DEGREE or len(t) < 3 * shape.size:
-        return False
-    curved = fit_line(lags, shape, prior)
-    top = shape.degree
-    sigma = max(float(np.sqrt(curved.covariance[top, top])), float(np.std(curved.draws[:, top])), 1e-30)
-    effect = float(np.abs(curved.at(t) - line.at(t)).max())
-    if abs(curved.beta[top]) < CURVE_SIGMAS * sigma or effect < CURVE_LEAST_S:
-        return False
-    plain, better = (_cross_validated(lags, s, prior) for s in (line.shape, shape))
-    return better < (1.0 - CURVE_GAIN) * plain
-
-
-def _cross_validated(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
-    """Weighted RMS on ten blocks of windows, each predicted by the others."""
-    _, _, base = lags.of_kept()
-    problem = _Problem.of(lags, shape, prior)
-    _, weights, _ = problem.huber(base)
-    left = np.empty(len(problem.y))
-    rows = np.arange(len(left))
-    for block in np.array_split(rows, min(BLOCKS, len(rows))):
-        left[block] = problem.y[block] - problem.x[block] @ problem.solve(weights, np.setdiff1d(rows, block))
-    return float(np.sqrt(float(np.sum(weights * left**2)) / max(float(np.sum(weights)), 1e-30)))
-
-
-def bend(lags: Lags, line: Line, where_s: Floats) -> Floats:
-    """What one degree more would change at media times `where_s`, beyond its own noise, in seconds."""
-    t, _, base = lags.of_kept()
-    shape = replace(line.shape, degree=line.shape.degree + 1)
-    if len(t) < shape.size + 3:
-        return np.zeros(len(where_s))
-    weights = line.weights * base
-    problem = _Problem.of(replace(lags, tau_s=lags.tau_s - line.at(lags.t_s)), shape, DriftPrior())
-    beta = problem.solve(weights)
-    inverse = np.linalg.pinv((problem.x * weights[:, None]).T @ problem.x)
-    x = shape.basis(where_s) * problem.unit
-    old = line.shape.basis(where_s)
-    new = np.einsum("ki,ij,kj->k", x, inverse, x) * max(line.chi, LEAST_CHI) ** 2
-    spare = np.maximum(new - np.einsum("ki,ij,kj->k", old, line.covariance, old), 0.0)
-    return np.maximum(np.abs(x @ beta) - np.sqrt(spare), 0.0)

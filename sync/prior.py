@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sync.gyro import Prior
+from sync.pair_alignment import Prior
 
 DAY_S = 86_400
 LEAST_HALF_WIDTH_S = 6.0

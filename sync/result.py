@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sync.bridge import Bridge, judge_bridge
 from sync.clock_map import ClockMap, sample_rows
 from sync.fine import Fine
-from sync.gyro import PairAlignment, Prior
+from sync.pair_alignment import PairAlignment, Prior
 from sync.sound import Heard
 from sync.verdict import THRESHOLDS, Verdict
 
@@ -217,7 +217,8 @@ def gyro_evidence(found: PairAlignment) -> dict[str, Any]:
         "drift_ppm": round(fine.line.drift * 1e6, 3),
         "drift_sigma_ppm": round(float(np.sqrt(fine.line.covariance[1, 1])) * 1e6, 3),
         "R": np.round(fine.rotation, 6).tolist(),
-        "rot_halves_deg": round(fine.rotation_halves_deg, 3),
+        "rot_halves_deg": round(fine.turn_deg, 3),
+        "rot_halves_sigma_deg": round(fine.turn_sigma_deg, 3),
         "step": {"size_ms": fine.step.size_s * 1e3, "z": round(fine.step.z, 2), "t_s": fine.step.t_s},
         "jumps": [{"t_s": at, "size_ms": size * 1e3} for at, size in fine.line.jumps],
         "degree": fine.line.shape.degree,

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sync.coarse import RATE_HZ, Coarse, Prepared, read_peaks, scores_of
-from sync.fine import Fine, Jumps, fit_rotation
+from sync.fine import Fine, Jumps
 from sync.line import Line
 from sync.pairing import Pairing
 from sync.resample import GyroTrack
+from sync.rotation import fit_rotation
 from sync.verdict import THRESHOLDS
 from sync.windows import place_jump
 

@@ -11,9 +11,9 @@ from sync.bridge import Bridge
 from sync.cameras import CameraFile, CameraTake, camera_takes
 from sync.clock_map import ClockMap
 from sync.errors import BadArrays
-from sync.gyro import HeadsetGyro
 from sync.head_pose import head_pose_gyro
 from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock, probes_of
+from sync.headset_gyro import HeadsetGyro
 from sync.host_clock import HostClock, constant_clock
 
 INERTIAL = ("accelerometer", "gyroscope", "magnetometer")

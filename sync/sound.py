@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from sync.line import DriftPrior, Lags, Line, Shape, fit_line
+from sync.line import DriftPrior, Lags, Line, Shape
+from sync.line_fit import fit_line
 from sync.verdict import THRESHOLDS
 
 Floats = npt.NDArray[np.floating]

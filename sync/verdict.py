@@ -24,6 +24,7 @@ THRESHOLDS: dict[str, float] = {
     "step_z_most": 7.0,
     "step_most_ms": 3.0,
     "mount_most_deg": 6.0,
+    "mount_sigmas": 3.0,
     "drift_most_ppm": 150.0,
     "rescue_drift_most_ppm": 15_500.0,
     "rescue_rho_least": 0.5,
@@ -66,6 +67,7 @@ class Evidence:
     step_t_s: float = 0.0
     jumps: tuple[tuple[float, float], ...] = ()
     mount_deg: float = 0.0
+    mount_sigma_deg: float = 0.0
     drift_ppm: float = 0.0
     scale: float = 1.0
     nominal_rate: bool = False
@@ -95,6 +97,11 @@ def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verd
 def has_rival(e: Evidence, t: dict[str, float]) -> bool:
     """Tell whether another lag scores nearly as high, over enough overlap to be taken seriously."""
     return e.rho2 > t["rho2_share_most"] * e.rho and e.rival > t["rival_share_most"]
+
+
+def has_turned(deg: float, sigma_deg: float, t: dict[str, float] = THRESHOLDS) -> bool:
+    """Tell whether the camera surely turned on the head: in little motion both halves hardly know their rotation."""
+    return deg > max(t["mount_most_deg"], t["mount_sigmas"] * sigma_deg)
 
 
 def lobe_is_chosen_by_clocks(e: Evidence, t: dict[str, float]) -> bool:
@@ -163,7 +170,7 @@ def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
         found.append(
             f"the lags scatter {e.chi:.1f} times more than their error bars: a clock is not a straight line"
         )
-    if e.mount_deg > t["mount_most_deg"]:
+    if has_turned(e.mount_deg, e.mount_sigma_deg, t):
         found.append(f"the camera turned by {e.mount_deg:.0f} degrees on the head during the recording")
     if e.nominal_rate:
         found.append(f"gyroscope stamps run {e.drift_ppm:.0f} ppm off: they are nominal, the rate was fitted")

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sync.gyro import HeadsetGyro, Prior, align_pair, headset_gyro, in_blocks
+from sync.gyro import align_pair
+from sync.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
+from sync.pair_alignment import Prior
 from sync.resample import decimate, make_track
 from sync.stamps import StampLine, repair_stamps
 
