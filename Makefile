@@ -11,7 +11,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench bench-hololens bench-nas fuzz rehearse system clean
+.PHONY: help install demo test check format docs bench bench-hololens bench-sync bench-nas fuzz rehearse system clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,11 @@ bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two
 
 bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600 RIG=encoded|raw-depth)
 	@$(BIN)/python -P benchmarks/absent_store.py --rig $(or $(RIG),encoded) --seconds $(SECONDS)
+
+bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes and 40 recordings timed
+	@$(BIN)/python -P benchmarks/sync_trials.py --workers $(WORKERS)
+	@$(BIN)/python -P benchmarks/sync_recordings.py one
+	@$(BIN)/python -P benchmarks/sync_recordings.py many
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py

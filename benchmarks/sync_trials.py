@@ -8,7 +8,9 @@ Real motion is taken from the sample data when it is there. `--target-check` exi
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -17,11 +19,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy import signal
 from scipy.interpolate import CubicSpline
+
+if TYPE_CHECKING:
+    from sync.pair_alignment import PairAlignment
 
 Floats = npt.NDArray[np.floating]
 Motion = Callable[[Floats], Floats]  # world seconds (n,) to rad/s (n, 3)
@@ -253,7 +260,11 @@ def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:
         true_s = (int(pair.truth_ticks(np.zeros(1))[0]) - headset.epoch_ticks) / 1e7
         clocks = Prior(true_s + prior[0], prior[1], max(6.0, 3 * prior[1]), "trial")
     found = align_pair(headset, make_track("camera", pair.t_s, pair.camera), prior=clocks)
-    took = time.perf_counter() - began
+    return _outcome(found, pair, time.perf_counter() - began)
+
+
+def _outcome(found: PairAlignment, pair: Pair, took: float) -> Outcome:
+    """Compare an alignment with the truth."""
     if found.clock_map is None:
         return Outcome(found.verdict.status, np.nan, np.nan, found.verdict.reasons, took)
     times, breaks = _judged_times(pair), np.array([at for at, _ in pair.truth.jumps])
@@ -282,14 +293,17 @@ Maker = Callable[[np.random.Generator], Pair]
 
 @dataclass(frozen=True)
 class Class:
-    """A class of trials: how many, must they be refused, may they be, and what is asked of the error (ms)."""
+    """A class of trials: how many, must they be refused, and what is asked of the error (ms).
 
-    make: Maker
+    `make` makes the pair of a trial; without it `judge` runs the whole trial, for what is not gyroscope to gyroscope.
+    """
+
+    make: Maker | None
     trials: int
     reject: bool = False
     target: tuple[float, float] | None = None
     family: str = ""
-    least_accepted: float = 0.0
+    judge: Callable[[np.random.Generator], Outcome] | None = None
 
 
 def simulated(setting: Setting, rms_deg: float = 35.0) -> Maker:
@@ -405,13 +419,20 @@ def classes(data: Path) -> dict[str, Class]:
         "60-s clip, 5 % lost": Class(simulated(replace(minute, lost=0.05)), 20, target=clip),
         "60-s clip, slow": Class(simulated(minute, 10.0), 20),
         "60-s clip, still head": Class(simulated(minute, 2.5), 20),
-        "12-s clip": Class(simulated(Setting(seconds=12.0, offset_s=0.5)), 20),
-        "12 s of little motion": Class(simulated(Setting(seconds=12.0, offset_s=0.5), 2.0), 20),
-        "60 s, nominal stamps": Class(simulated(Setting(camera_rate=1.0084)), 12),
+        "12-s clip": Class(simulated(Setting(seconds=12.0, offset_s=0.5)), 40),
+        "12 s of little motion": Class(simulated(Setting(seconds=12.0, offset_s=0.5), 2.0), 40),
+        "60 s, nominal stamps": Class(simulated(Setting(camera_rate=1.0084)), 24),
+        "head pose, 10 min": Class(
+            None, 20, judge=by_head_pose(Setting(seconds=600.0, offset_s=5.0)), target=(0.3, 1.8)
+        ),
+        "head pose, 60 s": Class(None, 20, judge=by_head_pose(minute)),
+        "sound, 2 min": Class(None, 40, judge=by_sound()),
         "unrelated 60 s": Class(unrelated, 40, reject=True),
         "unrelated 10 min": Class(unrelated_long, 12, reject=True),
         "periodic only": Class(lambda r: _same(walking_in_place(r, 60.0), r), 20, reject=True),
         "on a table": Class(lambda r: _same(still(r, 60.0), r), 10, reject=True),
+        "unrelated sounds": Class(None, 24, reject=True, judge=by_sound(related=False)),
+        "unrelated head pose": Class(None, 12, reject=True, judge=by_head_pose(minute, related=False)),
         "one on a table": Class(
             lambda r: make_pair(simulated_motion(r, 60.0), still(r, 60.0), r, Setting()), 10, reject=True
         ),
@@ -423,9 +444,53 @@ def classes(data: Path) -> dict[str, Class]:
         far = replace(ten, offset_s=60.0, degrees=False)
         table["real motion, +-60 s"] = Class(joined(data, far), 12, target=normal, family="normal")
         table["real 60-s clip"] = Class(real_clip(data, ears, minute), 40, target=clip)
-        table["real 12-s clip"] = Class(real_clip(data, ears, Setting(seconds=12.0, offset_s=0.5)), 20)
+        table["real 12-s clip"] = Class(real_clip(data, ears, Setting(seconds=12.0, offset_s=0.5)), 40)
         table["unrelated, real"] = Class(unrelated_real(data), 40, reject=True)
     return table
+
+
+def by_sound(*, seconds: float = 120.0, related: bool = True) -> Callable[[np.random.Generator], Outcome]:
+    """Trials of sound against sound."""
+
+    def judge(rng: np.random.Generator) -> Outcome:
+        began = time.perf_counter()
+        said = _fallbacks().sound_trial(rng, seconds=seconds, related=related)
+        return Outcome(**said, seconds=time.perf_counter() - began)
+
+    return judge
+
+
+def by_head_pose(setting: Setting, *, related: bool = True) -> Callable[[np.random.Generator], Outcome]:
+    """Trials of the camera's gyroscope against the rates of the head pose."""
+
+    def judge(rng: np.random.Generator) -> Outcome:
+        from sync.gyro import align_pair
+        from sync.head_pose import head_pose_gyro
+        from sync.resample import make_track
+
+        around = setting.offset_s + MARGIN_S
+        motion = simulated_motion(rng, setting.seconds, before_s=around)
+        other = motion if related else simulated_motion(rng, setting.seconds, before_s=around)
+        pair = make_pair(motion, other, rng, setting)
+        began = time.perf_counter()
+        ends = (pair.true_ticks[[0, -1]] - EPOCH_TICKS) / 1e7
+        headset = head_pose_gyro(*_fallbacks().poses(motion, rng, ends[0], ends[1], EPOCH_TICKS))
+        found = align_pair(headset, make_track("camera", pair.t_s, pair.camera), unit="rad_per_s")
+        return _outcome(found, pair, time.perf_counter() - began)
+
+    return judge
+
+
+def _fallbacks() -> ModuleType:
+    """The trials beside this file; `python -P` keeps its folder out of the search path."""
+    name = "kitchensync_sync_fallbacks"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("sync_fallbacks.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 def _same(motion: Motion, rng: np.random.Generator) -> Pair:
@@ -511,6 +576,9 @@ def trial(name: str, seed: int, data: Path, prior_sigma: float) -> Outcome:
     """Make and run one seeded trial."""
     kind = classes(data)[name]
     rng = np.random.default_rng([seed, sum(name.encode())])
+    if kind.make is None:
+        assert kind.judge is not None
+        return kind.judge(rng)
     pair = kind.make(rng)
     prior = (float(rng.normal(0, prior_sigma)), prior_sigma) if prior_sigma and not kind.reject else None
     return run(pair, prior=prior)
@@ -532,7 +600,7 @@ def main() -> int:
     parser.add_argument(
         "--first-seed", type=int, default=0, help="to judge by seeds that nothing was tuned on"
     )
-    parser.add_argument("--only", default="", help="classes whose name contains this")
+    parser.add_argument("--only", default="", help="classes whose name holds this regular expression")
     parser.add_argument("--prior-sigma", type=float, default=0.0, help="give clocks of this quality, s")
     parser.add_argument(
         "--why", action="store_true", help="print the reasons of refusals and bounds that miss"
@@ -546,7 +614,7 @@ def main() -> int:
     wrong, missed, total = 0, 0, 0
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for name, kind in classes(options.data).items():
-            if options.only not in name:
+            if not re.search(options.only, name):
                 continue
             count = max(1, round(kind.trials * options.scale))
             seeds = range(options.first_seed, options.first_seed + count)

@@ -20,7 +20,6 @@ from typing import Any
 from storage.errors import StorageError
 from storage.verify import recordings_in
 from sync.errors import NoDask, SyncError
-from sync.job import synchronize
 from sync.state import finished, forget, remember
 
 SCHEMA = "sync/1"
@@ -84,6 +83,10 @@ def _run(
 
 def one(path: Path, master: str | None) -> Answer:
     """Synchronize one recording, whatever is wrong with it; remember the answer when it is whole."""
+    from sync.job import (
+        synchronize,  # here: only who works needs the mathematics, and it takes a second to load
+    )
+
     forget(path)
     try:
         answer = synchronize(path, master=master)

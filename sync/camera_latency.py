@@ -19,14 +19,14 @@ import numpy.typing as npt
 from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from storage.manifest import write_json
+from sync.answers import plain, software_version
 from sync.errors import BadLatencyStore, NoCameraName
 from sync.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
 from sync.image_rotation import LENSES, Lens, image_turns, track
+from sync.latency_store import STORE, store_of
 from sync.resample import make_track
-from sync.result import plain, software_version
 
 SCHEMA, STORE_SCHEMA = "sync-camera/1", "camera-latency/1"
-STORE = "camera-latency.json"
 WIDTH_PX = 640
 Progress = Callable[[float, float], None]
 
@@ -95,11 +95,6 @@ def stored_latency(recording: Path, camera_file: Path) -> dict[str, Any] | None:
     media = open_media(camera_file)
     entry = store["cameras"].get(media.serial or "", {}).get(camera_mode(media))
     return dict(entry) if entry else None
-
-
-def store_of(recording: Path) -> Path:
-    """Path of the store that counts for a recording: in the folder that holds it."""
-    return recording.absolute().parent / STORE
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -98,9 +98,9 @@ def sync(
       kitchensync sync data/take-1
       kitchensync sync data --workers 4
     """
+    from sync.answers import plain
     from sync.batch import synchronize_all
     from sync.report.overview import write_summary
-    from sync.result import plain
 
     answer = plain(
         synchronize_all(

@@ -15,7 +15,10 @@ from sync.shape_tests import bend
 Floats = npt.NDArray[np.floating]
 Three = tuple[float, float, float]
 
-HEAD_POSE_FACTOR = 4.0  # windows of 30 Hz poses scatter less than they err
+HEAD_POSE_FACTOR = 1.5  # windows of 30 Hz poses scatter less than they err
+HEAD_POSE_WHOLE = (
+    0.75  # the noise of differences cancels over longer than the half second that a whole fit looks at
+)
 STAT_FLOOR_S = 5e-6
 TWO_SIDED_95 = 1.96
 WHOLE_FIT_SHARE = 0.9  # its sigma is the larger of two, and model and statistical part add up
@@ -60,5 +63,5 @@ def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats) -> Floats:
         freedom = max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)  # windows overlap by half
         wide = fine.coupling * float(student_t.ppf(0.975, freedom)) / TWO_SIDED_95
     if headset.source == HEAD_POSE:
-        wide *= HEAD_POSE_FACTOR
+        wide *= HEAD_POSE_WHOLE if fine.is_whole else HEAD_POSE_FACTOR
     return np.hypot(wide * fine.line.sigma_s(where_s), STAT_FLOOR_S) * 1e3

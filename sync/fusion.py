@@ -18,7 +18,7 @@ def with_sound(found: PairAlignment, heard: Heard | None) -> PairAlignment:
         return found
     middle = float(np.mean(heard.span_s))
     away_ms = abs(float(heard.line.at(middle)) - float(found.clock_map.tau_s(middle))) * 1e3
-    stat_ms = float(heard.line.sigma_s(np.array([middle]))[0]) * 1e3
+    stat_ms = float(heard.sigma_s(np.array([middle]))[0]) * 1e3
     most_ms = THRESHOLDS["sound_sigmas"] * float(
         np.hypot(THRESHOLDS["sound_systematic_ms"], np.hypot(stat_ms, max(found.stat_ms)))
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from storage.manifest import write_json
 from storage.recording import open_recording
+from sync.answers import plain
 from sync.bridge import Bridge
 from sync.camera_latency import stored_latency
 from sync.cameras import CameraFile, CameraTake
@@ -25,7 +26,6 @@ from sync.result import (
     bridge_object,
     clock_sigma,
     fallback_object,
-    plain,
     plot_arrays,
     refusal_object,
     sound_sigma,

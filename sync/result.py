@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sync.answers import plain, software_version
 from sync.bridge import Bridge, judge_bridge
 from sync.clock_map import ClockMap, sample_rows
 from sync.fine import Fine
@@ -30,14 +30,6 @@ SYSTEMATIC: tuple[dict[str, Any], ...] = (
     {"part": GYRO_TO_FRAME, "value": 0.0, "sigma": 15.0, "source": "default"},
 )
 """Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
-
-
-def software_version() -> str:
-    """Version of this software, as installed."""
-    try:
-        return version("kitchensync")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def alignment_object(
@@ -160,7 +152,7 @@ def sound_sigma(heard: Heard) -> dict[str, Any]:
     """Error parts of an alignment by sound alone, ms."""
     first, last = heard.span_s
     where = np.array([first, 0.5 * (first + last), last])
-    stat = heard.line.sigma_s(where) * 1e3 if heard.line else np.zeros(3)
+    stat = heard.sigma_s(where) * 1e3
     return _sigma_of(stat, [{"part": "microphones", "value": 0.0, "sigma": 15.0, "source": "default"}])
 
 
@@ -273,19 +265,6 @@ def _drawn_times(fine: Fine) -> npt.NDArray[np.floating]:
     breaks = np.array(fine.line.shape.breaks_s)
     between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
     return np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
-
-
-def plain(value: Any) -> Any:
-    """Make a value JSON-able: numpy scalars become Python's, and what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _rounded(values: tuple[float, ...], digits: int) -> list[float]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import write_json
-from sync.camera_latency import store_of
-from sync.result import software_version
+from sync.answers import software_version
+from sync.latency_store import store_of
 from sync.verdict import THRESHOLDS
 
 STATE = Path("sync") / "state.json"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from storage.errors import BadChunk
 from storage.notes import Note, read_notes
+from sync.answers import plain
 from sync.errors import NoSuchMaster
 from sync.frames import (
     Columns,
@@ -25,7 +26,6 @@ from sync.frames import (
     packet_stamps,
 )
 from sync.headset import PoseTrack, frame_poses, head_poses, sample_ticks
-from sync.result import plain
 
 if TYPE_CHECKING:
     from sync.session import Headset, Session

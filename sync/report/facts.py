@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import Manifest
+from sync.answers import software_version
 from sync.report.alignment import Alignment
 from sync.report.cameras import CameraFile
 from sync.report.streams import Damage, ReadStream
 from sync.report.timeline import Span
 from sync.report.words import length, local_time, size
-from sync.result import software_version
 
 MOST_REASONS = 12
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")

@@ -174,12 +174,39 @@ def test_periodic_motion_is_refused_unless_the_clocks_can_choose(trials):
     assert vague.verdict.status == "not_aligned"
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_ten_seconds_of_little_motion_never_give_a_wrong_claim(trials, seed):
+@pytest.mark.parametrize("seed", range(6))
+def test_ten_seconds_of_little_motion_are_claimed_no_better_than_they_are(trials, seed):
     pair = simulated(trials, seed, setting=trials.Setting(seconds=12.0, offset_s=0.5), rms_deg=1.0)
     found = align_pair(*prepare(pair))
-    if found.verdict.status != "not_aligned":  # the bound holds for 95 % of such clips, twice of it for all
-        assert largest_error_ms(found, pair) < min(HALF_FRAME_MS, 2.0 * max(found.bound95_ms))
+    assert found.fine.is_whole
+    if found.verdict.status != "not_aligned":
+        assert largest_error_ms(found, pair) < max(found.bound95_ms) < HALF_FRAME_MS
+
+
+def test_a_minute_with_nominal_stamps_is_rescued_where_a_few_seconds_fit_by_chance(trials):
+    """A short overlap at the wrong end agrees to 0.9: only the rest of the minute tells that it runs away."""
+    setting = trials.Setting(camera_rate=1.0084)
+    pair = trials.simulated(setting)(np.random.default_rng([3, sum(b"60 s, nominal stamps")]))
+    found = align_pair(*prepare(pair))
+    assert found.verdict.status == "check"
+    assert largest_error_ms(found, pair) < max(found.bound95_ms)
+
+
+def test_the_bound_speaks_for_all_that_is_handed_out(trials):
+    """A camera that began half a minute before the headset: there the drift is carried on, and may be wrong."""
+    pair = simulated(trials, 14, setting=trials.Setting(seconds=90.0))
+    late = pair.true_ticks > pair.true_ticks[0] + 30 * 10**7
+    late = np.repeat(late[:: trials.BATCH], trials.BATCH)
+    cut = replace(
+        pair,
+        vinyl_ns=pair.vinyl_ns[late],
+        soc_ticks=pair.soc_ticks[late],
+        rad_per_s=pair.rad_per_s[late],
+    )
+    found = align_pair(*prepare(cut))
+    start, _, end = found.stat_ms
+    assert start > end
+    assert largest_error_ms(found, pair) < max(found.bound95_ms)
 
 
 def test_two_seconds_are_too_short_to_say_anything(trials):

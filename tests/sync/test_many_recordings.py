@@ -92,14 +92,13 @@ def test_what_changed_is_not_taken_for_finished(root):
 
 
 def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
-    from sync import batch
 
     def synchronize(path, master):
         if path.name == "take-1":
             raise ZeroDivisionError("nobody thought of it")
         return {"recording": path.name, "status": "aligned", "pairs": [], "path": str(path)}
 
-    monkeypatch.setattr(batch, "synchronize", synchronize)
+    monkeypatch.setattr("sync.job.synchronize", synchronize)
     answer = synchronize_all([root], workers=1)
     assert statuses(answer)["take-0"] == "aligned"
     bad = next(entry for entry in answer["recordings"] if entry["recording"] == "take-1")
