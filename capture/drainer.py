@@ -31,8 +31,8 @@ CHUNK_BYTES = 64 << 20
 QUEUE_BYTES = 96 << 20
 """A chunk is sealed at 64 MB or after `Plan.chunk_s`, and all of them when this much is held back."""
 
-LINGER_S = 0.02
-"""Packets are left to gather this long: a wake-up costs more than a packet."""
+LINGER_S = 0.05
+"""Packets are left to gather this long: a wake-up costs more than a packet. Not where more wait than one reading takes."""
 
 READ_COUNT = 256
 BLOCK_MS = 200
@@ -131,7 +131,7 @@ class Drainer:
             self._tell()
             if last_round and not got and not any(chunk.packets for chunk in self._chunks.values()):
                 break
-            if not last_round:
+            if not last_round and all(len(packets) < READ_COUNT for packets in got.values()):
                 time.sleep(LINGER_S)
         self._tell(done=True)
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.errors import SensorError
+from sensors.hololens.soundness import Look
 from storage.apart import ReaderApart
 from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
 from storage.findings import FAIL, Findings
@@ -33,6 +35,36 @@ class Contents:
     "Over the payloads in order; those of damaged files are left out."
     bytes: int
     sound: list[Path] = field(default_factory=list)
+    undecodable: list[int] = field(default_factory=list)
+    "Sequence numbers of packets whose form says that nobody can decode them."
+    why: str = ""
+    "What is wrong with the first of them."
+
+
+class _Reader:
+    """Takes the payloads of a stream in order: hashes all, and looks at each where a look is given."""
+
+    def __init__(self, look: Look | None) -> None:
+        self.digest = hashlib.sha256()
+        self.odd_rows: list[int] = []
+        self.why = ""
+        self._look = look
+        self._row = 0
+
+    def begin(self) -> None:
+        """Count rows anew: another file begins."""
+        self.odd_rows, self._row = [], 0
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload."""
+        self.digest.update(payload)
+        if self._look is not None:
+            try:
+                self._look(payload)
+            except SensorError as error:
+                self.odd_rows.append(self._row)
+                self.why = self.why or str(error)
+        self._row += 1
 
 
 class SealedFiles:
@@ -44,27 +76,31 @@ class SealedFiles:
         self._findings = findings
         self._apart = apart
 
-    def read(self, stream: str) -> Contents:
-        """Read every sealed file of a stream once: checksums, hash over the payloads, index."""
-        digest, parts, sound = hashlib.sha256(), [np.empty(0, INDEX)], []
+    def read(self, stream: str, look: Look | None = None) -> Contents:
+        """Read every sealed file of a stream once: checksums, hash over the payloads, index, a look at each."""
+        reader, parts, sound, undecodable = _Reader(look), [np.empty(0, INDEX)], [], []
         folder = stream_folder(self._recording, stream)
         found = chunk_paths(folder)
         for path in found:
-            index, damage = self._check(path, digest)
+            reader.begin()
+            index, damage = self._check(path, reader)
             for block in damage:
                 self._findings.damage(self._relative(path), stream, block)
             if index is not None:
                 parts.append(index)
             if not damage:
                 sound.append(path)
+            if index is not None and not damage:  # else rows cannot be told
+                undecodable += index["seq"][reader.odd_rows].tolist()
         self._name_missing(folder, found, sound)
         index = np.concatenate(parts)
-        return Contents(index, digest.hexdigest(), int(index["size"].sum(dtype=np.uint64)), sound)
+        size = int(index["size"].sum(dtype=np.uint64))
+        return Contents(index, reader.digest.hexdigest(), size, sound, undecodable, reader.why)
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._recording).as_posix()
 
-    def _check(self, path: Path, digest: Any) -> tuple[npt.NDArray[np.void] | None, list[str]]:
+    def _check(self, path: Path, reader: _Reader) -> tuple[npt.NDArray[np.void] | None, list[str]]:
         """Return the index of a file, None where it is no good, and what is damaged; hash sound payloads."""
         facts = self._facts.get(self._relative(path))
         try:
@@ -76,7 +112,7 @@ class SealedFiles:
             if look.damage or facts is not None:
                 return look.index, look.damage or ["structure: its hash is not the one it was sealed with"]
         with Chunk(path) as chunk:
-            damage = chunk.damage(digest.update)
+            damage = chunk.damage(reader.take)
             return (None if "index" in damage else chunk.index), damage
 
     def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:

@@ -15,6 +15,7 @@ from storage.worlds import first_rows, frames_of
 
 LOW_RATE = 0.8
 """A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
+MOST_NUMBERS = 10
 EARLY_ENDS = {"no_space": "no_space", "recovered": "restart"}
 """Reasons why a recording stopped that put an early end to its streams -> the cause that this gap has."""
 
@@ -55,6 +56,8 @@ def balance(
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
     if back := stamps_that_go_back(index):
         findings.add(WARN, f"{name}: {back} stamps do not go forward")
+    if odd := contents.undecodable:
+        findings.add(WARN, f"{name}: {_packets(odd)} cannot be decoded ({contents.why}); kept as they came")
     _check_rate(name, index, manifest, findings)
     worlds = first_rows(frames_of(index, notes))
     for row in worlds:
@@ -70,7 +73,13 @@ def balance(
         "sha256": contents.sha256,
         "ended": ends[-1]["reason"] if ends else "unknown",
         "new_world_frames": worlds,
+        "undecodable": odd,
     }
+
+
+def _packets(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (" ..." if len(numbers) > MOST_NUMBERS else "")
+    return f"packet {shown}" if len(numbers) == 1 else f"{len(numbers)} packets ({shown})"
 
 
 def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> list[Gap]:

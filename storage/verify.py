@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sensors.hololens.soundness import Look, look_of
 from storage.apart import ReaderApart
 from storage.calibration import CALIBRATION
 from storage.camera_account import WHOLE, account
@@ -92,8 +93,15 @@ def _check_streams(
     streams = {}
     for name in manifest["streams"]:
         progress(name)
-        streams[name] = balance(name, files.read(name), manifest, notes.get(name, []), findings)
+        contents = files.read(name, _look(name, manifest))
+        streams[name] = balance(name, contents, manifest, notes.get(name, []), findings)
     return streams
+
+
+def _look(name: str, manifest: Manifest) -> Look | None:
+    """Return how to see whether packets can be decoded; of plug-in sensors nobody knows."""
+    description = manifest["streams"][name].get("format") or {}
+    return look_of(name.rpartition("/")[2], description) if "module" in description else None
 
 
 def _side_streams(recording: Path, manifest: Manifest) -> list[str]:

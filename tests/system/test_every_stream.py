@@ -121,6 +121,7 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
         "duplicate_stamps:spatial_input@1+0.5",
         "slow_drip:eye_tracking@1+1",
         "burst:microphone@1+1.5",
+        "garbage_payload:microphone@3.5+0.5",
     ]
     place = kitchen("--rings", *(part for fault in faults for part in ("--fault", fault)), seconds=6)
     data = tmp_path / "data"
@@ -142,6 +143,16 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
     flags = {name: {note["flag"] for note in notes[name] if note["note"] == "stamp"} for name in notes}
     assert flags["hololens/accelerometer"] == {"back"}
     assert flags["hololens/spatial_input"] >= {"same"}
+    lines = (place.out / "truth" / "hololens" / "microphone.jsonl").read_text().splitlines()
+    garbage = [row for row, line in enumerate(lines) if json.loads(line)["fault"] == "garbage_payload"]
+    assert answer["streams"]["hololens/microphone"]["undecodable"] == garbage != []
+    assert answer["streams"]["hololens/gyroscope"]["undecodable"] == []
+    with open_recording(data / "take") as recording:
+        sound = recording["hololens/microphone"]
+        ticks = sound.index["device_ticks"]
+        heard = {ticks_of for ticks_of, _ in sound.sound()}
+    assert sorted(sound.bad) == garbage
+    assert heard >= {int(t) for row, t in enumerate(ticks) if row not in garbage and row - 1 not in garbage}
     cut = next(note for note in notes["hololens/pv"] if note["note"] == "closed")
     assert cut["at_boundary"] is False
 
