@@ -32,7 +32,9 @@ QUEUE_BYTES = 96 << 20
 """A chunk is sealed at 64 MB or after `Plan.chunk_s`, and all of them when this much is held back."""
 
 LINGER_S = 0.05
-"""Packets are left to gather this long: a wake-up costs more than a packet. Not where more wait than one reading takes."""
+"""Packets are left to gather this long: a wake-up costs more than a packet.
+
+Not where more wait than one reading takes."""
 
 READ_COUNT = 256
 BLOCK_MS = 200
