@@ -11,6 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from storage.chunk import set_attribute
 from storage.errors import BadChunk
 
 SCHEMA = "calibration/1"
@@ -34,14 +35,13 @@ def write_calibration(path: Path, tables: list[Table], facts: dict[str, Any]) ->
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     with h5py.File(part, "w") as file:
-        file.attrs["schema"] = SCHEMA
-        for name, value in facts.items():
-            file.attrs[name] = value
+        for name, value in {"schema": SCHEMA, **facts}.items():
+            set_attribute(file.attrs, name, value)
         for table in tables:
-            dataset = file.create_dataset(table.name, data=table.values)
-            dataset.attrs["unit"] = table.unit
-            dataset.attrs["frame"] = table.frame
-            dataset.attrs["meaning"] = table.meaning
+            text = isinstance(table.values, str)
+            dataset = file.create_dataset(table.name, data=_fixed(table.values) if text else table.values)
+            for name in ("unit", "frame", "meaning"):
+                set_attribute(dataset.attrs, name, getattr(table, name))
     with part.open("rb") as written:
         os.fsync(written.fileno())
     os.replace(part, path)
@@ -51,17 +51,28 @@ def read_calibration(path: Path) -> dict[str, Table]:
     """Read a stream's constants by name. Raises BadChunk when the file is none of ours."""
     try:
         with h5py.File(path, "r") as file:
-            if file.attrs.get("schema") != SCHEMA:
-                raise BadChunk(path, f"schema is {file.attrs.get('schema')!r}, not {SCHEMA!r}")
+            schema = _text(file.attrs.get("schema", ""))
+            if schema != SCHEMA:
+                raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
             return {name: _table(name, dataset) for name, dataset in file.items()}
     except OSError as error:
         raise BadChunk(path, f"does not open as HDF5 ({error})") from error
 
 
 def _table(name: str, dataset: Any) -> Table:
-    values = dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
-    attributes = dataset.attrs
-    return Table(name, values, str(attributes["unit"]), str(attributes["frame"]), str(attributes["meaning"]))
+    values = _text(dataset[()]) if dataset.dtype.kind in "OS" and dataset.shape == () else dataset[()]
+    unit, frame, meaning = (_text(dataset.attrs[word]) for word in ("unit", "frame", "meaning"))
+    return Table(name, values, unit, frame, meaning)
+
+
+def _fixed(text: Any) -> np.bytes_:
+    """Return a text of fixed length: over damage in HDF5's heap for others a reader may hang."""
+    return np.bytes_(str(text).encode() or b"\0")
+
+
+def _text(value: Any) -> str:
+    """Read a text of fixed length, or of variable length as early versions wrote it."""
+    return value.decode().rstrip("\0") if isinstance(value, bytes) else str(value)
 
 
 def calibration_files(recording: Path) -> dict[str, dict[str, Any]]:
