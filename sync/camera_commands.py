@@ -37,8 +37,9 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
       kitchensync sync-camera GX010042.MP4 --data data
     """
     from sync.camera_latency import keep, measure_file
+    from sync.progress import Bar
 
-    with _Bar(file.name, shown=sys.stderr.isatty()) as bar:
+    with Bar(file.name, unit="s") as bar:
         answer = measure_file(file, seconds=seconds, progress=bar.show)
     if data is not None and answer["status"] == "measured":
         answer["stored"] = str(keep(answer, data))
@@ -65,25 +66,3 @@ def _show(answer: dict[str, Any], data: Path | None) -> None:
     )
     kept = answer["stored"] or "nowhere: give --data FOLDER to let sync use it"
     click.echo(f"  kept in {kept}")
-
-
-class _Bar:
-    """A progress bar on stderr, where a person looks on."""
-
-    def __init__(self, name: str, *, shown: bool) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._bar = Progress(console=Console(stderr=True), transient=True, disable=not shown)
-        self._task = self._bar.add_task(name, total=None)
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, done_s: float, whole_s: float) -> None:
-        """Say how many seconds are done."""
-        self._bar.update(self._task, completed=done_s, total=whole_s)

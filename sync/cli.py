@@ -100,18 +100,22 @@ def sync(
     """
     from sync.answers import plain
     from sync.batch import synchronize_all
+    from sync.progress import Bar
     from sync.report.overview import write_summary
 
-    answer = plain(
-        synchronize_all(
-            paths,
-            master=master,
-            scheduler=scheduler,
-            workers=workers,
-            again=again,
-            progress=show_progress if sys.stderr.isatty() else None,
+    with Bar("synchronizing", unit="recordings", lines=True) as bar:
+        answer = plain(
+            synchronize_all(
+                paths,
+                master=master,
+                scheduler=scheduler,
+                workers=workers,
+                again=again,
+                progress=lambda done, whole, last: bar.show(
+                    done, whole, f"{last['status']}  {last['recording']}"
+                ),
+            )
         )
-    )
     if (target := _summary_target(paths, summary)) is not None:
         write_summary(answer, target)
     if as_json:
@@ -120,11 +124,6 @@ def sync(
         for recording in answer["recordings"]:
             show_recording(recording)
     leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
-
-
-def show_progress(done: int, total: int, answer: dict[str, Any]) -> None:
-    """Say on stderr what was finished last."""
-    click.echo(f"{done}/{total}  {answer['status']}  {answer['recording']}", err=True)
 
 
 def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
@@ -160,8 +159,17 @@ def sync_compare(first: Path, second: Path, as_json: bool) -> None:
         before, after = (status or "absent" for status in row["status"])
         moved = "" if row["moved_ms"] is None else f", moved by up to {row['moved_ms']:.4f} ms"
         mark = "*" if row["changed"] else " "
-        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}")
+        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}{_bounds(row)}")
+        new = [reason for reason in row["reasons"][1] if reason not in row["reasons"][0]]
+        for reason in new if row["changed"] else ():
+            click.echo(f"    now: {reason}")
     click.echo(f"{answer['changed']} of {len(answer['pairs'])} changed")
+
+
+def _bounds(row: dict[str, Any]) -> str:
+    """The bounds before and after, where both are known and differ as shown."""
+    before, after = (f"{bound:.2f}" if bound is not None else "none" for bound in row["bound95_ms"])
+    return f", bound {before} -> {after} ms" if before != after else ""
 
 
 def worst(statuses: list[str]) -> str:

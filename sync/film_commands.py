@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -33,22 +32,12 @@ def side_by_side(recording: Path, out: Path, streams: str, from_s: float, to_s: 
       kitchensync side-by-side data/take-1 --out check.mp4 --from 60 --to 90
       kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+    from sync.progress import Bar
     from sync.side_by_side import film_side_by_side
 
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    shown = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    with shown as bar:
-        task = bar.add_task(out.name, total=None)
+    with Bar(out.name, unit="frames") as bar:
         frames = film_side_by_side(
-            recording,
-            out,
-            streams=wanted,
-            from_s=from_s,
-            to_s=to_s,
-            progress=lambda done, whole: bar.update(task, completed=done, total=whole),
+            recording, out, streams=wanted, from_s=from_s, to_s=to_s, progress=bar.show
         )
     click.echo(f"{out}  {frames} frames")

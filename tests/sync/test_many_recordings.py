@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -110,6 +111,7 @@ def test_the_command_writes_a_summary_worst_first(root):
     result = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
     assert result.exit_code == 1
     json.loads(result.stdout)
+    assert re.search(r"^\d/\d  \w+  take-0$", result.stderr, re.MULTILINE)
     page = (root / "sync-summary.html").read_text(encoding="utf-8")
     assert page.index("broken") < page.index("take-0")
 
@@ -147,6 +149,7 @@ def test_what_a_new_version_changed(root, tmp_path):
     result = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "new")])
     assert result.exit_code == 0
     assert "1 of 1 changed" in result.output
+    assert "moved by up to 2.0000 ms" in result.output
     nothing = CliRunner().invoke(main, ["sync-compare", str(root / "take-0"), str(tmp_path / "old")])
     assert nothing.exit_code == 1
     assert len(nothing.stderr.strip().splitlines()) == 1

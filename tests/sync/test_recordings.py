@@ -281,7 +281,9 @@ def test_one_bad_recording_never_stops_the_rest(take):
         ("bad", "not_aligned"),
         ("take1", "aligned"),
     ]
-    assert len(result.stderr.strip().splitlines()) == 1
+    told = result.stderr.strip().splitlines()
+    assert sum(line.startswith("kitchensync: bad: not a recording") for line in told) == 1
+    assert {line.partition("  ")[0] for line in told[1:]} == {"1/2", "2/2"}
 
 
 def test_a_folder_that_is_no_recording_is_one_line(tmp_path):

@@ -17,6 +17,7 @@ from storage.recording import open_recording
 from sync.clock_map import ClockMap
 from sync.errors import NoSuchMaster
 from sync.job import synchronize
+from sync.report.page import write_report
 
 FRAME_S = 1001 / 30000
 
@@ -53,6 +54,15 @@ def test_each_camera_finds_the_head_that_it_rides_on(both, pair):
         assert np.abs(error).max() < 5000
     names = sorted(path.name for path in (pair / "sync" / "alignment").glob("*.json"))
     assert names == ["gopro-a-GX010001.MP4.json", "gopro-b-GX010001.MP4.json", "hololens-b.json"]
+
+
+def test_the_report_says_who_moves_with_whom(pair):
+    synchronize(pair)
+    page = " ".join(write_report(pair).read_text(encoding="utf-8").split())
+    assert "<dd>hololens-a, not with hololens-b</dd>" in page
+    assert "<dd>hololens-b, not with hololens-a</dd>" in page
+    assert "<h3>hololens-b: aligned</h3>" in page
+    assert "Clock to clock, 95 % bound" in page
 
 
 def test_headsets_are_related_by_their_clock_exchanges(both, pair):
