@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,10 +75,19 @@ def _is_expected(error: Exception) -> bool:
 
 @click.group(cls=KitchenSync, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="kitchensync")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Record people cooking with many sensors: one clock, nothing missing without a name.
 
     \b
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
     """
+    context.obj = {"station": _station}
+
+
+def _station(data: Path, rig: Path) -> Any:
+    """Join the recipe app with whoever runs the devices: neither imports the other."""
+    from capture.station import station
+
+    return station(data, rig)

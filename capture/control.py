@@ -1,8 +1,16 @@
-"""Requests to a running recording from another process of the same user: stop, and how it is."""
+"""Requests to a running recording from another process of the same user: stop, and how it is.
+
+The socket and a key lie in the recording's private runtime folder. Every request is signed with the key and carries
+the time and a number used once: without the key nobody is answered, and what was overheard works no second time.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +18,39 @@ import zmq
 
 from capture.errors import NotRunning
 from capture.plan import runtime_root
+from sensors.host_clock import host_ns
 
 ANSWER_MS = 3000
+FRESH_NS = 5_000_000_000
+"""A request that is older or younger than this is no request."""
+KEY = "control.key"
+
+COMMANDS = ("stop", "abort", "state")
+
+
+def _signature(key: bytes, command: str, at_ns: int, nonce: str) -> str:
+    return hmac.new(key, json.dumps([command, at_ns, nonce]).encode(), hashlib.sha256).hexdigest()
+
+
+def signed(key: bytes, command: str) -> bytes:
+    """Write a request that is valid once, for a few seconds."""
+    at_ns, nonce = host_ns(), secrets.token_hex(16)
+    fields = {"command": command, "host_ns": at_ns, "nonce": nonce}
+    return json.dumps({**fields, "signature": _signature(key, command, at_ns, nonce)}).encode()
 
 
 class ControlServer:
-    """The supervisor's side of control; the socket's folder is private, so only its user can ask."""
+    """The supervisor's side of control."""
 
     def __init__(self, endpoint: str) -> None:
-        """Bind the endpoint."""
+        """Make the key, then bind the endpoint (`ipc://`, in a private folder)."""
+        self._key = secrets.token_bytes(32)
+        self._used: dict[str, int] = {}
+        self._key_file = Path(endpoint.removeprefix("ipc://")).with_name(KEY)
+        self._key_file.unlink(missing_ok=True)
+        descriptor = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self._key)
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.LINGER, 500)
@@ -28,17 +60,35 @@ class ControlServer:
         """Answer what was asked since the last call; return the requests that were understood."""
         understood = []
         while self._socket.poll(0):
-            request = self._socket.recv()
-            known = request in (b"stop", b"state")
-            if known:
-                understood.append(request.decode())
-            self._socket.send(json.dumps({"ok": known, **state}).encode())
+            command = self._checked(self._socket.recv())
+            if command is None:
+                self._socket.send(json.dumps({"ok": False, "error": "refused"}).encode())
+                continue
+            understood.append(command)
+            self._socket.send(json.dumps({"ok": True, **state}).encode())
         return understood
 
+    def _checked(self, message: bytes) -> str | None:
+        """Return the command of a request that is signed, fresh and new."""
+        try:
+            request = json.loads(message)
+            command, at_ns, nonce = str(request["command"]), int(request["host_ns"]), str(request["nonce"])
+            given = str(request["signature"]).encode()
+        except (ValueError, KeyError, TypeError):
+            return None
+        now = host_ns()
+        self._used = {used: at for used, at in self._used.items() if now - at <= 2 * FRESH_NS}
+        right = hmac.compare_digest(given, _signature(self._key, command, at_ns, nonce).encode())
+        if not right or abs(now - at_ns) > FRESH_NS or nonce in self._used or command not in COMMANDS:
+            return None
+        self._used[nonce] = now
+        return command
+
     def close(self) -> None:
-        """Close the endpoint."""
+        """Close the endpoint; the key is of no use any more."""
         self._socket.close()
         self._context.term()
+        self._key_file.unlink(missing_ok=True)
 
 
 def running() -> list[tuple[str, Path]]:
@@ -51,13 +101,18 @@ def running() -> list[tuple[str, Path]]:
     return found
 
 
-def ask(endpoint: Path, request: str) -> dict[str, Any] | None:
-    """Send one request; return the answer, or None when nobody answers in time."""
+def ask(endpoint: Path, request: str, *, limit_ms: int = ANSWER_MS) -> dict[str, Any] | None:
+    """Send one request; return the answer, or None when nobody answers in time or the key is not ours."""
+    try:
+        key = endpoint.with_name(KEY).read_bytes()
+    except OSError:
+        return None
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{endpoint}")
-        socket.send(request.encode())
-        return json.loads(socket.recv()) if socket.poll(ANSWER_MS) else None
+        socket.send(signed(key, request))
+        answer: dict[str, Any] = json.loads(socket.recv()) if socket.poll(limit_ms) else {}
+    return answer if answer.get("ok") else None
 
 
 def stop(recording: str | None) -> str:

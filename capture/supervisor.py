@@ -171,7 +171,10 @@ class Supervisor:
         """One round: hear the processes, answer requests, revive the dead."""
         self._heart.beat()
         self.board.update(LOOP_MS)
-        if "stop" in self._control.requests(self._state()):
+        asked = self._control.requests(self._state())
+        if "abort" in asked:
+            self.ask_stop("aborted")
+        elif "stop" in asked:
             self.ask_stop("requested")
         if self.server is not None and not self.server.is_up():
             self._restarted("queue server", self.server.process.returncode if self.server.process else None)
@@ -190,7 +193,14 @@ class Supervisor:
         workers = [*self.producers, *self.drainers]
         pids = {worker.name: worker.process.pid for worker in workers if worker.process is not None}
         facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": pids}
-        return facts | {"streams": self.streams()}
+        going = "recording" if self.outcome.first_packets else "starting"
+        return facts | {
+            "host_ns": time.monotonic_ns(),
+            "phase": "stopping" if self._stop_asked else going,
+            "problems": self.outcome.problems,
+            "restarts": self.outcome.restarts,
+            "streams": self.streams(),
+        }
 
     def _keep_spares(self) -> None:
         for worker in self.producers:

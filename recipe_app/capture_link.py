@@ -1,42 +1,27 @@
-"""What the app needs of whoever runs the devices. `capture` implements it; the command line joins the two."""
+"""What the app needs of whoever runs the devices. `capture` implements it; the command line joins the two.
+
+Only plain values cross: neither side knows the other's classes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
-
-from recipe_app.errors import RecipeError
-
-Health = Literal["recording", "starting", "stopped", "problem", "unknown"]
+from typing import Any, Protocol
 
 FRESH_NS = 3_000_000_000
 """Health older than this is no health: the tablet shows `unknown`."""
 
 
-class CannotStart(RecipeError):
-    """Capture refuses to begin; the text says why."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a recording is: one word, reasons in words, and when that was known (capture clock)."""
-
-    health: Health
-    host_ns: int
-    reasons: list[str] = field(default_factory=list)
-
-
 class Capture(Protocol):
-    """Starts, stops and watches recordings."""
+    """Starts, stops and watches recordings; what is refused comes back as reasons in words, each a line."""
 
-    def start(self, recording: str, *, participant: str, consent: str, place: str) -> None:
-        """Return once every expected stream delivers. Raises CannotStart with the reasons, and nothing is left."""
+    def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
+        """Return nothing once every expected stream delivers, or the reasons; then nothing is left of it."""
 
-    def stop(self, recording: str) -> None:
-        """End a recording; what had arrived is kept. Raises RecipeError when it does not run."""
+    def stop(self, recording: str) -> list[str]:
+        """End a recording in order; what had arrived is kept."""
 
-    def abort(self, recording: str, *, reason: str) -> None:
-        """End a recording that shall not be used; it is kept and marked. Raises RecipeError."""
+    def abort(self, recording: str, *, reason: str) -> list[str]:
+        """End a recording that shall not be used; it is kept and says why."""
 
-    def report(self, recording: str) -> Report:
-        """Say how a recording is, newest first-hand knowledge; never waits for a device."""
+    def report(self, recording: str) -> dict[str, Any]:
+        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""

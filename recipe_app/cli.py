@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,11 +45,14 @@ for command in (check, orders, script, hints, score, evidence, agree, convert):
     "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
 )
 @click.option(
+    "--rig",
+    type=click.Path(path_type=Path, exists=True),
+    help="rig.toml: let the tablet and the desk start and stop its devices.",
+)
+@click.option(
     "--demo", is_flag=True, help="The guided tour: our own recipes and a data folder removed at the end."
 )
-def app(
-    data: Path | None, host: str, port: int, recipes: Path | None, database: str | None, demo: bool
-) -> None:
+def app(demo: bool, **options: Any) -> None:
     """Serve the tablet and the desk: choose a recipe, prepare errors, follow the steps, log, review.
 
     The first start prints a single-use invite for the admin. Beyond loopback everything is HTTPS by an authority of
@@ -56,11 +60,12 @@ def app(
 
     \b
     Example: kitchensync app --demo
-    Example: kitchensync app --data recordings --host 0.0.0.0
+    Example: kitchensync app --data recordings --host 0.0.0.0 --rig rig.toml
     """
     from recipe_app.serve import Setup, serve
 
     try:
-        serve(Setup(data, host, port, recipes, database, demo), say=click.echo)
+        joined = click.get_current_context().find_object(dict) or {}
+        serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)
     except RecipeError as error:
         refuse(error)

@@ -7,7 +7,7 @@ from typing import Any
 
 from recipe_app.errors import BadOperation, NotFound
 from recipe_app.folders import Event, Folders
-from recipe_app.operations.events import event_lines
+from recipe_app.operations.events import event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Operation, checked_body
 from recipe_app.store.oplog import NewOp
 from recipe_app.store.records import Records
@@ -74,8 +74,7 @@ class Intake:
         body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
         if body is None or kitchen not in (None, body["kitchen"]):
             raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
-        found: dict[str, Any] = body
-        return found
+        return {**body, "folder": folder_of(ops)}
 
     def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
         clock = operation.clock
@@ -109,13 +108,14 @@ class Intake:
         earlier = {one["op_id"]: one["kind"] for one in ops}
         lines = event_lines(op, body, earlier)
         stamps = (op["host_ns"], op["uncertainty_ns"])
-        self.folders.append(
-            body["folder"], (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines)
-        )
+        folder = folder_of(ops)
+        if folder is None:
+            return
+        self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
-            self.folders.put(body["folder"], {"recipe": recipe, "script": said})
+            self.folders.put(folder, {"recipe": recipe, "script": said})
 
 
 def _receipt(op_id: str, stored: dict[str, Any] | str, known: bool) -> Receipt:

@@ -37,7 +37,7 @@ FILE_AGAIN_S = 5.0
 
 @dataclass(frozen=True)
 class Setup:
-    """The options of `kitchensync app`; `capture` comes from the command line that joins the two."""
+    """The options of `kitchensync app`; `station` makes a Capture of data folder and rig file."""
 
     data: Path | None
     host: str
@@ -45,7 +45,8 @@ class Setup:
     recipes: Path | None
     database: str | None
     demo: bool
-    capture: Callable[[Path], Capture] | None = None
+    rig: Path | None = None
+    station: Callable[[Path, Path], Capture] | None = None
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -64,7 +65,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             Folders(data),
             Shelf(shelf_folder, own / "recipes"),
             clock_id=_clock_id(),
-            capture=setup.capture(data) if setup.capture else None,
+            capture=_capture(setup, data),
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
             ca_file=secure.authority_bytes() if secure else None,
@@ -95,6 +96,14 @@ def _credentials(host: str, own: Path) -> tls.Credentials | None:
     if is_loopback_address(host):
         return None
     return tls.credentials(own / "tls", tls.own_names(host), now=datetime.datetime.now(datetime.UTC))
+
+
+def _capture(setup: Setup, data: Path) -> Capture | None:
+    if setup.rig is None:
+        return None
+    if setup.station is None:
+        raise BadSetup("--rig needs the whole of KitchenSync: call it as `kitchensync app`")
+    return setup.station(data, setup.rig)
 
 
 def _clock_id() -> str:

@@ -164,6 +164,8 @@ class Tablet:
 
     def send(self, kind: str, body: dict[str, Any]) -> tuple[str, int, Any]:
         """Do something now and send it, twice in one case of five, as a client does after a lost answer."""
+        if self._best is None:
+            self.exchange_clocks()
         touch_ns = self.now_ns()
         self._seq += 1
         operation = {

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from recipe_app.categories import CATEGORIES
 
 Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
+
+
+def folder_of(ops: Iterable[dict[str, Any]]) -> str | None:
+    """Return the recording's folder: chosen at the beginning, or begun from the tablet later."""
+    folder: str | None = None
+    for op in ops:
+        if op["kind"] == "recording" and op["body"]["folder"] is not None:
+            folder = op["body"]["folder"]
+        if op["kind"] == "capture" and op["body"]["action"] == "start" and not op["body"]["reasons"]:
+            folder = op["body"]["folder"]
+    return folder
 
 
 def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str, str]) -> list[Line]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
+from recipe_app.operations.events import folder_of
 from recipe_app.operations.fold import State, fold
 from recipe_app.store import oplog, tables
 
@@ -94,18 +95,18 @@ def _recording(connection: Connection, subject: str, ops: list[Op]) -> None:
     if first is None:
         return
     state = fold(ops)
-    _upsert(connection, tables.recording, {"id": subject}, _row(state, first, ops[-1]["n"]))
+    _upsert(connection, tables.recording, {"id": subject}, _row(state, first, ops))
     connection.execute(delete(tables.error).where(tables.error.c.recording == subject))
     rows = [_error(subject, found) for found in state["errors"].values() if not found["removed"]]
     if rows:
         connection.execute(insert(tables.error).values(rows))
 
 
-def _row(state: State, first: Op, last_n: int) -> dict[str, Any]:
+def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
     body = state["recording"]
     errors = [found for found in state["errors"].values() if not found["removed"]]
     return {
-        "folder": body["folder"],
+        "folder": folder_of(ops),
         "person": first["actor"],
         "kitchen": body["kitchen"],
         "recipe": body["name"],
@@ -119,7 +120,7 @@ def _row(state: State, first: Op, last_n: int) -> dict[str, Any]:
         "planned": sum(found["planned"] for found in errors),
         "conflicts": sum(len(found["conflicts"]) for found in errors),
         "created_utc_ns": first["received_utc_ns"],
-        "last_n": last_n,
+        "last_n": ops[-1]["n"],
     }
 
 

@@ -103,6 +103,17 @@ class Records:
         asked = select(tables.recording.c.folder).where(tables.recording.c.id == op["subject"])
         return connection.execute(asked).scalar()
 
+    def give_folder(self, recording: str, folder: str, *, actor: str) -> None:
+        """Note that devices began to record into a folder; all that was done so far is filed into it too."""
+        body = {"action": "start", "folder": folder, "reasons": []}
+        with self.database.writing() as connection:
+            self.note_within(connection, "capture", recording, body, actor=actor)
+            waiting = select(tables.unfiled.c.n)
+            unfiled = select(tables.op.c.n).where(
+                tables.op.c.subject == recording, tables.op.c.n.not_in(waiting)
+            )
+            connection.execute(insert(tables.unfiled).from_select(["n"], unfiled))
+
     def ops(self, subject: str) -> list[Op]:
         """Return the operations on a recording, in the order of the log."""
         with self.database.reading() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recipe_app import steering
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
@@ -15,7 +16,15 @@ from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.records import new_id, roles_of
 from recipe_app.web.access import Asking, Route, Tools
-from recipe_app.web.bodies import ChangePerson, DeskOperation, NewKitchen, NewPerson, NewRecipe, PairingCode
+from recipe_app.web.bodies import (
+    ChangePerson,
+    Control,
+    DeskOperation,
+    NewKitchen,
+    NewPerson,
+    NewRecipe,
+    PairingCode,
+)
 
 
 def _require_rank(
@@ -117,6 +126,12 @@ def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) 
     return {"n": stored["n"]}
 
 
+def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[str, Any]:
+    """Start, stop or abort the devices of a recording from the desk."""
+    tools.intake.recording(recording, kitchen=None)
+    return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
+
+
 def state(tools: Tools, recording: str) -> dict[str, Any]:
     """Say where a recording stands, all of it."""
     return tools.records.state(recording)
@@ -132,5 +147,6 @@ ROUTES = [
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
+    Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}/corrections", correct, Access.STUDY, "POST"),
 ]

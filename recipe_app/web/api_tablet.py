@@ -10,7 +10,7 @@ from fastapi import Path, Query, Request
 from sqlalchemy import insert, select
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app import checklist
+from recipe_app import checklist, steering
 from recipe_app.capture_link import FRESH_NS
 from recipe_app.categories import CATEGORIES
 from recipe_app.choosing import frozen, help_for
@@ -21,7 +21,7 @@ from recipe_app.people.roles import Access
 from recipe_app.shelf import Recipe, Unusable
 from recipe_app.store import tables
 from recipe_app.web.access import Asking, Device, Route, Tools
-from recipe_app.web.bodies import Batch, Choose
+from recipe_app.web.bodies import Batch, Choose, Control
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
@@ -157,18 +157,29 @@ def post_ops(tools: Tools, device: Device, body: Batch) -> dict[str, Any]:
 
 def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     """Say how the devices are: one word and reasons; `standalone` where none belong to the recording."""
-    body = tools.intake.recording(recording, kitchen=device["kitchen"])
-    control = next(
-        (op["body"] for op in reversed(tools.records.ops(recording)) if op["kind"] == "capture"), None
-    )
-    folder = body["folder"] or (control or {}).get("folder")
+    folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
+    return health_of(tools, folder)
+
+
+def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
+    """Say how a folder's devices are; what is older than three seconds is not known."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "folder": None}
     if tools.capture is None:
         return {"health": tools.folders.state(folder), "reasons": [], "folder": folder}
     report = tools.capture.report(folder)
-    stale = tools.records.now_ns() - report.host_ns > FRESH_NS
-    return {"health": "unknown" if stale else report.health, "reasons": report.reasons, "folder": folder}
+    stale = tools.records.now_ns() - report["host_ns"] > FRESH_NS
+    return {
+        "health": "unknown" if stale else report["health"],
+        "reasons": report["reasons"],
+        "folder": folder,
+    }
+
+
+def steer(tools: Tools, visitor: Asking, device: Device, recording: str, body: Control) -> dict[str, Any]:
+    """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done."""
+    tools.intake.recording(recording, kitchen=device["kitchen"])
+    return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
 
 async def put_voice(
@@ -204,5 +215,6 @@ ROUTES = [
     Route("/api/v1/ops/{recording}", ops_since, Access.DEVICE),
     Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
     Route("/api/v1/health/{recording}", health, Access.DEVICE),
+    Route("/api/v1/capture/{recording}", steer, Access.COOK, "POST"),
     Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT"),
 ]

@@ -72,6 +72,13 @@ class Batch(Strict):
     operations: Annotated[list[Operation], Field(min_length=1, max_length=200)]
 
 
+class Control(Strict):
+    """What shall happen to the devices of a recording."""
+
+    action: Literal["start", "stop", "abort"]
+    reason: Annotated[str, Field(max_length=200)] = ""
+
+
 class NewPerson(Strict):
     """Somebody new; a PIN for the tablet, roles for the desk."""
 

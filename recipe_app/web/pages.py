@@ -21,6 +21,7 @@ from recipe_app.shelf import Unusable
 from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
 from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.api_tablet import health_of
 from recipe_app.web.i18n import LANGUAGES, Words, catalogue, choose_language
 from recipe_app.web.shell import shell_files, shell_version
 
@@ -112,7 +113,16 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     person = tools.records.row(tables.person, row["person"]) if row else None
     ops = tools.records.ops(recording)
     fields = {"recording": recording, "state": state, "row": row, "person": person, "last_n": ops[-1]["n"]}
-    return render(request, "desk/recording.html", visitor=visitor, categories=CATEGORIES, ops=ops, **fields)
+    health = health_of(tools, row["folder"] if row else None)
+    steerable = tools.capture is not None
+    fields |= {
+        "visitor": visitor,
+        "categories": CATEGORIES,
+        "ops": ops,
+        "health": health,
+        "steerable": steerable,
+    }
+    return render(request, "desk/recording.html", **fields)
 
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

@@ -1,9 +1,11 @@
 // Before every recording: consent to one version of a text, and everything that must not be in the picture.
 
 import { app } from "/static/main.js";
+import * as outbox from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
-import { bar, footer, open as goTo, tour } from "/static/views/frame.js";
+import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 
 const GROUPS = ["person", "room", "devices"];
 
@@ -11,7 +13,7 @@ export function open(recording) {
   const { checklist } = recording.bundle;
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
-  const start = button(t("checklist.go"), begin, { class: "primary", id: "start" });
+  const start = button(t(app.me?.capture && !folderOf(recording) ? "capture.go" : "checklist.go"), begin, { class: "primary", id: "start" });
   let second = recording.state.checked?.confirmed_by ?? "";
   show("checklist", bar("prepare", t("checklist.title")), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
@@ -27,7 +29,30 @@ export function open(recording) {
   async function begin(touch) {
     if (missing()) return;
     if (recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
-    await goTo(recording, "follow");
+    if (app.me?.capture && !folderOf(recording)) return arm();
+    return goTo(recording, "follow");
+  }
+
+  async function arm() { // the devices first; what they refuse is said in their own words
+    start.disabled = true;
+    message.textContent = t("capture.starting");
+    try {
+      await outbox.drain();
+      const { reasons } = await ask(`/api/v1/capture/${recording.id}`, { body: { action: "start" }, timeout: 90_000 });
+      if (!reasons.length) return goTo(recording, "follow");
+      refused(reasons);
+    } catch (error) {
+      refused([error.message]);
+    }
+    start.disabled = false;
+    message.textContent = "";
+    return null;
+  }
+
+  function refused(reasons) {
+    sheet(t("capture.refused"), (close) => [h("ul", {}, reasons.map((reason) => h("li", {}, reason))),
+      h("p", { class: "actions" }, button(t("capture.without"), () => { close(); goTo(recording, "follow"); }, { class: "quiet" }),
+        button(t("failed.again"), () => { close(); arm(); }, { class: "primary" }))]);
   }
 
   const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },

@@ -8,7 +8,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { number, t } from "/static/core/words.js";
 import { Timers } from "/static/views/timers.js";
-import { categoryName, open as goTo, sheet } from "/static/views/frame.js";
+import { categoryName, open as goTo, sheet, tell } from "/static/views/frame.js";
 
 const SIZES = [58, 52, 46, 40, 36, 32, 28];
 const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
@@ -85,8 +85,16 @@ export function open(recording) {
       button(t("follow.end.yes"), async (touch) => {
         close();
         if (recording.state.phase === "follow") await recording.act(touch, { kind: "end" });
+        await stopCapture();
         await goTo(recording, "review");
       }, { class: "done" })));
+  }
+
+  async function stopCapture() { // what the tablet started, it stops; an operator's recording goes on
+    const { capture } = recording.state;
+    if (capture?.action !== "start" || capture.reasons.length) return;
+    await outbox.drain();
+    await ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" } }).catch((error) => tell(error.message));
   }
 
   const top = h("header", { class: "top" });

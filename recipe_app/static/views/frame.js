@@ -49,3 +49,12 @@ export const footer = (...children) => h("footer", { class: "go" }, ...children)
 export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done" }[recording.state.phase]);
 export const open = (recording, stage) => go(`/t/rec/${recording.id}/${stage}`);
 export const categoryName = (number) => t(`category.${number}`);
+
+// The folder that devices record into: chosen at the beginning, or begun from the checklist; as in operations/events.py.
+export function folderOf(recording) {
+  let { folder } = recording.shown;
+  for (const { kind, body } of recording.ops) {
+    if (kind === "capture" && body.action === "start" && !body.reasons.length) folder = body.folder;
+  }
+  return folder;
+}

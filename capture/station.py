@@ -1,0 +1,150 @@
+"""Start, stop and watch recordings for somebody else: each is a `kitchensync record` of its own.
+
+The recorder outlives whoever started it: a recipe app that is restarted in the middle of a take finds it running.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from capture.control import ask
+from capture.plan import runtime_folder
+from sensors.host_clock import host_ns
+from storage.errors import StorageError
+from storage.manifest import edit_manifest, read_manifest
+from storage.names import MANIFEST, check_recording_id
+
+START_MARGIN_S = 30.0
+STOP_LIMIT_S = 30.0
+LOOK_S = 0.1
+HEALTH_MS = 500
+RESTARTED_LATELY_NS = 10_000_000_000
+
+_BAD_STATES = ("refused", "unreachable", "silent", "stalled", "reconnecting", "rate low")
+"""States of a stream (decision 0011) that the person in the kitchen should know of."""
+
+_RECORD = [sys.executable, "-P", "-c", "from capture.cli import main; main()", "record"]
+
+
+class Station:
+    """The devices of one rig file, recording into one data folder."""
+
+    def __init__(self, data: Path, rig: Path, *, start_timeout_s: float = 30.0) -> None:
+        self.data, self.rig, self.start_timeout_s = data, rig, start_timeout_s
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
+        """Begin a recording; return the reasons why not, or nothing once every armed stream delivers."""
+        try:
+            check_recording_id(recording)
+        except StorageError as error:
+            return [str(error)]
+        options = ["--data", str(self.data), "--rig", str(self.rig), "--consent", consent]
+        options += ["--participant", participant, "--place", place]
+        options += ["--start-timeout", f"{self.start_timeout_s:g}", "--json"]
+        log = self.data / f".{recording}.refused"
+        with log.open("wb") as errors:
+            process = subprocess.Popen(
+                [*_RECORD, recording, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        try:
+            return self._wait_until_it_records(recording, process, log)
+        finally:
+            log.unlink(missing_ok=True)
+
+    def _wait_until_it_records(
+        self, recording: str, process: subprocess.Popen[bytes], log: Path
+    ) -> list[str]:
+        end_s = time.monotonic() + self.start_timeout_s + START_MARGIN_S
+        while time.monotonic() < end_s:
+            if process.poll() is not None:
+                lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                return [line.removeprefix("kitchensync: ") for line in lines[-3:]] or [
+                    "the recorder ended at once"
+                ]
+            state = self._state(recording)
+            if state is not None and state["phase"] == "recording":
+                self._started[recording] = process
+                return []
+            time.sleep(LOOK_S)
+        process.terminate()
+        process.wait()
+        return [f"not every stream delivered within {self.start_timeout_s:g} s"]
+
+    def stop(self, recording: str) -> list[str]:
+        """End a recording in order; return why that was not possible, or nothing once it is asked."""
+        return self._end(recording, "stop")
+
+    def abort(self, recording: str, *, reason: str) -> list[str]:
+        """End a recording that shall not be used: it is kept, and its manifest says why."""
+        refused = self._end(recording, "abort")
+        if not refused:
+            self._wait_until_it_ended(recording)
+            with edit_manifest(self.data / recording) as manifest:
+                manifest["abandoned"] = {"reason": reason, "host_ns": host_ns()}
+        return refused
+
+    def _end(self, recording: str, request: str) -> list[str]:
+        return [] if ask(self._endpoint(recording), request) is not None else [f"{recording} is not running"]
+
+    def _wait_until_it_ended(self, recording: str) -> None:
+        end_s = time.monotonic() + STOP_LIMIT_S
+        while self._manifest_state(recording) == "recording" and time.monotonic() < end_s:
+            time.sleep(LOOK_S)
+
+    def report(self, recording: str) -> dict[str, Any]:
+        """Say how a recording is: `health`, `reasons` in words, and `host_ns`, when that was known."""
+        self._reap()
+        state = self._state(recording)
+        if state is None:
+            running = self._manifest_state(recording) == "recording"
+            return {"health": "unknown" if running else "stopped", "reasons": [], "host_ns": host_ns()}
+        reasons = _problems(state)
+        health = {"starting": "starting", "stopping": "stopped"}.get(state["phase"], "recording")
+        if reasons and health == "recording":
+            health = "problem"
+        return {"health": health, "reasons": reasons, "host_ns": state["host_ns"]}
+
+    def _reap(self) -> None:
+        """Take note of recorders that have ended, so that none stays behind as a zombie."""
+        self._started = {name: process for name, process in self._started.items() if process.poll() is None}
+
+    def _state(self, recording: str) -> dict[str, Any] | None:
+        endpoint = self._endpoint(recording)
+        return ask(endpoint, "state", limit_ms=HEALTH_MS) if endpoint.exists() else None
+
+    def _endpoint(self, recording: str) -> Path:
+        return runtime_folder(self.data / recording) / "control"
+
+    def _manifest_state(self, recording: str) -> str:
+        if not (self.data / recording / MANIFEST).exists():
+            return ""
+        try:
+            return str(read_manifest(self.data / recording).get("state"))
+        except StorageError:
+            return ""
+
+
+def _problems(state: dict[str, Any]) -> list[str]:
+    """What is wrong now: problems of streams, of the recorder, and processes that had to be restarted lately."""
+    streams = [
+        f"{name}: {facts['problem']}" for name, facts in state["streams"].items() if facts.get("problem")
+    ]
+    lately = [one for one in state["restarts"] if state["host_ns"] - one["host_ns"] < RESTARTED_LATELY_NS]
+    return [*map(str, state["problems"]), *streams, *(f"{one['process']} was restarted" for one in lately)]
+
+
+def station(data: Path, rig: Path) -> Station:
+    """Make the station of a rig file. Raises BadRig when it cannot be used."""
+    from capture.rig import read_rig
+
+    read_rig(rig)
+    return Station(data, rig)
