@@ -56,14 +56,14 @@ class DeviceProducer:
         notes = queue.connect(plan.queue_url)
         self.ledger = Ledger(notes, plan.uuid, ledger_stream(device), self._epoch_ms)
 
-    def writer(self, stream: str) -> queue.QueueWriter:
-        """Make what puts one stream into the queue; a loss there is noted."""
+    def writer(self, stream: str, pipe: queue.QueuePipe | None = None) -> queue.QueueWriter:
+        """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""
         client = queue.connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
             self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
 
-        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss)
+        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
 
     def end(self, *_: object) -> None:
         """Ask the end: what has been received goes into the queue first."""

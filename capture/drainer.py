@@ -62,13 +62,16 @@ class OpenChunk:
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
         """Keep the packets that are new; return those that were sealed before."""
-        fresh = [packet for packet in packets if packet.seq >= self.next_seq]
+        is_new = packets[0].seq >= self.next_seq
+        fresh = packets if is_new else [packet for packet in packets if packet.seq >= self.next_seq]
         if fresh and not self.packets:
             self.since_s = now_s
         self.packets += fresh
-        self.bytes += sum(len(packet.payload) for packet in fresh)
+        self.bytes += sum([len(packet.payload) for packet in fresh])
         if fresh:
             self.next_seq = fresh[-1].seq + 1
+        if is_new:
+            return []
         old = [packet for packet in packets if packet.seq < fresh[0].seq] if fresh else packets
         self.duplicates += len(old)
         return old
@@ -120,6 +123,7 @@ class Drainer:
             self._drain()
         finally:
             self._health.close()
+            self._reader.close()
             self._client.close()
             os.close(self._alone)
 

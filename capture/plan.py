@@ -58,6 +58,8 @@ class Plan:
     sensors: list[SensorPlan] = field(default_factory=list)
     chunk_s: float = 10.0
     """A chunk is closed when its first packet has waited this long."""
+    linger_ms: int = 20
+    """How long packets gather before they travel on together; 0: each by itself."""
 
     @property
     def producers(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The producer of a headset: one process a headset, one thread a stream, everything into the queue as it comes.
+"""The producer of a headset: a thread keeps each stream connected, one thread receives them all.
 
 python -P -m capture.producer PLAN DEVICE [--spare]
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from capture import queue
 from capture.clock_probe import ClockProbe, ask_headset
 from capture.device_producer import DeviceProducer
 from capture.headset_setup import HeadsetSetup
 from capture.plan import HeadsetPlan, Plan, clock_stream
+from capture.receiver import Receiver
 from capture.stream_recorder import StreamRecorder
 from capture.stream_watch import RateWatch
 from capture.worker_process import run_process
@@ -31,6 +33,8 @@ class Producer(DeviceProducer):
         self._setup = HeadsetSetup(
             headset.name, headset.host, headset.streams, profile, Path(plan.path), self.ledger
         )
+        self._pipe = queue.QueuePipe(queue.connect(plan.queue_url))
+        self._receiver = Receiver(self._pipe, plan.linger_ms / 1e3)
         recorders = [self._recorder(short) for short in headset.streams]
         self.recorders = recorders
         self.rates = {
@@ -47,10 +51,18 @@ class Producer(DeviceProducer):
             self._headset.host,
             stream_spec(short),
             configuration(short, self._setup.profile),
-            self.writer(name),
+            self.writer(name, self._pipe),
             self.ledger,
             self._setup,
+            self._receiver,
         )
+
+    def run(self) -> None:
+        """Receive until every stream has ended or the end is asked."""
+        self._receiver.start()
+        super().run()
+        self._receiver.stop()
+        self._receiver.join()
 
     def leave(self) -> None:
         """Leave the front camera off, so that the headset does not run hot after the take."""

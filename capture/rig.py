@@ -18,6 +18,7 @@ from sensors.plugin import load_sensor
 from storage.names import check_recording_id
 
 GYROSCOPE_UNITS = ("auto", "deg_per_s", "rad_per_s")
+LINGER_MS = range(21)
 PROFILE_KEYS = tuple(field.name for field in fields(Profile) if field.name != "link")
 
 
@@ -57,6 +58,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         place=options["place"],
         stores=list(options["nas"]),
         gyroscope_unit=rig.get("gyroscope_unit", "auto"),
+        linger_ms=rig.get("linger_ms", LINGER_MS[-1]),
     )
 
 
@@ -69,11 +71,23 @@ def read_rig(path: Path) -> dict[str, Any]:
         rig = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadRig(f"{path}: cannot be read ({error})") from error
-    known = {"link", "streams", "hololens", "gopro", "camera", "sensor", "gyroscope_unit", *PROFILE_KEYS}
+    known = {
+        "link",
+        "streams",
+        "hololens",
+        "gopro",
+        "camera",
+        "sensor",
+        "gyroscope_unit",
+        "linger_ms",
+        *PROFILE_KEYS,
+    }
     if strange := sorted(set(rig) - known):
         raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
     if rig.get("gyroscope_unit", "auto") not in GYROSCOPE_UNITS:
         raise BadRig(f"{path}: gyroscope_unit is one of {', '.join(GYROSCOPE_UNITS)}")
+    if rig.get("linger_ms", 0) not in LINGER_MS:
+        raise BadRig(f"{path}: linger_ms is 0 to {LINGER_MS[-1]}")
     try:
         wanted_options(rig.get("camera"))
     except (ValueError, TypeError) as error:

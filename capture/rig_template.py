@@ -48,6 +48,9 @@ gyroscope_unit = "auto"
 # extended_depth = "zdepth"    # zdepth, raw
 # extended_depth_media = 0
 
+# Packets gather this long, ms, before they travel into the queue together: 0 to 20. Wake-ups cost more than packets.
+# linger_ms = 20
+
 # Devices: NAME = "ADDRESS". The name is the first part of the streams' names.
 [hololens]
 hololens = "{hololens}"

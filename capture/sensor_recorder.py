@@ -76,7 +76,7 @@ class SensorRecorder:
         if len(packet.payload) > self.stream.max_payload_bytes or packet.device_ticks not in TICKS:
             raise SensorError(f"a packet of {len(packet.payload)} bytes, stamp {packet.device_ticks}")
         queued = QueuedPacket(
-            self._seq, packet.device_ticks, now_ns, self.state.connections, packet.payload, 0
+            self._seq, packet.device_ticks, now_ns, self.state.connections, bytes(packet.payload), 0
         )
         if flag := self._stamps.flag(packet.device_ticks, now_ns):
             facts = {"flag": flag[0], "seq": self._seq, "ticks": packet.device_ticks}

@@ -62,6 +62,7 @@ class Order:
     """Folders of network stores that get a proved copy while recording."""
     gyroscope_unit: str = "auto"
     """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
+    linger_ms: int = 20
 
 
 @dataclass
@@ -184,6 +185,7 @@ def _plan(order: Order, path: Path) -> Plan:
         headsets=order.headsets,
         cameras=order.cameras,
         sensors=order.sensors,
+        linger_ms=order.linger_ms,
         supervisor_pid=os.getpid(),
         chunk_s=order.chunk_s,
     )

@@ -1,4 +1,4 @@
-"""One sensor stream from its socket into the queue: connect, number, queue, reconnect, and say what happened."""
+"""One sensor stream from its socket into the queue: connect, number, reconnect, and say what happened."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from capture.headset_setup import SETTLE_PACKETS, HeadsetSetup
 from capture.ledger import Ledger
 from capture.queue import QueuedPacket, QueueWriter
+from capture.receiver import QUEUE_PATIENCE_S, Receiver
 from capture.stream_watch import StampWatch
 from sensors.errors import (
     AbsurdSize,
@@ -20,27 +20,18 @@ from sensors.errors import (
     SensorError,
     StreamClosed,
     StreamRefused,
-    StreamSilent,
     StreamStalled,
     StreamStopped,
 )
 from sensors.hololens import wire
 from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.client import StreamClient
-from sensors.host_clock import host_ns
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
 """A device that closed and then refuses every connect for nearly 3 s has ended the stream."""
 
-QUEUE_PATIENCE_S = 30.0
-"""How long a packet waits for room in the queue before its loss is declared."""
-
 MOST_FLAGS = 500
 """Flagged stamps that are noted one by one; verify counts all of them."""
-
-BATCH_PACKETS = 64
-BATCH_BYTES = 64 << 10
-"""Packets that wait in the receive buffer travel together up to this; a paced stream sends each by itself."""
 
 _SIGNED_TICKS = struct.Struct("<q")
 
@@ -71,6 +62,7 @@ class StreamRecorder:
     writer: QueueWriter
     ledger: Ledger
     setup: HeadsetSetup
+    receiver: Receiver
     state: StreamState = field(default_factory=StreamState)
 
     def __post_init__(self) -> None:
@@ -122,7 +114,7 @@ class StreamRecorder:
         if client is None:
             return False
         try:
-            self._receive(client)
+            self.receiver.receive(client, self)
         except StreamStopped:
             return False
         except StreamClosed as error:
@@ -200,40 +192,44 @@ class StreamRecorder:
         if self.state.connections > 1 or self._seq > 0:
             self.setup.note_app_start(self.name, self.state.connections, self._seq)
 
-    def _receive(self, client: StreamClient) -> NoReturn:
-        """Queue frames for as long as they come. Raises what the client raises, silence apart."""
-        while True:
-            batch = [self._packet(self._next_frame(client))]
-            size = len(batch[0].body)
-            while len(batch) < BATCH_PACKETS and size < BATCH_BYTES and client.has_frame():
-                batch.append(self._packet(client.read_frame()))
-                size += len(batch[-1].body)
-            stored = self.writer.put(batch, self._patience())
-            if stored < len(batch):
-                self._declare_loss(batch[stored].seq, batch[-1].seq)
-            self._count(batch, size)
+    def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
+        """Number and stamp whole frames that arrived together."""
+        connection, pose_bytes, first_seq = self.state.connections, self.spec.pose_bytes, self._seq
+        packets = []
+        for seq, frame in enumerate(frames, first_seq):
+            (ticks,) = _SIGNED_TICKS.unpack_from(frame)
+            if flag := self._stamps.flag(ticks, arrived_ns):
+                self._note_stamp(seq, ticks, *flag)
+            body = frame[wire.HEADER_BYTES :]
+            packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, body, pose_bytes))
+        self._seq += len(packets)
+        if self.spec.name == "pv" and first_seq <= SETTLE_PACKETS < self._seq:
+            self._read_settings_back(packets[SETTLE_PACKETS - first_seq].body)
+        return packets
 
-    def _packet(self, frame: memoryview) -> QueuedPacket:
-        """Number a frame and stamp its arrival."""
-        (ticks,) = _SIGNED_TICKS.unpack_from(frame)
-        body = frame[wire.HEADER_BYTES :]
-        now_ns = host_ns()
-        packet = QueuedPacket(self._seq, ticks, now_ns, self.state.connections, body, self.spec.pose_bytes)
-        if flag := self._stamps.flag(ticks, now_ns):
-            self._note_stamp(ticks, *flag)
-        if self._seq == SETTLE_PACKETS and self.spec.name == "pv":
-            self._read_settings_back(body)
-        self._seq += 1
-        return packet
+    def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
+        """Count what is in the queue now, and name what found no room there."""
+        for first_seq, last_seq in lost:
+            self._declare_loss(first_seq, last_seq)
+        state = self.state
+        state.received = packets[-1].seq + 1
+        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.spec.pose_bytes
+        state.last_host_ns = packets[-1].host_ns
+        state.first_host_ns = state.first_host_ns or packets[0].host_ns
+        state.state = "streaming"
 
-    def _note_stamp(self, ticks: int, kind: str, before: int) -> None:
+    def silent(self, error: SensorError) -> None:
+        """Show that nothing has come: another client may hold the port, so stay in its line."""
+        self._show("silent", error)
+
+    def _note_stamp(self, seq: int, ticks: int, kind: str, before: int) -> None:
         """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
         self._flags += 1
         if self._flags <= MOST_FLAGS:
-            facts = {"flag": kind, "seq": self._seq, "ticks": ticks, "ticks_before": before}
+            facts = {"flag": kind, "seq": seq, "ticks": ticks, "ticks_before": before}
             self.ledger.note("stamp", self.name, self._patience(), **facts)
 
-    def _read_settings_back(self, body: memoryview) -> None:
+    def _read_settings_back(self, body: bytes | memoryview) -> None:
         """Compare the front camera's settings with those asked for, once it had time to take them."""
         try:
             differ = self.setup.settings_seen(body[: len(body) - self.spec.pose_bytes])
@@ -243,21 +239,6 @@ class StreamRecorder:
         self.ledger.note("camera_settings", self.name, self._patience(), asked=asked, differ=differ)
         if differ:
             self.state.problem = f"the camera did not take {', '.join(differ)}"
-
-    def _count(self, batch: list[QueuedPacket], size: int) -> None:
-        state = self.state
-        state.received = self._seq
-        state.bytes += size - len(batch) * self.spec.pose_bytes
-        state.last_host_ns = batch[-1].host_ns
-        state.first_host_ns = state.first_host_ns or batch[0].host_ns
-        state.state = "streaming"
-
-    def _next_frame(self, client: StreamClient) -> memoryview:
-        while True:
-            try:
-                return client.read_frame()
-            except StreamSilent as error:
-                self._show("silent", error)  # another client may hold the port: stay in its line
 
     def _patience(self) -> Callable[[], bool]:
         end_s = time.monotonic() + QUEUE_PATIENCE_S

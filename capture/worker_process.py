@@ -5,6 +5,7 @@ python -P -m MODULE PLAN NAME [--spare] [--end]
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -22,6 +23,9 @@ END_NOW = "--end"
 SPARE = "--spare"
 """A process started with this has imported everything, touches nothing, and waits for GO on its stdin."""
 GO = b"go\n"
+
+RARELY = (50_000, 20, 50)
+"""Thresholds of Python's collector: packets are many and form no cycles, so it need not look at each of them."""
 
 
 class Process(Protocol):
@@ -43,6 +47,8 @@ def run_process(make: Callable[[Plan, str], Process]) -> None:
     plan = load_plan(Path(sys.argv[1]))
     log = RecordingLog(Path(plan.path) / LOGS, f"{Path(sys.argv[0]).stem} {sys.argv[2]}")
     tell("begins", pid=os.getpid(), options=options)
+    gc.freeze()  # what was imported stays
+    gc.set_threshold(*RARELY)
     process = make(plan, sys.argv[2])
     signal.signal(signal.SIGTERM, process.end)
     end_with_parent()

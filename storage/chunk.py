@@ -54,12 +54,15 @@ class Sealed:
 
 def _index_of(packets: Sequence[Packet]) -> npt.NDArray[np.void]:
     index = np.empty(len(packets), INDEX)
-    for field in ("seq", "epoch_ms", "device_ticks", "host_ns", "connection"):
-        index[field] = [getattr(packet, field) for packet in packets]
-    sizes = [len(packet.payload) for packet in packets]
+    if not packets:
+        return index
+    *columns, payloads, _ = zip(*packets, strict=True)
+    for field, column in zip(Packet._fields, columns, strict=False):
+        index[field] = column
+    sizes = np.array([len(payload) for payload in payloads], np.uint64)
     index["size"] = sizes
-    index["offset"] = np.concatenate(([0], np.cumsum(sizes[:-1], dtype=np.uint64))) if packets else []
-    index["crc32"] = [crc32(packet.payload) for packet in packets]
+    index["offset"] = np.cumsum(sizes) - sizes
+    index["crc32"] = [crc32(payload) for payload in payloads]
     return index
 
 

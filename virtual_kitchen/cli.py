@@ -51,6 +51,11 @@ class _StartUtc(click.ParamType):
     help="Send two seconds of headset packets round and round (cheap; so does --speed 0).",
 )
 @click.option(
+    "--ring-store",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Make rings before the world begins, or take them from here, where an earlier run left them.",
+)
+@click.option(
     "--hololens-host", default="127.0.0.1", show_default=True, help="Address of the headset's ports."
 )
 @click.option("--gopro-host", default="127.0.0.1", show_default=True, help="Address of the camera.")

@@ -37,6 +37,7 @@ class Options:
     seconds: float | None = None
     speed: float = 1.0
     rings: bool = False
+    ring_store: Path | None = None
     hololens_host: str = "127.0.0.1"
     gopro_host: str = "127.0.0.1"
     gopro_port: int = 8080
@@ -58,8 +59,9 @@ def run(options: Options) -> None:
         options.faults,
         options.gyroscope_unit,
         options.seconds,
-        has_rings=options.rings or unthrottled,
+        has_rings=options.rings or unthrottled or options.ring_store is not None,
         is_unthrottled=unthrottled,
+        ring_store=options.ring_store,
     )
     ports = VirtualHeadset(headset, options.hololens_host)
     ports.warm_up()
@@ -94,6 +96,8 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     """Build the world whole, so that nothing has to be made when the first client comes."""
     try:
         options.out.mkdir(parents=True, exist_ok=True)
+        if options.ring_store is not None:
+            options.ring_store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise KitchenError(f"cannot make {options.out}: {error.strerror}") from error
     replay = read_replay(options.replay, options.seed) if options.replay else None

@@ -23,6 +23,8 @@ class StreamTruth:
     packets: int = 0
     dropped_by_backpressure: int = 0
     payload_bytes: int = 0
+    most_behind_s: float = 0.0
+    """How late the latest packet left, in host time, because this computer or the client was busy."""
     _hash: Any = field(default_factory=hashlib.sha256)
     _lines: IO[str] | None = None
 
@@ -33,15 +35,11 @@ class StreamTruth:
         self._hash.update(payload)
         self.packets += 1
         self.payload_bytes += len(payload)
-        line = {
-            "k": k,
-            "ticks": ticks,
-            "size": len(payload),
-            "sha256": sha256 or hashlib.sha256(payload).hexdigest(),
-            "connection": connection,
-            "fault": fault,
-        }
-        self._file().write(json.dumps(line) + "\n")
+        sha256 = sha256 or hashlib.sha256(payload).hexdigest()
+        self._file().write(
+            f'{{"k": {k}, "ticks": {ticks}, "size": {len(payload)}, "sha256": "{sha256}", '
+            f'"connection": {connection}, "fault": {json.dumps(fault) if fault else "null"}}}\n'
+        )
 
     def _file(self) -> IO[str]:
         if self._lines is None:
@@ -61,6 +59,7 @@ class StreamTruth:
             "packets": self.packets,
             "dropped_by_backpressure": self.dropped_by_backpressure,
             "bytes": self.payload_bytes,
+            "most_behind_ms": round(self.most_behind_s * 1e3, 3),
             "sha256": self._hash.hexdigest(),
         }
 

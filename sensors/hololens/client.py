@@ -21,6 +21,9 @@ SMALL_BUFFER_BYTES = 64 * 1024
 START_BUFFER_BYTES = 1024 * 1024
 GULP_BYTES = 1024 * 1024
 "Most to take in one call while the size of the frame is not known: leaves little to move to the front later."
+SLAB_BYTES = 256 * 1024
+LARGE_SLAB_BYTES = 4 * 1024 * 1024
+"Frames that `take` gives away lie in slabs of this size; the large ones are for streams of large frames."
 EXACT_READ_BYTES = 512 * 1024
 "A frame that lacks this much or more is received exactly; a smaller rest takes whatever has come."
 
@@ -116,6 +119,70 @@ class StreamClient:
         size = _SIZE_FIELD.unpack_from(self._buffer, self._start)[0]
         return size <= self._limit and have >= self._overhead + size
 
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for a selector."""
+        if self._sock is None:
+            raise self._stopped_error()
+        return self._sock.fileno()
+
+    def take(self) -> list[memoryview]:
+        """Receive once what is there, without waiting; return the frames that are whole now, maybe none.
+
+        The views stay as they are for as long as they are kept: what comes later goes elsewhere.
+        Raises what `read_frame` raises, silence apart (see `silence`).
+        """
+        lacking = self._lacking()
+        if self._end + lacking > len(self._buffer):
+            self._new_slab(lacking)
+        try:
+            self._receive_some(self._view[self._end :], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        return self._whole_frames()
+
+    def silence(self) -> StreamSilent | StreamStalled:
+        """Return the error for a peer that `take` has had nothing from for `patience_s`."""
+        if self._heard:
+            return StreamStalled(*self._where, limit_s=self._stall_timeout_s)
+        return StreamSilent(*self._where, limit_s=self._first_timeout_s)
+
+    @property
+    def patience_s(self) -> float:
+        """How long silence is borne now."""
+        return self._stall_timeout_s if self._heard else self._first_timeout_s
+
+    def _lacking(self) -> int:
+        """Bytes that the frame begun still lacks, as far as its header is known."""
+        have = self._end - self._start
+        if have < HEADER_BYTES:
+            return HEADER_BYTES - have
+        size: int = _SIZE_FIELD.unpack_from(self._buffer, self._start)[0]
+        if size > self._limit:
+            raise AbsurdSize(*self._where, size=size, limit=self._limit)
+        return self._overhead + size - have
+
+    def _new_slab(self, lacking: int) -> None:
+        """Begin a fresh buffer with the frame begun; the old one lives for as long as its frames are kept."""
+        begun = self._view[self._start : self._end]
+        usual = LARGE_SLAB_BYTES if self._limit > START_BUFFER_BYTES else SLAB_BYTES
+        self._buffer = bytearray(max(min(usual, self._most), len(begun) + lacking))
+        self._view = memoryview(self._buffer)
+        self._view[: len(begun)] = begun
+        self._start, self._end = 0, len(begun)
+
+    def _whole_frames(self) -> list[memoryview]:
+        frames = []
+        start, end, view, overhead = self._start, self._end, self._view, self._overhead
+        most = overhead + self._limit
+        while end - start >= HEADER_BYTES:
+            stop = start + overhead + _SIZE_FIELD.unpack_from(view, start)[0]
+            if stop > end or stop - start > most:
+                break  # half here, or absurd: the next call raises
+            frames.append(view[start:stop])
+            start = stop
+        self._start = start
+        return frames
+
     def _receive(self, wanted: int) -> memoryview:
         """Receive until the first frame in the buffer is whole; it needs at least `wanted` bytes."""
         self._make_room(wanted)
@@ -149,17 +216,20 @@ class StreamClient:
         self._start, self._end = 0, have
 
     def _receive_into(self, space: memoryview, flags: int) -> None:
+        try:
+            self._receive_some(space, flags)
+        except BlockingIOError:
+            raise (self._stopped_error() if self._stopped else self.silence()) from None
+
+    def _receive_some(self, space: memoryview, flags: int) -> None:
+        """Receive; raise BlockingIOError when nothing came in the socket's time limit, or at once when told so."""
         sock = self._sock
         if self._stopped or sock is None:
             raise self._stopped_error()
         try:
             count = sock.recv_into(space, 0, flags)
         except BlockingIOError:
-            if self._stopped:
-                raise self._stopped_error() from None
-            if self._heard:
-                raise StreamStalled(*self._where, limit_s=self._stall_timeout_s) from None
-            raise StreamSilent(*self._where, limit_s=self._first_timeout_s) from None
+            raise
         except OSError as error:
             if self._stopped:
                 raise self._stopped_error() from None

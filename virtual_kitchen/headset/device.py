@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from virtual_kitchen.world.seeds import generator
 
 CAMERA_START_S = 0.3  # the PV subsystem needs this long to open, host time
 _LONGEST_SLEEP_S = 0.5
+_QUIET_S = 1.5
 
 
 @dataclass
@@ -23,6 +25,35 @@ class CameraSettings:
     lens_position: int = 2145
     exposure_us: int = 16_660
     white_balance_k: int = 4600
+
+
+class CommonStart:
+    """Lets streams whose rings are made first begin together, once nobody makes one and no other client comes."""
+
+    def __init__(self, *, is_wanted: bool) -> None:
+        self._is_wanted = is_wanted
+        self._lock = threading.Lock()
+        self._making = 0
+        self._changed_s = 0.0
+        self._has_begun = False
+
+    def __enter__(self) -> None:
+        self._change(1)
+
+    def __exit__(self, *_: object) -> None:
+        self._change(-1)
+
+    def _change(self, step: int) -> None:
+        with self._lock:
+            self._making += step
+            self._changed_s = time.monotonic()
+
+    def wait(self) -> None:
+        """Wait for the others."""
+        while self._is_wanted and not self._has_begun:
+            with self._lock:
+                self._has_begun = not self._making and time.monotonic() - self._changed_s >= _QUIET_S
+            time.sleep(0.01)
 
 
 @dataclass
@@ -35,12 +66,17 @@ class Headset:
     end_world_s: float | None = None
     has_rings: bool = False
     is_unthrottled: bool = False
+    ring_store: Path | None = None
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
     restarts: int = 0
+    start: CommonStart = field(init=False)
     stopping: threading.Event = field(default_factory=threading.Event)
     _utc_offset: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.start = CommonStart(is_wanted=self.ring_store is not None)
 
     @property
     def clock(self) -> DeviceClock:

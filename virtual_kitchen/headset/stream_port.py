@@ -1,11 +1,13 @@
 """One port of the headset: one client at a time gets the stream's packets when they are due."""
 
 import contextlib
+import hashlib
 import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import astuple
+from pathlib import Path
 from typing import Protocol
 
 from virtual_kitchen.errors import PortBusy
@@ -13,7 +15,7 @@ from virtual_kitchen.faults import DEVICE
 from virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed
-from virtual_kitchen.headset.rings import RingFeed
+from virtual_kitchen.headset.rings import RING_S, RingFeed
 from virtual_kitchen.headset.sending import Sending
 
 _BACKLOG = 128
@@ -135,12 +137,13 @@ class StreamPort(ListeningPort):
         self._connections = 0
         self._next_s = 0.0
         self._kept: tuple[tuple[object, ...], RingFeed] | None = None
+        self._is_asked = False
         self.has_ended = False
 
     @property
     def was_served(self) -> bool:
-        """Tell whether a client ever got the stream."""
-        return self._connections > 0
+        """Tell whether a client ever asked for the stream."""
+        return self._is_asked
 
     def serve(self, client: socket.socket) -> None:
         """Read the configuration, start the world if this is the first data connection, and stream."""
@@ -148,7 +151,11 @@ class StreamPort(ListeningPort):
             reader = ConfigurationReader(client)
             feed = self._stream.configure(reader)
             if feed is not None:
-                self._serve_feed(client, self._ring(feed, reader.taken) if self._headset.has_rings else feed)
+                self._is_asked = True
+                with self._headset.start:
+                    feed = self._ring(feed, reader.taken) if self._headset.has_rings else feed
+                self._headset.start.wait()
+                self._serve_feed(client, feed)
         finally:
             self._stream.release()
 
@@ -156,8 +163,21 @@ class StreamPort(ListeningPort):
         """Return the ring of the client before if this one asks for the same and nothing has changed meanwhile."""
         key = (asked, self._headset.restarts, astuple(self._headset.camera))
         if self._kept is None or self._kept[0] != key:
-            self._kept = key, RingFeed(feed, made_first=self._headset.is_unthrottled)
+            store = self._headset.ring_store
+            made_first = self._headset.is_unthrottled and store is None
+            self._kept = key, RingFeed(feed, made_first=made_first)
+            if store is not None:
+                self._fill(self._kept[1], store, key)
         return self._kept[1]
+
+    def _fill(self, ring: RingFeed, store: Path, key: tuple[object, ...]) -> None:
+        """Take a ring from the store of earlier runs, or make it now and leave it there."""
+        facts = (self.name, self._headset.kitchen.seed, self._headset.gyroscope_unit, RING_S, key)
+        path = store / f"{self.name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.npz"
+        if path.exists():
+            ring.load(path)
+        else:
+            ring.save(path)
 
     def _serve_feed(self, client: socket.socket, feed: Feed) -> None:
         headset = self._headset

@@ -1,0 +1,128 @@
+"""Follow the processes of a recorder from outside: CPU to the nanosecond, resident and unique memory, by kind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LOOK_S = 0.02
+SEARCH_EVERY = 10
+"""Looks between two searches for new processes, and between two readings of memory."""
+
+KINDS = {"capture.producer": "producer", "capture.drainer": "drainer", "valkey": "server"}
+SUPERVISOR = "supervisor"
+SPARE = "--spare"
+
+
+@dataclass
+class Seen:
+    """One process: `cpu` is a series of (monotonic ns, CPU ns since its start)."""
+
+    kind: str
+    cpu: list[tuple[int, int]] = field(default_factory=list)
+    most_resident_bytes: int = 0
+
+    def used_ns(self, begin_ns: int, end_ns: int) -> int:
+        """CPU between two moments; what is known last counts where it ended before."""
+        return _at(self.cpu, end_ns, after=True) - _at(self.cpu, begin_ns, after=False)
+
+
+def _at(series: list[tuple[int, int]], moment_ns: int, *, after: bool) -> int:
+    if after:
+        return next((cpu for at, cpu in series if at >= moment_ns), series[-1][1])
+    return next((cpu for at, cpu in reversed(series) if at <= moment_ns), 0)
+
+
+class Watch(threading.Thread):
+    """Looks every 20 ms at a process and all below it until `stop`."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._pid = pid
+        self._ending = threading.Event()
+        self.seen: dict[int, Seen] = {pid: Seen(SUPERVISOR)}
+
+    def run(self) -> None:
+        """Look until stopped."""
+        looks = 0
+        while not self._ending.wait(LOOK_S):
+            if looks % SEARCH_EVERY == 0:
+                self._search()
+            for pid, seen in self.seen.items():
+                try:
+                    cpu_ns = process_cpu_ns(pid)
+                    if looks % SEARCH_EVERY == 0:
+                        seen.most_resident_bytes = max(seen.most_resident_bytes, resident_bytes(pid))
+                except OSError:
+                    continue  # it has ended: its last figure stands
+                seen.cpu.append((time.monotonic_ns(), cpu_ns))
+            looks += 1
+
+    def _search(self) -> None:
+        for pid in descendants(self._pid):
+            if pid not in self.seen and (kind := kind_of(pid)):
+                self.seen[pid] = Seen(kind)
+
+    def stop(self) -> None:
+        """End looking."""
+        self._ending.set()
+        self.join()
+
+    def cpu_s(self, begin_ns: int, end_ns: int) -> dict[str, float]:
+        """CPU seconds by kind between two moments of the monotonic clock."""
+        totals: dict[str, float] = {}
+        for seen in self.seen.values():
+            if seen.cpu:
+                totals[seen.kind] = totals.get(seen.kind, 0.0) + seen.used_ns(begin_ns, end_ns) / 1e9
+        return totals
+
+    def memory_bytes(self) -> dict[str, int]:
+        """The most that all processes of a kind had resident, summed."""
+        totals: dict[str, int] = {}
+        for seen in self.seen.values():
+            totals[seen.kind] = totals.get(seen.kind, 0) + seen.most_resident_bytes
+        return totals
+
+
+def process_cpu_ns(pid: int) -> int:
+    """CPU of a whole process, ended threads included: Linux has a clock for every process. Raises OSError."""
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory. Raises OSError."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def unique_bytes(pid: int) -> int:
+    """Memory that only this process has: what would come free if it ended. Raises OSError."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
+
+
+def descendants(parent: int) -> list[int]:
+    """Return the processes below this one, at any depth."""
+    found: list[int] = []
+    for task in Path(f"/proc/{parent}/task").glob("[0-9]*"):
+        try:
+            children = [int(pid) for pid in (task / "children").read_text().split()]
+        except OSError:
+            continue
+        found += children
+        for child in children:
+            found += descendants(child)
+    return found
+
+
+def kind_of(pid: int) -> str:
+    """Tell what a process of a recorder is, "" for what is none of ours or only waits for another to die."""
+    try:
+        line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+    if SPARE in line:
+        return ""
+    return next((kind for part, kind in KINDS.items() if part in line), "")

@@ -1,0 +1,168 @@
+"""The way into the queue: the packets of several streams in one send, every answer read, each packet once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import redis
+
+OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
+"""The command may or may not have been done: repeat it."""
+
+QUEUE_FULL = (redis.exceptions.OutOfMemoryError,)
+"""The server's memory bound is reached, nothing was stored: wait for the drainers."""
+
+NOT_NOW = ("MISCONF", "LOADING", "OOM")
+"""What a server says that cannot store right now (its disk is full, it is starting): wait."""
+
+RETRY_S = 0.05
+
+Piece = bytes | bytearray | memoryview
+
+
+class QueuedPacket(NamedTuple):
+    """A packet on its way into the queue; `body` is payload and pose in one piece, and stays as it is."""
+
+    seq: int
+    device_ticks: int
+    host_ns: int
+    connection: int
+    body: bytes | memoryview
+    pose_bytes: int
+
+
+class Writer(Protocol):
+    """What the pipe asks of a stream's writer."""
+
+    sure_of: int
+
+    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
+        """Append one command a packet."""
+
+    def keep(self, packets: list[QueuedPacket]) -> None:
+        """Keep what the server has taken, for the case that it forgets."""
+
+    def forgotten(self) -> list[QueuedPacket]:
+        """Return what the server has forgotten."""
+
+
+@dataclass
+class Batch:
+    """Packets of one stream in order; the first `done` of them are settled: in the queue, or `holes`."""
+
+    writer: Writer
+    packets: list[QueuedPacket]
+    done: int = 0
+    holes: list[int] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> list[QueuedPacket]:
+        """The packets that are not settled yet."""
+        return self.packets[self.done :] if self.done else self.packets
+
+    def settle(self, stored: Sequence[bool]) -> None:
+        """Take the server's answers to all that waited.
+
+        A packet that found no room while a later one did cannot follow it (ids only rise): it is lost.
+        """
+        if all(stored):
+            kept, settled = self.waiting, len(stored)
+        else:
+            settled = len(stored) - stored[::-1].index(True) if any(stored) else 0
+            tried = list(zip(self.waiting[:settled], stored, strict=False))
+            kept = [packet for packet, is_in in tried if is_in]
+            self.holes += [packet.seq for packet, is_in in tried if not is_in]
+        self.done += settled
+        self.writer.keep(kept)
+
+    def lost(self) -> list[tuple[int, int]]:
+        """Return the sequence numbers that are not in the queue, as (first, last) of each run."""
+        return _runs([*self.holes, *(packet.seq for packet in self.packets[self.done :])])
+
+
+def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+class QueuePipe:
+    """One connection to the queue; belongs to one thread at a time."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        """Connect at the first `put`."""
+        self._client = client
+        self._connection: Any = None
+        self.connections = 0
+        """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
+
+    def put(self, batches: Sequence[Batch], give_up: Callable[[], bool]) -> None:
+        """Queue every batch in order; what is not settled when `give_up` says so stays undone."""
+        while True:
+            try:
+                for batch in batches:
+                    self._be_sure(batch.writer)
+                self._send([batch for batch in batches if batch.waiting])
+            except OUTCOME_UNKNOWN:
+                self.connections += 1
+                self._disconnect()
+            if not any(batch.waiting for batch in batches) or give_up():
+                return
+            time.sleep(RETRY_S)
+
+    def _be_sure(self, writer: Writer) -> None:
+        """Give a server that came back what it has forgotten of this stream."""
+        if writer.sure_of == self.connections:
+            return
+        again = Batch(writer, writer.forgotten())
+        if again.packets:
+            self._send([again])
+            if again.waiting or again.holes:
+                raise redis.ConnectionError("the queue does not take what it had before")
+        writer.sure_of = self.connections
+
+    def _send(self, batches: list[Batch]) -> None:
+        """Send XADDs in one go and read every answer."""
+        pieces: list[Piece] = []
+        for batch in batches:
+            batch.writer.pack(batch.waiting, pieces)
+        if self._connection is None:
+            self._connection = self._client.connection_pool.get_connection()
+        try:
+            self._connection.send_packed_command(pieces)
+            answers = [[self._answer() for _ in batch.waiting] for batch in batches]
+        except BaseException:
+            self._disconnect()  # answers may still be on their way
+            raise
+        for batch, stored in zip(batches, answers, strict=True):
+            batch.settle(stored)
+
+    def _answer(self) -> bool:
+        """Read one answer: True when the packet is in the queue, False when the server is not taking any."""
+        try:
+            self._connection.read_response()
+        except redis.ResponseError as error:
+            if "equal or smaller" in str(error):
+                return True  # the try before had reached the server after all
+            if isinstance(error, QUEUE_FULL) or str(error).startswith(NOT_NOW):
+                return False
+            raise
+        return True
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.disconnect()
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._client.connection_pool.release(self._connection)
+            self._connection = None

@@ -1,0 +1,146 @@
+"""The way out of the queue: packets as one named consumer takes them, forgotten by the server once they are sealed.
+
+Commands are written and answers read on one connection without a layer in between: nothing is repeated behind our
+back (a repeated XREADGROUP would skip what the first one had taken), and a packet costs microseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import redis
+
+from storage.chunk import Packet, Sealed
+from storage.names import DRAINERS, files_key, stream_key
+
+META = struct.Struct("<qqII")
+"""host_ns, device_ticks, connection, bytes of pose at the end of the body."""
+
+IDS_AT_ONCE = 4096
+"""Entries forgotten in one transaction: more would keep the server from the producers for too long."""
+
+
+class QueueReader:
+    """Takes the packets of some streams out of the queue, as one named consumer; belongs to one thread."""
+
+    def __init__(
+        self, client: redis.Redis, recording_uuid: str, streams: Iterable[str], consumer: str
+    ) -> None:
+        """Make the consumer groups where they are not there yet."""
+        self._client = client
+        self._uuid = recording_uuid
+        self._consumer = consumer
+        self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
+        self._connection: Any = None
+        self._make_groups()
+
+    def _make_groups(self) -> None:
+        for key in self._stream_of:
+            try:
+                self._client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
+            except redis.ResponseError as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
+
+    def unfinished(self) -> dict[str, list[Packet]]:
+        """Return what an earlier run of this consumer took and did not acknowledge."""
+        taken: dict[str, list[Packet]] = {}
+        for key, stream in self._stream_of.items():
+            after = b"0"
+            while entries := self._read({key: after}, count=256, block_ms=None).get(stream):
+                taken.setdefault(stream, []).extend(_packets(entries))
+                after = entries[-1][0]
+        return taken
+
+    def fresh(self, *, count: int, block_ms: int) -> dict[str, list[Packet]]:
+        """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first."""
+        got = self._read(dict.fromkeys(self._stream_of, b">"), count=count, block_ms=block_ms)
+        return {stream: _packets(entries) for stream, entries in got.items()}
+
+    def _read(
+        self, positions: dict[bytes, bytes], *, count: int, block_ms: int | None
+    ) -> dict[str, list[Any]]:
+        wait = [] if block_ms is None else [b"BLOCK", b"%d" % block_ms]
+        group = [b"XREADGROUP", b"GROUP", DRAINERS.encode(), self._consumer.encode(), b"COUNT", b"%d" % count]
+        command = resp([*group, *wait, b"STREAMS", *positions, *positions.values()])
+        try:
+            (reply,) = self._ask([command], 1)
+        except redis.ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise
+            self._make_groups()  # a killed server forgot even this
+            return {}
+        pairs = reply.items() if isinstance(reply, dict) else reply or []
+        return {self._stream_of[key]: entries for key, entries in pairs if entries}
+
+    def acknowledge(self, stream: str, packets: Iterable[Packet], sealed: Sealed | None) -> None:
+        """Let the server forget packets that are sealed, and remember the sealed file's hash with it.
+
+        A server without any memory left forgets first and remembers then.
+        """
+        key = stream_key(self._uuid, stream).encode()
+        ids = [b"%d-%d" % (packet.epoch_ms, packet.seq) for packet in packets]
+        groups = [ids[first : first + IDS_AT_ONCE] for first in range(0, len(ids), IDS_AT_ONCE)]
+        forget = [
+            [resp([b"XACK", key, DRAINERS.encode(), *some]), resp([b"XDEL", key, *some])] for some in groups
+        ]
+        remember = []
+        if sealed is not None:
+            files = files_key(self._uuid, stream).encode()
+            fact = f"{sealed.bytes} {sealed.sha256}".encode()
+            remember = [resp([b"HSET", files, sealed.path.name.encode(), fact])]
+        first = forget[0] if forget else []
+        try:
+            self._transact([*remember, *first])
+        except redis.exceptions.OutOfMemoryError:
+            self._transact(first)
+            self._transact(remember)
+        for commands in forget[1:]:
+            self._transact(commands)
+
+    def _transact(self, commands: list[bytes]) -> None:
+        if commands:
+            self._ask([resp([b"MULTI"]), *commands, resp([b"EXEC"])], len(commands) + 2)
+
+    def _ask(self, commands: list[bytes], answers: int) -> list[Any]:
+        """Send commands and read their answers. Raises the first error; the connection is then a new one."""
+        if self._connection is None:
+            self._connection = self._client.connection_pool.get_connection()
+        try:
+            self._connection.send_packed_command([b"".join(commands)])
+            return [self._connection.read_response() for _ in range(answers)]
+        except BaseException:
+            self._connection.disconnect()  # answers may still be on their way
+            raise
+
+    def waiting(self) -> int:
+        """Count the entries still in the queue, those that we hold unacknowledged included."""
+        pipeline = self._client.pipeline(transaction=False)
+        for key in self._stream_of:
+            pipeline.xlen(key)
+        return sum(pipeline.execute())
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._client.connection_pool.release(self._connection)
+            self._connection = None
+
+
+def resp(arguments: Sequence[bytes]) -> bytes:
+    """Write a command as the server reads it."""
+    return b"*%d\r\n" % len(arguments) + b"".join([b"$%d\r\n%b\r\n" % (len(one), one) for one in arguments])
+
+
+def _packets(entries: list[Any]) -> list[Packet]:
+    found = []
+    for entry_id, (_, meta, _, body) in entries:
+        epoch, _, seq = entry_id.partition(b"-")
+        host_ns, device_ticks, connection, pose_bytes = META.unpack(meta)
+        view = memoryview(body)
+        end = len(body) - pose_bytes
+        found.append(Packet(int(seq), int(epoch), device_ticks, host_ns, connection, view[:end], view[end:]))
+    return found
