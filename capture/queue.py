@@ -89,9 +89,15 @@ class QueueWriter:
         """The connection since which we know what the server has."""
 
     def next_sequence(self) -> int:
-        """Return the number after the last one that an earlier run of the producer queued, else 0."""
+        """Return the number after the last one that an earlier run of the producer queued, else 0.
+
+        Waits for a server that is just being started again. Raises QueueUnavailable when it does not come.
+        """
+        wait_until_ready(self._client, self._key)
         last = self._last_id()
         self._next_seq = last[1] + 1 if last else 0
+        if last and self._epoch_ms <= last[0]:
+            self._epoch_ms = last[0] + 1  # the wall clock was set back: the server takes rising ids only
         return self._next_seq
 
     def _last_id(self) -> tuple[int, int] | None:
