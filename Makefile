@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3.11
 SECONDS ?= 60
+MINUTES ?= 30
+ROUNDS ?= 3
 SCENARIOS ?= 100
 SEED ?= 1
 KEEP ?= rehearsal
@@ -11,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench bench-hololens bench-sync bench-nas fuzz rehearse system clean
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas fuzz rehearse system clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,8 +60,11 @@ format: $(VENV)/.dev  ## put the code into shape
 docs: $(VENV)/.core  ## write the generated pages of docs/reference
 	@$(BIN)/python docs/generate.py
 
-bench: $(VENV)/.core  ## one honest line for the path of a packet, beside the bare socket
-	@$(BIN)/python -P benchmarks/path.py
+bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
+	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
+
+soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow, nothing may be lost (MINUTES=30)
+	@$(BIN)/python -P benchmarks/soak.py --minutes $(MINUTES)
 
 bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
 	@$(BIN)/python -P benchmarks/hololens.py
