@@ -78,6 +78,8 @@ class Progress:
             received = sum(int(facts.get("received", 0)) for facts in streams.values())
             waiting = [name for name, facts in streams.items() if not facts.get("first_host_ns")]
             text = f"{self._recording}: {now_s - self._start_s:.0f} s, {received} packets"
+            if supervisor.outlook is not None and supervisor.outlook.level != OK:
+                text += f", disk: {supervisor.outlook.text}"
             text += f", waiting for {', '.join(waiting)}" if waiting else ""
             print(text + "".join(_line(camera) for camera in supervisor.cameras), file=sys.stderr, flush=True)
 

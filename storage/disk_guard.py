@@ -13,6 +13,10 @@ OK, WARN, STOP = "ok", "warn", "stop"
 Sample = tuple[int, int]
 """host_ns, free bytes."""
 
+KEEP_EVERY_NS = 1_000_000_000
+RECENT_NS = 8_000_000_000
+"""Chunks are sealed in bursts, so that a rate wants minutes; but a disk that something else fills will not wait."""
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -54,14 +58,23 @@ def outlook(
 ) -> Outlook:
     """Predict from the samples, oldest first. `expected_bytes_per_minute` counts until the rate is measured.
 
-    stop: the reserve is reached, or would be within `stop_minutes`; warn: within `warn_minutes`.
+    stop: the reserve is reached, or would be within `stop_minutes`, also at the rate of the last seconds alone;
+    warn: within `warn_minutes`.
     """
     free = samples[-1][1]
     rate = bytes_per_minute(samples) or expected_bytes_per_minute
+    recent = [sample for sample in samples if sample[0] >= samples[-1][0] - RECENT_NS]
     spare = free - reserve_bytes
-    minutes = max(spare, 0) / rate if rate > 0 else (float("inf") if spare > 0 else 0.0)
-    level = STOP if spare <= 0 or minutes < stop_minutes else WARN if minutes < warn_minutes else OK
+    minutes = _minutes(spare, rate)
+    soonest = _minutes(spare, max(rate, bytes_per_minute(recent)))
+    level = STOP if soonest < stop_minutes else WARN if minutes < warn_minutes else OK
     return Outlook(level, free, minutes)
+
+
+def _minutes(spare: int, rate: float) -> float:
+    if spare <= 0:
+        return 0.0
+    return spare / rate if rate > 0 else float("inf")
 
 
 class DiskGuard:
@@ -77,7 +90,7 @@ class DiskGuard:
         stop_minutes: float = 0.5,
         window: int = 240,
     ) -> None:
-        """`path` lies on the disk; `window` looks are remembered (a minute at four a second)."""
+        """`path` lies on the disk; `window` looks are remembered, one a second."""
         self._path = path
         self._reserve_bytes = reserve_bytes
         self._expected = expected_bytes_per_minute
@@ -86,9 +99,11 @@ class DiskGuard:
 
     def look(self, host_ns: int) -> Outlook:
         """Take one look at the disk. Raises OSError when it cannot be asked."""
-        self._samples.append((host_ns, shutil.disk_usage(self._path).free))
+        now = (host_ns, shutil.disk_usage(self._path).free)
+        if not self._samples or host_ns - self._samples[-1][0] >= KEEP_EVERY_NS:
+            self._samples.append(now)
         return outlook(
-            list(self._samples),
+            [*self._samples, now],
             reserve_bytes=self._reserve_bytes,
             expected_bytes_per_minute=self._expected,
             warn_minutes=self._warn_minutes,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import COMMAND
 
 from storage import archive as archive_module
 from storage.archive import archive
@@ -138,6 +141,21 @@ def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(
     check_whole(path, truth)
     for stream in truth:
         assert len(list((path / stream).iterdir())) == 1
+
+
+@pytest.mark.parametrize("delay_s", [0.5, 0.7, 0.9])
+def test_a_killed_process_leaves_a_whole_recording_and_the_next_goes_on(take, delay_s):
+    path, truth = take
+    process = subprocess.Popen([COMMAND, "archive", str(path)], stdout=subprocess.DEVNULL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(delay_s)  # somewhere in between, wherever that is on this computer
+    process.kill()
+    process.wait()
+    check_whole(path, truth)
+    subprocess.run([COMMAND, "archive", str(path)], check=True, stdout=subprocess.DEVNULL)
+    check_whole(path, truth)
+    for stream in truth:
+        assert [file.suffix for file in (path / stream).iterdir()] == [".h5"]
 
 
 def test_chunks_stay_when_the_archive_reads_back_otherwise(take, monkeypatch):

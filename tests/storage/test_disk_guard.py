@@ -40,6 +40,27 @@ def test_a_rate_that_rose_lately_is_believed():
     assert bytes_per_minute(samples) == pytest.approx(1_000)
 
 
+def sealed_in_bursts(free: int, seconds: int, burst: int, every_s: int) -> list[tuple[int, int]]:
+    """Looks once a second at a disk that gets a chunk now and then."""
+    return [(n * 10**9, free - n // every_s * burst) for n in range(seconds + 1)]
+
+
+@pytest.mark.parametrize("seconds", [121, 125, 179, 239])
+def test_bursts_of_chunks_are_seen_as_the_rate_that_they_are(seconds):
+    samples = sealed_in_bursts(200 * 10**9, seconds, 510 * 10**6, 10)
+    seen = outlook(samples, reserve_bytes=0)
+    true_minutes = samples[-1][1] / (51 * 10**6 * 60)
+    assert 0.8 * true_minutes < seen.minutes_left < 1.1 * true_minutes
+    assert seen.level == "ok"
+
+
+def test_a_disk_that_something_fills_at_once_stops_in_seconds():
+    samples = sealed_in_bursts(20 * 10**9, 200, 33 * 10**6, 10)
+    last_ns, last_free = samples[-1]
+    samples += [(last_ns + n * 10**9, last_free - n * 4 * 10**9) for n in (1, 2)]
+    assert outlook(samples, reserve_bytes=0).level == "stop"
+
+
 def test_the_guard_looks_at_the_real_disk(tmp_path):
     guard = DiskGuard(tmp_path, reserve_bytes=0)
     assert guard.look(0).free_bytes > 0

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from processes import COMMAND
 
 from storage import upload as upload_module
 from storage.cli import upload as upload_command
@@ -111,6 +112,20 @@ def test_an_interrupted_upload_goes_on(finished, bucket, tmp_path, monkeypatch):
     assert len(read_book(finished)) == 3
     done = upload(finished, bucket)
     assert (done.sent, done.files) == (6, 9)
+    assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
+
+
+def test_an_upload_that_is_killed_goes_on(finished, bucket, tmp_path):
+    process = subprocess.Popen([COMMAND, "upload", str(finished), bucket], stdout=subprocess.DEVNULL)
+    waiter = threading.Event()
+    while len(read_book(finished)) < 4:
+        assert process.poll() is None, "it ended before it could be killed"
+        waiter.wait(0.001)
+    process.kill()
+    process.wait()
+    known = len(read_book(finished))
+    done = upload(finished, bucket)
+    assert (done.sent, done.files) == (9 - known, 9)
     assert verify(fetch(bucket, tmp_path / "back"))["status"] == "PASS"
 
 
