@@ -31,7 +31,6 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "kill_mover": (),
     "cut_socket": NETWORK,
     "cut_packet": NETWORK,
-    "restart_app": NETWORK,
     "suspend": ("suspend", "reconnect"),
     "disk_full": NO_SPACE,
     "slow_disk": (),

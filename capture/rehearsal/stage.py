@@ -226,9 +226,10 @@ def _told_by_simulator(scenario: Scenario, folder: Path) -> list[Fault]:
     if not scenario.kind.in_simulator:
         return []
     truth = json.loads((folder / "sim" / "truth.json").read_text())
+    restarts = scenario.kind.name == "restart_app"  # which cuts every socket
     return [
         {
-            "kind": scenario.kind.name,
+            "kind": "cut_socket" if restarts else scenario.kind.name,
             "target": ",".join(fault["streams"]) or "hololens",
             "start_host_ns": fault["start_host_ns"],
             "end_host_ns": fault["end_host_ns"],
