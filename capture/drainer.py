@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +27,8 @@ from capture.plan import Plan
 from capture.worker_process import run_process
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
 from storage.disk import LOCAL, Disk
-from storage.names import chunk_number
+from storage.manifest import read_manifest
+from storage.names import MANIFEST, chunk_number
 
 CHUNK_BYTES = 64 << 20
 QUEUE_BYTES = 96 << 20
@@ -95,6 +98,16 @@ def _only_one(lock: Path) -> int:
     return handle
 
 
+def constants_of(recording: Path, streams: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return what every chunk says of its stream besides its name: the manifest's `format`, as JSON."""
+    described = read_manifest(recording)["streams"] if (recording / MANIFEST).exists() else {}
+    formats = {stream: described.get(stream, {}).get("format") for stream in streams}
+    return {
+        stream: {} if form is None else {"format": json.dumps(form, sort_keys=True)}
+        for stream, form in formats.items()
+    }
+
+
 class Drainer:
     """Empties its share of the streams."""
 
@@ -110,6 +123,7 @@ class Drainer:
         queue.wait_until_ready(self._client, plan.queue_url)
         self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
         self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
+        self._constants = constants_of(Path(plan.path), share)
         self._problem = ""
         self._told_s = 0.0
 
@@ -170,7 +184,7 @@ class Drainer:
                 self._seal(chunk)
 
     def _seal(self, chunk: OpenChunk) -> None:
-        attributes = {"recording": self._plan.uuid, "stream": chunk.stream}
+        attributes = {"recording": self._plan.uuid, "stream": chunk.stream, **self._constants[chunk.stream]}
         try:
             sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, self._disk)
         except OSError as error:

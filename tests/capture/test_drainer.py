@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import json
+import zlib
 from pathlib import Path
 
+import h5py
 import pytest
 
 from capture import drainer as drainer_module
 from capture.drainer import Drainer, open_chunk
 from capture.queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
 from storage.chunk import Chunk, chunk_paths
+from storage.manifest import write_json
+from storage.names import MANIFEST
 
 STREAM = "hololens/gyroscope"
 
@@ -118,3 +123,22 @@ def test_chunks_close_at_their_size(writer, plan, monkeypatch):
 def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
     fresh = open_chunk(tmp_path, STREAM)
     assert (fresh.number, fresh.next_seq) == (1, 0)
+
+
+def test_a_chunk_says_by_itself_what_is_in_it(writer, plan):
+    """Read with h5py alone: version, constants of the stream, first and last number, counts, checksums."""
+    form = {"codec": "imu samples", "unit": "deg/s", "loses": []}
+    manifest = {"schema": "recording/1", "recording": "take", "streams": {STREAM: {"format": form}}}
+    write_json(Path(plan.path) / MANIFEST, manifest)
+    put(writer, range(3, 10))
+    drain(plan)
+    with h5py.File(Path(plan.path) / STREAM / "000001.h5", "r") as file:
+        attributes = dict(file.attrs)
+        index, data = file["index"][:], file["data"][:].tobytes()
+    assert attributes["schema"] == b"chunk/2"
+    assert attributes["stream"] == STREAM.encode()
+    assert json.loads(attributes["format"]) == form
+    assert [attributes[name] for name in ("first_seq", "last_seq", "count")] == [3, 9, 7]
+    assert attributes["payload_bytes"] == len(data) == 7 * 6
+    assert attributes["index_crc32"] == zlib.crc32(index.tobytes())
+    assert index["crc32"].tolist() == [zlib.crc32(b"%06d" % seq) for seq in range(3, 10)]

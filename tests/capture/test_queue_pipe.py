@@ -1,0 +1,118 @@
+"""Several streams in one send: each packet once, a hole named, everything again for a server that forgets."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from capture.queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
+from capture.queue_pipe import Batch
+from storage.chunk import Sealed
+
+NEVER = lambda: False  # noqa: E731
+
+
+class Kept:
+    """A writer that only notes what it is given."""
+
+    sure_of = 0
+
+    def __init__(self) -> None:
+        self.kept: list[int] = []
+
+    def pack(self, packets, pieces) -> None:
+        raise AssertionError("not sent in these tests")
+
+    def keep(self, packets) -> None:
+        self.kept += [packet.seq for packet in packets]
+
+    def forgotten(self):
+        return []
+
+
+def packets(*seqs: int, size: int = 20) -> list[QueuedPacket]:
+    return [QueuedPacket(seq, seq, seq, 1, bytes([seq % 256]) * size, 0) for seq in seqs]
+
+
+@pytest.mark.parametrize(
+    ("answers", "done", "lost", "kept"),
+    [
+        ("yyyy", 4, [], [5, 6, 7, 8]),
+        ("yynn", 2, [(7, 8)], [5, 6]),
+        ("nnnn", 0, [(5, 8)], []),
+        ("ynny", 4, [(6, 7)], [5, 8]),
+        ("nyny", 4, [(5, 5), (7, 7)], [6, 8]),
+        ("nynn", 2, [(5, 5), (7, 8)], [6]),
+    ],
+)
+def test_a_packet_that_found_no_room_before_one_that_did_is_named(answers, done, lost, kept):
+    writer = Kept()
+    batch = Batch(writer, packets(5, 6, 7, 8))
+    batch.settle([answer == "y" for answer in answers])
+    assert (batch.done, batch.lost(), writer.kept) == (done, lost, kept)
+
+
+def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
+    pipe = QueuePipe(client)
+    writers = {name: QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b", "c")}
+    for first in range(0, 300, 100):
+        pipe.put(
+            [
+                Batch(writers["a"], packets(*range(first, first + 100))),
+                Batch(writers["b"], packets(*range(first, first + 100), size=70_000)),
+                Batch(writers["c"], packets(first // 100, size=0)),
+            ],
+            NEVER,
+        )
+    reader = QueueReader(client, "u", list(writers), "drainer-0")
+    got = reader.fresh(count=1000, block_ms=100)
+    assert {name: [packet.seq for packet in found] for name, found in got.items()} == {
+        "a": list(range(300)),
+        "b": list(range(300)),
+        "c": [0, 1, 2],
+    }
+    assert all(bytes(packet.payload) == bytes([packet.seq % 256]) * 70_000 for packet in got["b"])
+    pipe.close()
+    reader.close()
+
+
+def test_a_connection_that_is_cut_in_the_middle_costs_nothing(client):
+    pipe = QueuePipe(client)
+    writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")]
+    ending = threading.Event()
+
+    def cut() -> None:
+        while not ending.wait(0.02):
+            client.client_kill_filter(_type="normal", skipme=True)
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    try:
+        for first in range(0, 4000, 50):
+            batches = [Batch(writer, packets(*range(first, first + 50), size=3000)) for writer in writers]
+            pipe.put(batches, NEVER)
+            assert [batch.lost() for batch in batches] == [[], []]
+    finally:
+        ending.set()
+        cutter.join()
+    assert pipe.connections > 0
+    reader = QueueReader(client, "u", ["a", "b"], "drainer-0")
+    got = reader.fresh(count=10_000, block_ms=100)
+    assert [[packet.seq for packet in got[name]] for name in ("a", "b")] == [list(range(4000))] * 2
+    pipe.close()
+    reader.close()
+
+
+def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_path):
+    reader = QueueReader(client, "u", ["s"], "drainer-0")
+    writer = QueueWriter(client, "u", "s", 7)
+    assert writer.put(packets(*range(100), size=50_000), NEVER) == 100
+    taken = reader.fresh(count=1000, block_ms=100)["s"]
+    client.config_set("maxmemory", "3mb")
+    assert writer.put(packets(100, size=50_000), lambda: True) == 0
+    reader.acknowledge("s", taken, Sealed(tmp_path / "000001.h5", 0, 99, 100, 1, "00"))
+    assert reader.waiting() == 0
+    assert client.hgetall("ks:{u:s}:files")
+    writer.close()
+    reader.close()
