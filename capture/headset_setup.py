@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capture.ledger import Ledger
-from sensors.errors import SensorError
+from sensors.errors import SensorError, StreamRefused
 from sensors.hololens import calibration, commands, pv, remote
 from sensors.hololens.catalogue import Profile, stream_spec
 from sensors.host_clock import host_ns
@@ -20,7 +19,6 @@ from storage.errors import StorageError
 from storage.manifest import read_manifest
 
 DOWNLOAD_TIMEOUT_S = 6.0
-ORDER_TIMEOUT_S = 2.0
 SETTLE_PACKETS = 45
 """Pictures after which the camera's manual settings must be seen in its packets."""
 TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
@@ -69,21 +67,23 @@ class HeadsetSetup:
         """Do what a connection wants done before it, each time: the front camera is to be on.
 
         A start of the app that is new has not heard the orders; grey cameras want theirs before they are opened.
-        Raises SensorError when the front camera does not start.
+        Raises SensorError when the front camera does not start, or nobody takes orders yet.
         """
         if short == "pv":
             self.open_camera()
         elif is_again and short.startswith("vlc_"):
-            with contextlib.suppress(
-                SensorError
-            ):  # whether anybody is there, the connection itself will tell
-                self._renew_orders()
+            self._renew_orders(short)
 
-    def _renew_orders(self) -> None:
-        with self.lock, remote.RemoteControl(self.host, ORDER_TIMEOUT_S) as control:
-            utc_offset = control.utc_offset()
-            if utc_offset != self._ordered_for:
-                self._order(control, utc_offset)
+    def _renew_orders(self, short: str) -> None:
+        try:
+            with self.lock, remote.RemoteControl(self.host) as control:
+                utc_offset = control.utc_offset()
+                if utc_offset != self._ordered_for:
+                    self._order(control, utc_offset)
+        except StreamRefused:
+            raise  # the app is still coming up: try again soon
+        except SensorError as error:
+            self.ledger.note("orders_missing", f"{self.device}/{short}", _at_once, why=str(error))
 
     def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
         ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]

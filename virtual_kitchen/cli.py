@@ -48,7 +48,7 @@ class _StartUtc(click.ParamType):
 @click.option(
     "--rings",
     is_flag=True,
-    help="Send two seconds of headset packets round and round (cheap; so does --speed 0).",
+    help="Send a second of headset packets round and round (cheap; so does --speed 0).",
 )
 @click.option(
     "--ring-store",

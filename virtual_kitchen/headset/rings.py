@@ -1,18 +1,17 @@
-"""Two seconds of packets made once and sent round and round: cheap to serve, for benchmarks.
+"""A second of packets made once and sent round and round: cheap to serve, for benchmarks.
 
 Packet k of a ring carries the payload of packet k mod n with its own stamp, so that it still depends on k alone.
 Video in a ring has the bit rate that the client asked for, since it is encoded only once.
 """
 
 import os
-from math import ceil
 from pathlib import Path
 
 import numpy as np
 
 from virtual_kitchen.headset.packets import Feed, Packet
 
-RING_S = 2.0
+RING_S = 1.0
 _FAR = 1000
 
 
@@ -24,7 +23,7 @@ class RingFeed:
         self._feed = feed
         period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
         self._group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
-        self._count = ceil(RING_S / period_s / self._group) * self._group
+        self._count = max(1, round(RING_S / period_s / self._group)) * self._group
         self._packets: list[Packet | None] = [None] * self._count
         self._lap_ticks = 0
         self._last_made = -1
