@@ -64,5 +64,5 @@ def _show(answer: dict[str, Any], data: Path | None) -> None:
     click.echo(
         f"  R2 {evidence['r2']:.3f} over {evidence['pairs_used']} pictures; halves of the clip: {halves} ms"
     )
-    kept = answer["stored"] or "nowhere: give --data FOLDER to let sync use it"
-    click.echo(f"  kept in {kept}")
+    kept = f"kept in {answer['stored']}" if answer["stored"] else "not kept: --data FOLDER lets sync use it"
+    click.echo(f"  {kept}")

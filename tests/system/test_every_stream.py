@@ -186,6 +186,12 @@ def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_pat
         assert "network" in {gap["cause"] for gap in stored["gaps"]}, name
         kinds = [note["note"] for note in read_notes(data / "take")[f"hololens/{name}"]]
         assert "new_world_frame" in kinds, name
+    assert kitchensync("sync", data / "take").returncode == 0
+    with open_recording(data / "take") as recording:
+        poses = [recording.at(k).worlds.get("head") for k in range(len(recording.instants))]
+    assert set(poses) - {None} == {0, 1}
+    told = [world for world in poses if world is not None]
+    assert told == sorted(told)
 
 
 def test_camera_settings_are_applied_and_read_back(kitchen, runtime, tmp_path):
