@@ -8,9 +8,11 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from distributed import LocalCluster
 
 from capture.cli import main
 from sync.batch import failed, synchronize_all
+from sync.errors import NoDask
 from sync.report.overview import summary_page
 from sync.state import finished
 from sync.summary import compare, worst_first
@@ -55,11 +57,37 @@ def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
 
 
 def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
-    pytest.importorskip("distributed", reason="the extra `batch` is not installed")
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
     monkeypatch.setattr("sync.batch.MANY", 2)
     synchronize_all([tmp_path / "other"], workers=2)
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+
+
+def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path):
+    shutil.copytree(root, tmp_path / "other")
+    synchronize_all([root], workers=1)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1"
+    ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
+        answer = synchronize_all([tmp_path / "other"], scheduler=cluster.scheduler_address)
+    assert statuses(answer)["take-0"] == "aligned"
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(root):
+    with pytest.raises(NoDask, match=r"cannot work on tcp://127\.0\.0\.1:1"):
+        synchronize_all([root], scheduler="tcp://127.0.0.1:1")
+
+
+def test_runs_that_are_killed_at_any_time_end_with_the_same_files(root, recordings, tmp_path):
+    shutil.copytree(root, tmp_path / "other")
+    synchronize_all([root], workers=1)
+    for kill_after_s in (0.7, 1.6, 2.4, 3.3):
+        recordings.run_sync(tmp_path / "other", "--workers", 2, kill_after_s=kill_after_s)
+    _, answer = recordings.run_sync(tmp_path / "other", "--workers", 2)
+    assert statuses(answer)["take-0"] == "aligned"
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
 
 
