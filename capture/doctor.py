@@ -160,8 +160,8 @@ def _tablet_port(report: Report) -> None:
             seen, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
     advice = "the recipe app may run there already; else choose --port"
     report.add("tablet port", status, seen, advice)
-    rules = _output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])
-    if "active" in rules.lower().split("\n")[0] and "inactive" not in rules.lower():
+    said = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
+    if said.split("\n")[0] in ("status: active", "running"):
         report.add("firewall", LOOK, "a firewall is on", f"let the tablet in: TCP port {TABLET_PORT}")
 
 

@@ -109,14 +109,25 @@ def _try_stream(host: str, name: str, profile: Profile) -> str:
 def _judge_ports(report: Report, states: dict[str, str], streams: list[str]) -> None:
     research = [states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808]
     others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
-    is_off = set(research) == {_REFUSED} and _OPEN in others
-    report.facts["research_mode"] = not is_off
-    report.add("research mode", BAD if is_off else GOOD, "off" if is_off else "on", MEANING["research"])
+    _research_mode(report, set(research), set(others))
     for name, state in states.items():
         wanted = name in streams or name == "remote_configuration"
         port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
         bad = BAD if wanted else LOOK
         report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, MEANING.get(state, ""))
+
+
+def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
+    """Judge by which ports answer: with Research Mode off, its own refuse and the others do not."""
+    if research & {_OPEN, _SILENT}:
+        report.facts["research_mode"] = True
+        report.add("research mode", GOOD, "on")
+    elif _OPEN in others:
+        report.facts["research_mode"] = False
+        report.add("research mode", BAD, "off", MEANING["research"])
+    else:
+        report.facts["research_mode"] = None
+        report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
 
 
 def _together(report: Report, streams: list[str]) -> None:

@@ -1,0 +1,31 @@
+"""What the preflight says of a headset whose ports tell only half of the story."""
+
+from __future__ import annotations
+
+import socket
+
+from capture.doctor import BAD, LOOK
+from capture.doctor_headset import examine_headset
+from sensors.hololens.catalogue import Profile
+
+
+def findings(host: str) -> tuple[object, dict[str, tuple[str, str]]]:
+    report = examine_headset(host, ["pv", "gyroscope"], Profile())
+    assert report.status == BAD
+    return report.facts["research_mode"], {one.what: (one.status, one.seen) for one in report.findings}
+
+
+def test_where_nobody_answers_nothing_is_said_of_research_mode(loopback_host: str) -> None:
+    mode, found = findings(loopback_host)
+    assert mode is None
+    assert found["research mode"] == (LOOK, "cannot be told while no port answers")
+    assert found["gyroscope (3807)"] == (BAD, "refused")
+    assert found["eye_tracking (3817)"] == (LOOK, "refused"), "nobody asked for it"
+
+
+def test_research_mode_is_off_where_only_its_ports_refuse(loopback_host: str) -> None:
+    with socket.create_server((loopback_host, 3819)):
+        mode, found = findings(loopback_host)
+    assert mode is False
+    assert found["research mode"] == (BAD, "off")
+    assert found["extended_video (3819)"] == ("good", "open")
