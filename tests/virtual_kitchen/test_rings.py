@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from virtual_kitchen.headset.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
@@ -64,3 +66,13 @@ def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset:
     assert left == expected[15:19]
     assert [ring.packet(k).payload for k in range(30, 120)] == expected[30:]
     assert len(set(expected)) == 30, "a second"
+
+
+def test_a_ring_from_the_store_is_the_ring_that_was_made(headset: Headset, tmp_path: Path) -> None:
+    made, loaded = (RingFeed(grey(headset), made_first=False) for _ in range(2))
+    made.save(tmp_path / "ring.npz")
+    loaded.load(tmp_path / "ring.npz")
+    assert [loaded.packet(k) for k in (0, 1, 29, 30, 59, 60, 61, 200)] == [
+        made.packet(k) for k in (0, 1, 29, 30, 59, 60, 61, 200)
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["ring.npz"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import resource
+import select
 import socket
 import struct
 import threading
@@ -266,3 +267,43 @@ def test_mutated_streams_end_in_our_own_errors(headset: Headset) -> None:
                     ends.add(type(error))
                 assert len(client._buffer) <= GYRO.max_payload_bytes + 76
     assert ends == {StreamClosed, AbsurdSize}
+
+
+def taken_to_end(client: StreamClient) -> tuple[list[memoryview], Exception]:
+    """Take whatever is there again and again, keeping every view, as the receiver of many streams does."""
+    got: list[memoryview] = []
+    while True:
+        select.select([client], [], [], 10)
+        try:
+            got += client.take()
+        except (StreamClosed, AbsurdSize, StreamStopped) as ended:
+            return got, ended
+
+
+@pytest.mark.parametrize(
+    ("spec", "sizes", "count"),
+    [(GYRO, (0, 40_000), 300), (AHAT, (900_000, 1_300_000), 12), (PV, (0, 9), 5000)],
+)
+def test_frames_that_are_taken_stay_as_they_are(headset: Headset, spec, sizes, count):
+    """Views of all frames are compared at the end, when their buffers could long have been used again."""
+    sent = some_packets(count, sizes, spec.pose_bytes)
+    with headset({spec.port: sender(b"".join(sent))}) as host:
+        client = StreamClient(spec, host, b"\x01")
+        client.connect()
+        got, ended = taken_to_end(client)
+        client.close()
+    assert [bytes(view) for view in got] == sent
+    assert isinstance(ended, StreamClosed)
+    assert ended.at_boundary
+
+
+def test_whole_frames_are_taken_before_an_absurd_one_is_refused(headset: Headset):
+    sent = some_packets(5, (10, 2000))
+    garbage = struct.pack("<QI", 1, 0xFFFF_FFF0) + bytes(5000)
+    with headset({GYRO.port: sender(b"".join(sent) + garbage)}) as host:
+        client = StreamClient(GYRO, host, b"\x01")
+        client.connect()
+        got, ended = taken_to_end(client)
+        client.close()
+    assert [bytes(view) for view in got] == sent
+    assert isinstance(ended, AbsurdSize)
