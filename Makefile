@@ -13,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas fuzz rehearse system clean
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,10 @@ bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hou
 	@$(BIN)/python -P benchmarks/sync_trials.py --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/sync_recordings.py one
 	@$(BIN)/python -P benchmarks/sync_recordings.py many
+
+bench-calibration: $(VENV)/.all  ## lens and mount through known optics (a quarter of an hour); clouds beside Open3D
+	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/calibration_trials.py --trials 50 --workers $(WORKERS)
+	@$(BIN)/python -P benchmarks/clouds.py
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py

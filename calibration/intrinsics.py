@@ -17,6 +17,7 @@ from calibration.adjust import Adjusted, adjust
 from calibration.board import Board, Seen
 from calibration.cameras import Fisheye, Lens, Pinhole
 from calibration.errors import Refused
+from calibration.lens_quality import check_spread, coverage, picture_sigma, steps_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,8 +30,6 @@ WORST_VIEW = 3.0
 "A view this many times worse than the median is left out."
 WORST_RMS_PX = 1.5
 "At 1920 columns; in proportion at other sizes."
-FEWEST_CELLS = 0.45
-"The part of an 8 x 6 grid over the picture that corners must lie in."
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def estimate(
         poses = np.delete(result.poses, sorted(bad), axis=0)
         if len(good) < FEWEST_VIEWS:
             raise Refused(_too_few(len(good), left_out), next(iter(left_out), None))
-    _check_spread(good, result.poses, size)
+    check_spread(good, result.poses, size)
     residuals = tuple(np.split(result.residuals, np.cumsum([len(view.ids) for view in good])[:-1]))
     rms_px = float(np.sqrt(np.mean(np.sum(result.residuals**2, axis=1))))
     if rms_px > WORST_RMS_PX * size[0] / 1920:
@@ -204,12 +203,6 @@ def _planar_pose(points: Floats, plane: Floats) -> Floats:
     return pose
 
 
-def steps_of(lens: Lens) -> Floats:
-    """Return the size of a change of each parameter that moves a picture by about a pixel."""
-    pixel = 1.0 / lens.parameters[0] if lens.parameters[0] > 10 else 1e-3
-    return np.where(np.arange(len(lens.names)) < 4, 1.0, pixel)
-
-
 def _outliers(residuals: Floats, views: Sequence[Seen], width: int) -> dict[int, str]:
     """Name the views that fit far worse than the rest."""
     counts = np.array([len(view.ids) for view in views])
@@ -217,35 +210,6 @@ def _outliers(residuals: Floats, views: Sequence[Seen], width: int) -> dict[int,
     each = np.sqrt(np.add.reduceat(np.sum(residuals**2, axis=1), starts) / counts)
     limit = max(WORST_VIEW * float(np.median(each)), 0.3 * width / 1920)
     return {int(i): f"{each[i]:.1f} px off where {limit:.1f} are usual" for i in np.flatnonzero(each > limit)}
-
-
-def _check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) -> None:
-    """Refuse views that leave the lens open: all from one side, or all in one part of the picture."""
-    tilt = np.degrees(np.arccos(np.clip(np.abs(poses[:, 2, 2]), 0, 1)))
-    if np.percentile(tilt, 80) < 10:
-        raise Refused(
-            f"the board was never tilted (at most {tilt.max():.0f} degrees): focal length and distance cannot be "
-            "told apart; film it slanted by 20 to 45 degrees",
-            views[int(np.argmin(tilt))].name,
-        )
-    covered = coverage(views, size)
-    if covered < FEWEST_CELLS:
-        raise Refused(
-            f"corners lie in {covered:.0%} of the picture, {FEWEST_CELLS:.0%} are needed: bring the board everywhere",
-            views[0].name,
-        )
-
-
-def cells(views: Sequence[Seen], size: tuple[int, int]) -> npt.NDArray[np.intp]:
-    """Count the corners in each cell (6, 8) of a grid over the picture."""
-    pixels = np.concatenate([view.pixels for view in views])
-    edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]
-    return np.histogram2d(pixels[:, 1], pixels[:, 0], bins=edges)[0].astype(np.intp)
-
-
-def coverage(views: Sequence[Seen], size: tuple[int, int]) -> float:
-    """Return the part of the picture's 8 x 6 cells that hold a corner."""
-    return float(np.mean(cells(views, size) > 0))
 
 
 def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[Seen]) -> float:
@@ -273,32 +237,3 @@ def reprojection(lens: Lens, pose: Floats, view: Seen, board: Board) -> Floats:
 
     nothing = np.zeros(0)
     return adjust(residuals, nothing, pose[None], np.zeros(len(points), np.intp), nothing).residuals
-
-
-def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 16) -> Floats:
-    """Propagate the covariance to where fixed rays land: one sigma in pixels over a grid (rows, columns).
-
-    A turn of the camera is no error of the lens (it goes into the pose), so the best turn is taken out of each
-    change.
-    """
-    u, v = np.meshgrid(np.linspace(0, lens.width - 1, columns), np.linspace(0, lens.height - 1, rows))
-    rays = lens.rays(np.column_stack((u.ravel(), v.ravel())))
-    ok = np.isfinite(rays[:, 0])
-    here = lens.project(rays[ok])
-    turns = np.stack(
-        [
-            (lens.project(rays[ok] + 1e-6 * np.cross(axis, rays[ok])) - here).ravel() / 1e-6
-            for axis in np.eye(3)
-        ],
-        1,
-    )
-    by = np.empty((turns.shape[0], len(lens.names)))
-    for i, step in enumerate(steps_of(lens) * 1e-4):
-        change = np.zeros(len(lens.names))
-        change[i] = step
-        by[:, i] = ((lens.changed(lens.parameters + change).project(rays[ok]) - here) / step).ravel()
-    by -= turns @ np.linalg.lstsq(turns, by, rcond=None)[0]
-    variance = np.einsum("ni,ij,nj->n", by, covariance, by).reshape(-1, 2).sum(1)
-    grid = np.full(rows * columns, np.nan)
-    grid[ok] = np.sqrt(np.maximum(variance, 0))
-    return grid.reshape(rows, columns)
