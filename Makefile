@@ -13,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean bench-tablets pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -88,6 +88,13 @@ fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 
 rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
 	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
+
+bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
+	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)
+	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS) --database postgres
+
+pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
+	@$(BIN)/python docs/pictures.py
 
 system:  ## install the Debian packages that browser tests and Open3D want (needs root)
 	apt-get update -q

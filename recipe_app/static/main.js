@@ -100,4 +100,4 @@ async function begin() {
   await route();
 }
 
-begin();
+begin().catch(failed);

@@ -17,7 +17,7 @@ export class Timers {
   chips(node) {
     const offered = this.recording.bundle.timers[node] ?? [];
     return offered.length > 0 && h("p", { class: "chips" }, offered.map((timer) => button(
-      `⏱ ${duration(timer.seconds)}${timer.most_seconds > timer.seconds ? `–${duration(timer.most_seconds)}` : ""}`,
+      `▶ ${duration(timer.seconds)}${timer.most_seconds > timer.seconds ? `–${duration(timer.most_seconds)}` : ""}`,
       (touch) => this.start(node, timer.seconds, touch), { class: "timer-chip", "aria-label": t("timer.start", { time: timer.text, place: this.place(node) }) })));
   }
 

