@@ -40,6 +40,10 @@ LINGER_S = 0.05
 Not where more wait than one reading takes."""
 
 READ_COUNT = 256
+READ_BYTES = 32 << 20
+LEAST_COUNT = 8
+"""Packets of each stream taken at once: many small ones, or as many of the largest as these bytes hold."""
+
 BLOCK_MS = 200
 HEALTH_PERIOD_S = 0.25
 RETRY_S = 1.0
@@ -124,6 +128,7 @@ class Drainer:
         self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
         self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
         self._constants = constants_of(Path(plan.path), share)
+        self._largest_bytes = READ_BYTES // LEAST_COUNT
         self._problem = ""
         self._told_s = 0.0
 
@@ -145,19 +150,24 @@ class Drainer:
         self._take(self._reader.unfinished())
         while True:
             last_round = self._ending.is_set()
-            got = self._fresh(0 if last_round else BLOCK_MS)
+            count = self._count()
+            got = self._fresh(0 if last_round else BLOCK_MS, count)
             self._take(got)
             self._seal_due(everything=last_round and not got)
             self._tell()
             if last_round and not got and not any(chunk.packets for chunk in self._chunks.values()):
                 break
-            if not last_round and all(len(packets) < READ_COUNT for packets in got.values()):
+            if not last_round and all(len(packets) < count for packets in got.values()):
                 time.sleep(LINGER_S)
         self._tell(done=True)
 
-    def _fresh(self, block_ms: int) -> dict[str, list[Packet]]:
+    def _count(self) -> int:
+        """Return how many packets of each stream to take: a backlog of raw pictures must not come all at once."""
+        return min(READ_COUNT, max(LEAST_COUNT, READ_BYTES // self._largest_bytes))
+
+    def _fresh(self, block_ms: int, count: int) -> dict[str, list[Packet]]:
         try:
-            return self._reader.fresh(count=READ_COUNT, block_ms=max(block_ms, 1))
+            return self._reader.fresh(count=count, block_ms=max(block_ms, 1))
         except queue.OUTCOME_UNKNOWN:
             # Taken but not received: the entries are ours by the server's book, so ask for the book.
             queue.wait_until_ready(self._client, self._plan.queue_url)
@@ -165,6 +175,9 @@ class Drainer:
 
     def _take(self, got: dict[str, list[Packet]]) -> None:
         now_s = time.monotonic()
+        if got:
+            largest = max(len(packets[-1].payload) for packets in got.values())
+            self._largest_bytes = max(largest, self._largest_bytes // 2, 1)
         for stream, packets in got.items():
             old = self._chunks[stream].take(packets, now_s)
             if old:

@@ -34,6 +34,7 @@ class QueueReader:
         self._consumer = consumer
         self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
         self._connection: Any = None
+        self._fresh_commands: dict[tuple[int, int], bytes] = {}
         self._make_groups()
 
     def _make_groups(self) -> None:
@@ -49,22 +50,26 @@ class QueueReader:
         taken: dict[str, list[Packet]] = {}
         for key, stream in self._stream_of.items():
             after = b"0"
-            while entries := self._read({key: after}, count=256, block_ms=None).get(stream):
+            while entries := self._entries(self._command({key: after}, 64, None)).get(stream):
                 taken.setdefault(stream, []).extend(_packets(entries))
                 after = entries[-1][0]
         return taken
 
     def fresh(self, *, count: int, block_ms: int) -> dict[str, list[Packet]]:
         """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first."""
-        got = self._read(dict.fromkeys(self._stream_of, b">"), count=count, block_ms=block_ms)
+        command = self._fresh_commands.get((count, block_ms))
+        if command is None:
+            command = self._command(dict.fromkeys(self._stream_of, b">"), count, block_ms)
+            self._fresh_commands[count, block_ms] = command
+        got = self._entries(command)
         return {stream: _packets(entries) for stream, entries in got.items()}
 
-    def _read(
-        self, positions: dict[bytes, bytes], *, count: int, block_ms: int | None
-    ) -> dict[str, list[Any]]:
+    def _command(self, positions: dict[bytes, bytes], count: int, block_ms: int | None) -> bytes:
         wait = [] if block_ms is None else [b"BLOCK", b"%d" % block_ms]
         group = [b"XREADGROUP", b"GROUP", DRAINERS.encode(), self._consumer.encode(), b"COUNT", b"%d" % count]
-        command = resp([*group, *wait, b"STREAMS", *positions, *positions.values()])
+        return resp([*group, *wait, b"STREAMS", *positions, *positions.values()])
+
+    def _entries(self, command: bytes) -> dict[str, list[Any]]:
         try:
             (reply,) = self._ask([command], 1)
         except redis.ResponseError as error:
