@@ -13,10 +13,12 @@ import argparse
 import json
 import statistics
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import beside
@@ -87,6 +89,26 @@ HEAD = (
 )  # fmt: skip
 
 
+LEAST_OF_PLAIN = {"blob 64 KB": 0.5, "blob 512 KB": 0.7, "frames 1 MB, not compressed": 0.85}
+"""The HDF5 stage alone (no checksums, hash and sync) against appending to a plain file, MB/s."""
+
+
+def run_stage(rounds: int) -> list[Facts]:
+    """Measure the HDF5 stage beside a plain file; the ratio is the median of those within a round."""
+    from chunk_layouts import run_stage as measure
+
+    with tempfile.TemporaryDirectory(prefix="ks") as folder:
+        figures = measure(Path(folder), 64, rounds)
+    found = []
+    for kind, least in LEAST_OF_PLAIN.items():
+        pairs = zip(figures[f"{kind}: HDF5 stage"], figures[f"{kind}: plain file"], strict=True)
+        ratio = statistics.median(stage[0] / plain[0] for stage, plain in pairs)
+        too_slow = [f"{ratio:.2f} of a plain file, at least {least:g}"] if ratio < least else []
+        found.append({"stage": kind, "of_plain_file": ratio, "least": least, "missed": too_slow})
+        print(f"HDF5 stage, {kind}: {ratio:.2f} of a plain file (at least {least:g})", flush=True)
+    return found
+
+
 def run_parts(case: Case, rounds: int) -> list[Facts]:
     """Measure what a case is compared with; medians of the rounds."""
     seconds = next(s for text, s in PART_SECONDS.items() if case.name.startswith(text))
@@ -145,10 +167,11 @@ def main() -> int:
             if case.name.endswith("unpaced") and case.name.startswith(tuple(PART_SECONDS)):
                 parts += run_parts(case, options.rounds)
                 show_parts(parts[-4:])
+    stages = [] if options.without_parts else run_stage(max(options.rounds, 3))
     if options.json:
-        facts = {"machine": beside.machine(), "cases": results, "parts": parts}
+        facts = {"machine": beside.machine(), "cases": results, "parts": parts, "stages": stages}
         options.json.write_text(json.dumps(facts, indent=1))
-    return 1 if any(result["missed"] for result in results) else 0
+    return 1 if any(result["missed"] for result in [*results, *stages]) else 0
 
 
 if __name__ == "__main__":
