@@ -13,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean bench-tablets pictures
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean bench-tablets histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,6 +95,9 @@ bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on
 
 pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in a real browser
 	@$(BIN)/python docs/pictures.py
+
+histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
 
 system:  ## install the Debian packages that browser tests and Open3D want (needs root)
 	apt-get update -q

@@ -78,7 +78,7 @@ def walk(tablet: Tablet, pin: str, code: str, take: Camera) -> str:
         tablet.tap(digit, exact=True)
     tablet.screen("choose")
     take(page, "choose")
-    tablet.tap("Tea and toast")
+    page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
     tablet.screen("recipe")
     take(page, "recipe")
     page.go_back()

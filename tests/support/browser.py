@@ -72,7 +72,7 @@ class Tablet:
 
     def begin(self, recipe: str, *, strategy: str = "normal", display: str = "steps") -> str:
         """Stage 1: choose and begin; return the recording's id."""
-        self.tap(recipe)
+        self.page.locator("#recipes").get_by_role("button", name=recipe).click()
         self.screen("recipe")
         self.page.locator(f'input[name="strategy"][value="{strategy}"]').check()
         self.page.locator(f'input[name="display"][value="{display}"]').check()

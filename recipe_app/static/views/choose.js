@@ -20,7 +20,7 @@ export async function open() {
     !recipes && h("p", { class: "warning", role: "status" }, t("choose.offline")),
     begun.some((one) => one.phase !== "done") && h("section", {}, h("h2", {}, t("choose.begun")),
       h("div", { class: "cards" }, begun.filter((one) => one.phase !== "done").slice(0, 4).map(resume))),
-    recipes && h("section", {}, h("h2", {}, t("choose.recipes")),
+    recipes && h("section", { id: "recipes" }, h("h2", {}, t("choose.recipes")),
       recipes.recipes.length
         ? h("div", { class: "cards" }, recipes.recipes.map(card))
         : h("p", { class: "empty" }, t("choose.none"))),
@@ -40,6 +40,8 @@ const card = (recipe) => button([
 ], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card" });
 
 const resume = (one) => button([
-  h("span", { class: "name" }, one.recipe.replaceAll("_", " ")),
+  h("span", { class: "name" }, titleOf(one.recipe)),
   h("span", { class: "badges" }, h("span", { class: `badge ${one.strategy}` }, t(`strategy.${one.strategy}`)), h("span", { class: "hint" }, t(`phase.${one.phase}`))),
 ], () => go(`/t/rec/${one.id}/${STAGE[one.phase] ?? "prepare"}`), { class: "card" });
+
+const titleOf = (name) => name.replace(/[_-]+/g, " ").replace(/^./, (letter) => letter.toUpperCase());
