@@ -272,6 +272,16 @@ def test_a_camera_that_turned_on_the_head_is_noticed(trials):
     assert any("turned by" in reason for reason in found.verdict.reasons)
 
 
+def test_a_head_that_hardly_moves_is_not_said_to_have_turned(trials):
+    """Both halves of twelve quiet seconds know their rotation to degrees only."""
+    setting = trials.Setting(seconds=12.0, offset_s=0.5)
+    pair = trials.simulated(setting, 2.0)(np.random.default_rng([17, sum(b"12 s of little motion")]))
+    found = align_pair(*prepare(pair))
+    assert found.fine.turn_deg > 6.0
+    assert found.verdict.status == "aligned"
+    assert largest_error_ms(found, pair) < max(found.bound95_ms)
+
+
 def test_clocks_that_disagree_with_the_motion_are_named(trials):
     pair = simulated(trials, 11)
     headset, camera = prepare(pair)
