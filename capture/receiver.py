@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from capture.queue_pipe import Batch, QueuedPacket, QueuePipe, Writer
-from sensors.errors import SensorError, StreamStalled
+from sensors.errors import AbsurdSize, SensorError, StreamStalled
 from sensors.hololens.client import StreamClient
 from sensors.host_clock import host_ns
 
@@ -126,6 +126,10 @@ class Receiver(threading.Thread):
         together = max(len(packets), 1) if self._linger_s else 1
         for first in range(0, len(packets), together):
             self._gather(number, connection, packets[first : first + together])
+        try:
+            connection.client.check()
+        except AbsurdSize as error:
+            self._over(number, connection, error)
 
     def _gather(self, number: int, connection: _Connection, packets: list[QueuedPacket]) -> None:
         if not self._waiting:

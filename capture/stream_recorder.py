@@ -267,6 +267,8 @@ class StreamRecorder:
             is_camera = self.spec.name == "pv"  # it has to be switched on first: here we only ask
             client = StreamClient(self.spec, self.host, b"") if is_camera else self._new_client()
             try:
+                if not is_camera:
+                    self.setup.before_connect(self.spec.name, is_again=True)
                 client.connect()
             except StreamRefused:
                 continue

@@ -140,6 +140,10 @@ class StreamClient:
             return []
         return self._whole_frames()
 
+    def check(self) -> None:
+        """Raise `AbsurdSize` when the frame begun promises too much: the peer may send nothing more after it."""
+        self._lacking()
+
     def silence(self) -> StreamSilent | StreamStalled:
         """Return the error for a peer that `take` has had nothing from for `patience_s`."""
         if self._heard:
