@@ -53,6 +53,8 @@ class _Work:
     state: Progress
     wait_s: float = WAIT_FIRST_S
     proved: set[str] = field(default_factory=set)
+    identity: str | None = None
+    """Which store it was at first: an empty mount point is no new one, even before the first copy is in the book."""
 
 
 def run_mover(
@@ -110,7 +112,8 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
 
 def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, disk: Disk) -> None:
     state, recording = task.state, task.recording
-    target = Target(task.where, book.target_of(task.where), disk)
+    target = Target(task.where, book.target_of(task.where) or task.identity, disk)
+    task.identity = target.identity
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = read_manifest(recording)

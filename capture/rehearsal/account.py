@@ -117,8 +117,8 @@ def _explains(gap: dict[str, Any], ticks: int, causes: set[str]) -> bool:
 def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]) -> int:
     """Return how many nanoseconds of a gap lie outside of the faults' windows, on the host's clock.
 
-    A gap lasts from the arrival of the packet before it to the arrival of the one after; where none came after,
-    for as long as its stamps say.
+    A gap lasts from the arrival of the packet before it to the arrival of the one after; where none came after, to
+    the moment that its last stamp means by the quickest packet.
     """
     start_ns, end_ns = _span_ns(gap, index)
     inside_ns, done_ns = 0, start_ns
@@ -131,11 +131,10 @@ def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dic
 
 
 def met_by(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]) -> int:
-    """Count the faults that a gap may come from: it lasts through them, or begins soon after."""
+    """Count the moments of faults that a gap may come from: it lasts through them, or begins soon after."""
     start_ns, end_ns = _span_ns(gap, index)
-    return sum(
-        fault["start_host_ns"] <= end_ns and start_ns <= fault["end_host_ns"] + SLACK_NS for fault in faults
-    )
+    spans = {(int(fault["start_host_ns"]), int(fault["end_host_ns"])) for fault in faults}
+    return sum(first_ns <= end_ns and start_ns <= last_ns + SLACK_NS for first_ns, last_ns in spans)
 
 
 def _span_ns(gap: dict[str, Any], index: npt.NDArray[np.void]) -> tuple[int, int]:
@@ -145,7 +144,8 @@ def _span_ns(gap: dict[str, Any], index: npt.NDArray[np.void]) -> tuple[int, int
     start_ns = int(before["host_ns"][0])
     if len(after):
         return start_ns, int(after["host_ns"][0])
-    return start_ns, start_ns + (gap["end_ticks"] - gap["start_ticks"]) * 100
+    quickest_ns = int(np.min(index["host_ns"] - 100 * index["device_ticks"]))
+    return start_ns, max(start_ns, 100 * gap["end_ticks"] + quickest_ns)
 
 
 def _period_ns(index: npt.NDArray[np.void]) -> int:

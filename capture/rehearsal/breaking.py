@@ -16,12 +16,14 @@ from capture.rehearsal.injected import CLOCK, DISK, put
 from capture.rehearsal.mounts import fill, seen_by
 from capture.rehearsal.scenarios import Scenario
 from sensors.host_clock import host_ns
+from storage.target import MARKER
 
 QUEUE, MOVER = "valkey-server", "storage.mover_process"
 STEP_BACK_NS = -3600 * 10**9
 SLOW_S = 0.25
 """What each write and each sync takes on the slow disk."""
 KILLS = 3
+MARKER_LIMIT_S = 20.0
 STRAY = "stray"
 """What was written below the mount point of a store that was not mounted."""
 
@@ -120,7 +122,7 @@ class Breaker:
         elif name == "nas_full":
             fill(seen_by(int(state["pid"]), self._folder / "nas"))
         elif name == "nas_gone":
-            self._take_store_away()
+            start_ns = self._take_store_away()
         elif name == "slow_disk":
             put(self._folder / "injected", DISK, SLOW_S)
             time.sleep(self._scenario.lasts_s)
@@ -129,9 +131,11 @@ class Breaker:
             raise ValueError(name)
         return _fault(name, self._scenario.target, start_ns)
 
-    def _take_store_away(self) -> None:
-        """Let the store vanish: its folder is empty as an unmounted one, or not there at all."""
+    def _take_store_away(self) -> int:
+        """Let the store vanish: its folder is empty as an unmounted one, or not there at all; return since when."""
         store, away = self._folder / "nas", self._folder / "nas.away"
+        _wait_for(store / MARKER)  # a store that was never there before cannot be told from an empty folder
+        start_ns = host_ns()
         store.rename(away)
         leaves_mount_point = self._random.random() < 0.5
         if leaves_mount_point:
@@ -142,6 +146,7 @@ class Breaker:
                 self._folder / STRAY
             )  # what anybody wrote below the missing mount is looked for there
         away.rename(store)
+        return start_ns
 
     def _step_clock(self, victims: Victims) -> list[Fault]:
         """Set the wall clock back by an hour, and let a producer be started anew after it."""
@@ -166,6 +171,14 @@ class Breaker:
             faults.append(self._signal("kill", name, [pid]))
             time.sleep(self._random.uniform(0.0, self._scenario.lasts_s / KILLS))
         return faults
+
+
+def _wait_for(path: Path) -> None:
+    end_s = time.monotonic() + MARKER_LIMIT_S
+    while not path.exists():
+        if time.monotonic() > end_s:
+            raise FileNotFoundError(path)
+        time.sleep(0.02)
 
 
 def _fault(kind: str, target: str, start_ns: int) -> Fault:

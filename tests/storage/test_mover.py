@@ -344,3 +344,23 @@ def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, 
     assert mover.process.wait(timeout=60) == 0
     assert mover.revive() is None, "one that has done everything stays away"
     assert verify(stores[0] / "take")["status"] == "PASS"
+
+
+def test_a_store_that_goes_before_its_first_copy_is_not_taken_for_a_new_one(finished, stores, monkeypatch):
+    monkeypatch.setattr(mover_module, "WAIT_FIRST_S", 0.01)
+    store, stop, problems = stores[0], threading.Event(), []
+
+    class Going(LocalDisk):
+        def reopen(self, path: Path, size: int) -> int:
+            store.rename(store.with_name("away"))
+            store.mkdir()
+            raise OSError("the store is gone")
+
+    def hear(state) -> None:
+        problems.append(state.problem)
+        if len([problem for problem in problems if problem]) == 2:
+            stop.set()
+
+    run_mover([finished], [store], follow=True, stop=stop, report=hear, disk=Going())
+    assert "is the store mounted?" in problems[-1]
+    assert list(store.iterdir()) == []

@@ -50,7 +50,8 @@ def too_long(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) ->
     """Tell whether a gap exceeds the faults that it meets by more than 2 s and two packet periods each."""
     arrival = {ticks: host_ns for _, ticks, host_ns in rows}
     start = arrival[gap["start_ticks"]]
-    end = arrival.get(gap["end_ticks"], start + 100 * (gap["end_ticks"] - gap["start_ticks"]))
+    quickest = min(host_ns - 100 * ticks for _, ticks, host_ns in rows)
+    end = arrival.get(gap["end_ticks"], max(start, 100 * gap["end_ticks"] + quickest))
     edges = sorted({start, end} | {f[k] for f in faults for k in ("start_host_ns", "end_host_ns")})
     outside = sum(
         right - left
@@ -60,7 +61,8 @@ def too_long(gap: dict, rows: list[tuple[int, int, int]], faults: list[dict]) ->
     )  # fmt: skip
     stamps = [ticks for _, ticks, _ in rows]
     steps = [b - a for a, b in itertools.pairwise(stamps)]
-    met = sum(f["start_host_ns"] <= end and start <= f["end_host_ns"] + SLACK_NS for f in faults)
+    windows = {(f["start_host_ns"], f["end_host_ns"]) for f in faults}
+    met = sum(first <= end and start <= last + SLACK_NS for first, last in windows)
     return outside > met * (SLACK_NS + 2 * 100 * statistics.median(steps or [0]))
 
 
