@@ -9,6 +9,7 @@ path is inside it, since it cannot be seen.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -216,7 +217,14 @@ def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> li
         return channel
     out, back = powers @ average - low, high - powers @ average
     inside = min(float(out.min()), float(back.min())) > 0.0
-    return [float(c) for c in average] if inside and ks_2samp(out, back).pvalue > ALIKE_P else channel
+    return [float(c) for c in average] if inside and _alike(out, back) else channel
+
+
+def _alike(out: Floats, back: Floats) -> bool:
+    """Tell whether both ways are delayed alike (Kolmogorov-Smirnov)."""
+    with warnings.catch_warnings():  # where the exact value cannot be had the asymptotic one is taken
+        warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation", category=RuntimeWarning)
+        return bool(ks_2samp(out, back).pvalue > ALIKE_P)
 
 
 def _local_width(x: Floats, low: Floats, high: Floats) -> float:
