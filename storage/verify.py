@@ -25,6 +25,8 @@ from storage.stream_balance import balance
 __all__ = ["FAIL", "PASS", "WARN", "recordings_in", "verify", "verify_all"]
 
 Progress = Callable[[str], None]
+NEEDED = ("recording", "state", "files", "streams", "devices")
+"""What a manifest must say before anything can be judged by it."""
 
 
 def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, Any]:
@@ -76,6 +78,9 @@ def _manifest(recording: Path, findings: Findings) -> Manifest | None:
         manifest = None
     if not sound:
         findings.damage(MANIFEST, "recording", WHOLE)
+        return None
+    if manifest is not None and (lacking := [key for key in NEEDED if key not in manifest]):
+        findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacking)}: restore it from a copy")
         return None
     return manifest
 

@@ -128,6 +128,15 @@ def test_an_unreadable_manifest_fails_in_one_line(whole):
     assert "cannot be read" in result["reasons"][0]
 
 
+@pytest.mark.parametrize("key", ["state", "files", "devices"])
+def test_a_manifest_that_lacks_what_is_needed_fails_in_one_line(whole, key):
+    with edit_manifest(whole) as manifest:
+        del manifest[key]
+    answer = verify(whole)
+    assert answer["status"] == "FAIL"
+    assert answer["reasons"] == [f"recording.json lacks {key}: restore it from a copy"]
+
+
 def test_a_cut_camera_file_fails(whole):
     (whole / "gopro").mkdir()
     (whole / "gopro" / "GX010001.MP4").write_bytes(b"12345")
