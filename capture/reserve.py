@@ -12,5 +12,10 @@ RESERVE_BYTES = 48 << 20
 
 def set_aside(path: Path, size: int) -> None:
     """Take room on the disk now, to have it back by removing the file when there is none."""
-    with path.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, size)
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
+    )  # a private file, like all beside it
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    finally:
+        os.close(descriptor)

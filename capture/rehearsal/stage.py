@@ -50,6 +50,10 @@ def play(scenario: Scenario, folder: Path) -> None:
         with _process(_record(scenario, host, folder), folder, "record", environment) as recorder:
             faults = _break(scenario, recorder, Path(runtime), folder)
             output = _output(recorder, scenario)
+        if scenario.kind.name == "disk_full":
+            faults = [
+                fault | {"end_host_ns": host_ns()} for fault in faults
+            ]  # it stays full to the end of the take
         if scenario.kind.recover:
             faults = _until_now(faults)
             _finish(["recover", "--data", str(folder / "data")], folder, environment, scenario)

@@ -93,8 +93,8 @@ def test_after_killing_everything_it_lies_in_private_files_and_after_recover_now
             os.kill(pid, signal.SIGKILL)
         recorder.communicate()
     work = data / ".kitchensync"
-    assert all(private(path) for path in [work, *work.rglob("*")]), "0700 and 0600"
-    assert all(private(path) for path in runtime.rglob("*") if path.is_file()), "0600"
+    assert [str(path) for path in [work, *work.rglob("*")] if not private(path)] == [], "0700 and 0600"
+    assert [str(path) for path in runtime.rglob("*") if path.is_file() and not private(path)] == [], "0600"
     assert kitchensync("recover", "--data", data).returncode == 0
     fragments = fragments_of(data / "take")
     assert holding(fragments, files_below(data / "take")), "the search finds what is there"

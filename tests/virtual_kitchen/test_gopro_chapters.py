@@ -99,6 +99,7 @@ def test_only_models_with_gps_tell_places_and_only_when_it_is_on(
         for number, option in enumerate((1, 0), 1):
             if has_gps:
                 ask(url, f"/gopro/camera/setting?setting=83&option={option}")
+                wait_status(url, "8", 0)
             ask(url, "/gopro/camera/shutter/start")
             wait_status(url, "10", 1)
             ask(url, "/gopro/camera/shutter/stop")

@@ -103,4 +103,5 @@ def test_our_own_recipes_are_without_findings() -> None:
     paths = sorted(EXAMPLES.glob("*.json"))
     assert len(paths) >= 4
     for path in paths:
-        assert check_graph(read_graph(path)) == []
+        findings = check_graph(read_graph(path))
+        assert [found for found in findings if found.level != "note"] == []
