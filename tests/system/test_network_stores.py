@@ -36,7 +36,7 @@ def equal(streams: dict, truth: dict) -> None:
 def test_three_bad_stores_disturb_neither_the_recording_nor_the_fourth(kitchen, runtime, tmp_path):
     place = kitchen(seconds=13)
     script = FOUR_STORES.format(command=COMMAND, out=tmp_path, host=place.host)
-    done = in_small_disk(tmp_path, script, megabytes=300)
+    done = in_small_disk(tmp_path, script, megabytes=600)
     truth = place.truth()
     assert "recorded 0" in done.stdout, done.stderr
     equal(json.loads((tmp_path / "record.json").read_text())["streams"], truth)
