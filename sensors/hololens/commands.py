@@ -67,6 +67,8 @@ def focus(
 ) -> bytes:
     """Set the focus: mode 0 auto, 1 single, 2 continuous, 3 manual at `value_mm` (170 to 10000)."""
     _checked("focus mode", mode, range(4))
+    _checked("focus range", focus_range, range(3))
+    _checked("focus distance", distance, range(3))
     _checked("focus value", value_mm, range(170, 10_001))
     return struct.pack("<B5I", Command.PV_FOCUS, mode, focus_range, distance, value_mm, fallback)
 

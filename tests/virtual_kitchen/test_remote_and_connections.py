@@ -43,24 +43,46 @@ def test_version_utc_and_clock(kitchen: Any) -> None:
         assert later > ticks
 
 
+ORDERS = {
+    0x02: (1,),
+    0x04: (3, 0, 2, 3000, 1),
+    0x05: (0,),
+    0x06: (1,),
+    0x07: (92,),
+    0x08: (0, 66_000),
+    0x09: (0,),
+    0x0A: (0, 3200),
+    0x0B: (1,),
+    0x0C: (12,),
+    0x0D: (1,),
+    0x0E: (7,),
+    0x0F: (6,),
+    0x10: (2,),
+    0x11: (1,),
+    0x12: (2,),
+    0x13: (0xDE4, 0, 0, 0x3F80_0000, 0x3F80_0000),
+    0x14: (3801, 2**32 - 2),
+    0x15: (1,),
+    0x19: (2**32 - 1, 2**32 - 1),
+    0x20: (0,),
+    0x21: (0,),
+    0x22: (3803, 1),
+}
+
+
+def _order(command: int, *values: int) -> bytes:
+    return struct.pack(f"<B{len(values)}I", command, *values)
+
+
 def test_orders_without_an_answer_take_their_arguments(kitchen: Any) -> None:
-    orders = {
-        0x02: 4,
-        0x04: 20,
-        0x05: 4,
-        0x06: 4,
-        0x07: 4,
-        0x08: 8,
-        0x09: 4,
-        0x0A: 8,
-        0x0B: 4,
-        0x0C: 4,
-        0x0D: 4,
-    }
-    orders |= {0x0E: 4, 0x0F: 4, 0x10: 4, 0x11: 4, 0x12: 4, 0x13: 20, 0x14: 8, 0x15: 4, 0x19: 8}
-    orders |= {0x20: 4, 0x21: 4, 0x22: 8}
     with kitchen.remote() as remote:
-        remote.send(b"".join(bytes([command]) + bytes(count) for command, count in orders.items()) + b"\x00")
+        remote.send(b"".join(_order(command, *values) for command, values in ORDERS.items()) + b"\x00")
+        assert remote.read(8) == bytes.fromhex("0100000025000000")
+
+
+def test_a_mode_that_chooses_by_itself_does_not_look_at_the_value(kitchen: Any) -> None:
+    with kitchen.remote() as remote:
+        remote.send(_order(0x04, 0, 0, 0, 0, 0) + _order(0x08, 1, 0) + _order(0x0A, 1, 0) + b"\x00")
         assert remote.read(8) == bytes.fromhex("0100000025000000")
 
 
@@ -74,8 +96,26 @@ def test_rig_poses_are_those_of_the_packets(kitchen: Any) -> None:
     assert not answer[1].any(), "the future is not known"
 
 
-@pytest.mark.parametrize("sent", [b"\x1a", b"\xff", b"\x18\x02\x00\x00\x00"])
-def test_unknown_command_closes(kitchen: Any, sent: bytes) -> None:
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x1a",
+        b"\xff",
+        _order(0x18, 2),
+        _order(0x02, 2),
+        _order(0x04, 4, 0, 2, 3000, 1),
+        _order(0x04, 3, 0, 2, 169, 1),
+        _order(0x06, 8),
+        _order(0x07, 301),
+        _order(0x08, 0, 99),
+        _order(0x0A, 0, 3201),
+        _order(0x0C, 1),
+        _order(0x14, 3801, 3),
+        _order(0x22, 3804, 1),
+    ],
+    ids=bytes.hex,
+)
+def test_an_unknown_command_or_a_bad_argument_closes(kitchen: Any, sent: bytes) -> None:
     with kitchen.remote() as remote:
         remote.send(sent)
         assert remote.read(1) == b""

@@ -18,10 +18,10 @@ _MOST_POSES = 65536
 _MOST_POINTS = 1 << 20
 _U32 = range(2**32)
 _SWITCH = (range(2),)
-# Orders without an answer: the values that each u32 argument may have.
+# Orders without an answer: the values that each u32 argument may have. Any other closes the connection.
 _ORDERS: dict[int, tuple[Container[int], ...]] = {
     0x02: _SWITCH,
-    0x04: (range(4), range(3), range(2), range(170, 10_001), range(2)),
+    0x04: (range(4), range(3), range(3), range(170, 10_001), range(2)),
     0x05: _SWITCH,
     0x06: (range(8),),
     0x07: (range(92, 301),),
@@ -45,12 +45,14 @@ _ORDERS: dict[int, tuple[Container[int], ...]] = {
     0x22: (range(3800, 3804), range(2)),
 }
 _RESEARCH_MODE = (0x0E, 0x16, 0x17)  # closed when Research Mode is off
-_FOCUS, _WHITE_BALANCE, _EXPOSURE, _LOOP_CONTROL = 0x04, 0x07, 0x08, 0x22
-_MANUAL_FOCUS, _MANUAL_EXPOSURE, _KELVIN_STEP = 3, 0, 25
+_FOCUS, _WHITE_BALANCE, _EXPOSURE, _ISO, _LOOP_CONTROL = 0x04, 0x07, 0x08, 0x0A, 0x22
+_MANUAL_FOCUS, _MANUAL_EXPOSURE, _MANUAL_ISO, _KELVIN_STEP = 3, 0, 0, 25
+# A mode that chooses by itself does not look at the value: order, its manual mode, the place of the value.
+_MANUAL_ONLY = {_FOCUS: (_MANUAL_FOCUS, 3), _EXPOSURE: (_MANUAL_EXPOSURE, 1), _ISO: (_MANUAL_ISO, 1)}
 
 
 class RemotePort(ListeningPort):
-    """Executes a client's commands in order; an unknown one closes the connection."""
+    """Executes a client's commands in order; an unknown one, or a value out of range, closes the connection."""
 
     def __init__(self, headset: Headset, host: str) -> None:
         super().__init__(host, PORT, REMOTE)
@@ -86,11 +88,15 @@ class RemotePort(ListeningPort):
 
         Loop control is told in the truth: it is to come before a grey camera is opened, after every start of the app.
         """
-        in_range = all(value in good for value, good in zip(values, _ORDERS[command], strict=True))
-        if in_range and command == _LOOP_CONTROL:
+        for place, (value, good) in enumerate(zip(values, _ORDERS[command], strict=True)):
+            manual, of_manual = _MANUAL_ONLY.get(command, (None, None))
+            looked_at = place != of_manual or values[0] == manual
+            if looked_at and value not in good:
+                raise Rejected(f"command {command:#x} with {value} as argument {place + 1}")
+        if command == _LOOP_CONTROL:
             told = {"port": values[0], "on": bool(values[1]), "ticks": self._headset.now_ticks()}
             self._headset.kitchen.truth.notes.setdefault("loop_control", []).append(told)
-        if not in_range or not self._headset.camera_on:
+        if not self._headset.camera_on:
             return
         camera = self._headset.camera
         if command == _FOCUS and values[0] == _MANUAL_FOCUS:
