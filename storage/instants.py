@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from storage.errors import StorageError
-
-if TYPE_CHECKING:
-    from storage.recording import Recording
 
 TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
@@ -49,21 +47,19 @@ class Instant:
 class Instants:
     """The index of one recording: `instants[k]` is the k-th frame of the master. Raises NotIndexed."""
 
-    def __init__(self, recording: Recording) -> None:
-        """Nothing is read before it is asked for."""
-        self._recording = recording
+    def __init__(self, path: Path, recording_id: str, streams: Sequence[str]) -> None:
+        """Nothing is read before it is asked for; `streams` are the full names of the recording's streams."""
+        self._path, self._id, self._streams = path, recording_id, streams
 
     def _table(self, path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         import pyarrow.parquet as pq
 
         try:
-            table = pq.read_table(self._recording.path / path)
+            table = pq.read_table(self._path / path)
         except FileNotFoundError as error:
-            raise NotIndexed(self._recording.id, "no frame index; run `kitchensync sync` first") from error
+            raise NotIndexed(self._id, "no frame index; run `kitchensync sync` first") from error
         except (OSError, ValueError) as error:
-            raise NotIndexed(
-                self._recording.id, f"{path} cannot be read; run `kitchensync sync` again"
-            ) from error
+            raise NotIndexed(self._id, f"{path} cannot be read; run `kitchensync sync` again") from error
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         return columns, json.loads((table.schema.metadata or {}).get(b"kitchensync", b"{}"))
 
@@ -97,7 +93,7 @@ class Instants:
         if "/" in name:
             return name
         device = self._index[1].get("clock_of")
-        full = [n for n in self._recording.streams if n.partition("/")[2] == name]
+        full = [n for n in self._streams if n.partition("/")[2] == name]
         return next((n for n in full if n.partition("/")[0] == device), full[0] if full else name)
 
     def __len__(self) -> int:
@@ -107,9 +103,7 @@ class Instants:
     def __getitem__(self, master_index: int) -> Instant:
         """Return everything at the instant of a master frame. Raises IndexError beyond the ends."""
         if not 0 <= master_index < len(self):
-            raise IndexError(
-                f"{self._recording.id} has {len(self)} indexed frames, there is no frame {master_index}"
-            )
+            raise IndexError(f"{self._id} has {len(self)} indexed frames, there is no frame {master_index}")
         columns, about = self._index
         here = {name: values[master_index] for name, values in columns.items()}
         found = Instant(master_index, int(here["master_ticks"]))

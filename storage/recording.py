@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from sensors.gopro.names import card_name
-from storage.chunk import INDEX, Chunk, chunk_paths
+from storage.chunk import chunk_paths
 from storage.copies import freed_to
 from storage.errors import FilesFreed, UnknownStream
 from storage.events import Event, read_events
 from storage.instants import Instant, Instants
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+from storage.stored_packets import StoredPackets
 
 if TYPE_CHECKING:
     from storage.calibration import Table
@@ -27,89 +27,9 @@ if TYPE_CHECKING:
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
 
-OPEN_FILES = 4
-"""Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
 
-
-class StoredStream:
-    """One stream of a recording: an index of all packets, payloads read when asked for."""
-
-    def __init__(self, name: str, folder: Path, description: dict[str, Any]) -> None:
-        """`description` is the stream's entry in the manifest."""
-        self.name = name
-        self.folder = folder
-        self.description = description
-        self._open: dict[int, Chunk] = {}
-        self.bad: dict[int, str] = {}
-        """Packets that a reading could not decode: number -> reason."""
-
-    @property
-    def format(self) -> dict[str, Any]:
-        """How the device was asked to send (codec, size, rate), from the manifest."""
-        return dict(self.description.get("format", {}))
-
-    @cached_property
-    def _parts(self) -> list[tuple[Path, npt.NDArray[np.void]]]:
-        parts = []
-        for path in chunk_paths(self.folder):
-            with Chunk(path) as chunk:
-                parts.append((path, chunk.index))
-        return parts
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *np.cumsum([len(index) for _, index in self._parts]).tolist()]
-
-    @cached_property
-    def index(self) -> npt.NDArray[np.void]:
-        """All packets, (n,) of `storage.chunk.INDEX`; `offset` counts inside the packet's own chunk."""
-        return np.concatenate([index for _, index in self._parts]) if self._parts else np.empty(0, INDEX)
-
-    def __len__(self) -> int:
-        """Count the packets."""
-        return self._starts[-1]
-
-    def _chunk(self, part: int) -> Chunk:
-        if part not in self._open:
-            while len(self._open) >= OPEN_FILES:
-                self._open.pop(next(iter(self._open))).close()
-            self._open[part] = Chunk(self._parts[part][0])
-        return self._open[part]
-
-    def _place(self, row: int) -> tuple[Chunk, int]:
-        """Return the chunk of a packet and its row there. Raises IndexError."""
-        if not 0 <= row < len(self):
-            raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
-        part = bisect_right(self._starts, row) - 1
-        return self._chunk(part), row - self._starts[part]
-
-    def payload(self, row: int) -> bytes:
-        """Read one payload, without reading the rest of the file."""
-        chunk, within = self._place(row)
-        return chunk.payload(within)
-
-    def pose(self, row: int) -> npt.NDArray[np.float32] | None:
-        """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
-        chunk, within = self._place(row)
-        return chunk.pose(within)
-
-    def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time."""
-        stop = len(self) if stop is None else min(stop, len(self))
-        for part, (path, index) in enumerate(self._parts):
-            first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
-            if first < last:
-                with Chunk(path) as chunk:
-                    yield from chunk.payloads(first, last)
-
-    def poses(self) -> npt.NDArray[np.float32] | None:
-        """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""
-        poses = []
-        for path, _ in self._parts:
-            with Chunk(path) as chunk:
-                poses.append(chunk.poses)
-        known = [pose for pose in poses if pose is not None]
-        return np.concatenate(known) if known and len(known) == len(poses) else None
+class StoredStream(StoredPackets):
+    """One stream of a recording: its packets, and what they say."""
 
     def samples(self) -> Samples:
         """Read all samples of an inertial sensor, with stamps as sent and as repaired."""
@@ -143,11 +63,6 @@ class StoredStream:
 
     def _until(self, stop: int | None) -> int:
         return len(self) if stop is None else min(stop, len(self))
-
-    def close(self) -> None:
-        """Close the files that are open."""
-        while self._open:
-            self._open.popitem()[1].close()
 
 
 class Recording:
@@ -207,7 +122,7 @@ class Recording:
     @cached_property
     def instants(self) -> Instants:
         """The frames of the master as synchronization indexed them."""
-        return Instants(self)
+        return Instants(self.path, self.id, self.streams)
 
     def at(self, master_index: int) -> Instant:
         """Return what every stream held at the instant of a master frame. Raises NotIndexed, IndexError."""
@@ -230,7 +145,7 @@ class Recording:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
         from storage.reading.cameras import camera_stream
 
-        return camera_stream(self, name, take)
+        return camera_stream(self.gopro_files, name, take)
 
     def events(self) -> list[Event]:
         """Return what people did, by time on the capture clock."""

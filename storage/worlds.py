@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.notes import Note
-from storage.recording import StoredStream
+from storage.stored_packets import StoredPackets
 
 NEW_WORLD = "new_world_frame"
 
 
-def world_frames(stream: StoredStream, notes: list[Note]) -> npt.NDArray[np.int32]:
+def world_frames(stream: StoredPackets, notes: list[Note]) -> npt.NDArray[np.int32]:
     """Number of the world frame of every packet, (n,) int32: 0 until the app was started anew, then 1, 2, ...
 
     `notes` are the stream's in the ledger. Poses of different frames have nothing to do with each other.

@@ -9,6 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is no property of the code: a loaded computer must not fail the suite.
+settings.register_profile("any computer", deadline=None)
+settings.load_profile("any computer")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

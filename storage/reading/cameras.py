@@ -5,9 +5,10 @@ Media time is seconds from the first picture of a take, all its chapters togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from storage.errors import UnknownStream
 if TYPE_CHECKING:
     from sensors.gopro.motion import ImuTrack
     from sensors.gopro.take import TakePictures
-    from storage.recording import Recording
 
 KINDS = ("video", "audio", "gyroscope", "accelerometer")
 
@@ -72,18 +72,10 @@ class CameraStream:
             begin += length
 
 
-def camera_takes(recording: Recording) -> dict[str, list[Take]]:
-    """Open the takes of every camera, chapters joined; a camera without files has none. Raises SensorError."""
-    return {
-        device: [open_take(*group.paths) for group in group_takes(paths)]
-        for device, paths in recording.gopro_files.items()
-    }
-
-
-def camera_stream(recording: Recording, name: str, take: int) -> CameraStream:
+def camera_stream(files: Mapping[str, list[Path]], name: str, take: int) -> CameraStream:
     """Return one stream of one take; raises UnknownStream."""
     device, _, kind = name.rpartition("/")
-    groups = group_takes(recording.gopro_files.get(device, []))
+    groups = group_takes(files.get(device, []))
     if kind not in KINDS or not 0 <= take < len(groups):
-        raise UnknownStream(name, [f"{known}/{kind}" for known in recording.gopro_files for kind in KINDS])
+        raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in KINDS])
     return CameraStream(name, open_take(*groups[take].paths))

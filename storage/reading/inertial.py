@@ -13,7 +13,7 @@ from sensors.hololens.imu import SAMPLE, decode_samples
 from sensors.stamps import StampRepair, repair_batches, sample_step_ns
 
 if TYPE_CHECKING:
-    from storage.recording import StoredStream
+    from storage.stored_packets import StoredPackets
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Samples:
     "Packets that could not be decoded, by number."
 
 
-def read_samples(stream: StoredStream) -> Samples:
+def read_samples(stream: StoredPackets) -> Samples:
     """Read all samples of a gyroscope, accelerometer or magnetometer."""
     batches, rows, bad = [], [], {}
     for row, payload in enumerate(stream.payloads()):

@@ -15,7 +15,7 @@ from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, vi
 from storage.errors import NotOfThisKind
 
 if TYPE_CHECKING:
-    from storage.recording import StoredStream
+    from storage.stored_packets import StoredPackets
 
 RAW = "raw"
 U16 = npt.NDArray[np.uint16]
@@ -79,7 +79,7 @@ class DepthFrame:
 class _Unit:
     """One packet on its way to a picture."""
 
-    def __init__(self, payload: bytes, stream: StoredStream) -> None:
+    def __init__(self, payload: bytes, stream: StoredPackets) -> None:
         kind = stream.name.rpartition("/")[2]
         self.zdepth: memoryview | None = None
         self.metadata: Any = None
@@ -98,7 +98,7 @@ class _Unit:
             raise BadPacket(kind, "it holds no picture")
 
 
-def _units(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int, _Unit]]:
+def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, _Unit]]:
     """Cut the packets of rows [start, stop); those that are none are told to the stream and left out."""
     for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
         try:
@@ -107,7 +107,7 @@ def _units(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int, _
             stream.bad[row] = str(error)
 
 
-def key_row(stream: StoredStream, row: int) -> int:
+def key_row(stream: StoredPackets, row: int) -> int:
     """Find the nearest row at or before `row` where decoding can start (the first row when there is none)."""
     codec = stream.format.get("codec", RAW)
     if codec == RAW:
@@ -121,7 +121,7 @@ def key_row(stream: StoredStream, row: int) -> int:
     return 0
 
 
-def _decoded(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int, _Unit, Any]]:
+def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, _Unit, Any]]:
     """Yield (row, unit, picture) of the rows [start, stop) of an encoded stream."""
     rows: list[int] = []
     units: dict[int, _Unit] = {}
@@ -142,7 +142,7 @@ def _decoded(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int,
             yield rows[index], unit, picture
 
 
-def read_frames(stream: StoredStream, start: int, stop: int) -> Iterator[Frame]:
+def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
     """Yield the pictures of rows [start, stop) of a front, grey or extended camera, a few in memory at a time.
 
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
@@ -178,12 +178,12 @@ def _raw(kind: str, unit: _Unit) -> npt.NDArray[np.uint8] | None:
         return None
 
 
-def _pose(stream: StoredStream, row: int) -> npt.NDArray[np.float32] | None:
+def _pose(stream: StoredPackets, row: int) -> npt.NDArray[np.float32] | None:
     pose = stream.pose(row)
     return pose if pose is not None and pose[3, 3] != 0 else None
 
 
-def read_depth(stream: StoredStream, start: int, stop: int) -> Iterator[DepthFrame]:
+def read_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     """Yield the depth pictures of rows [start, stop). Raises NotOfThisKind."""
     readers = {"depth_ahat": _ahat, "depth_longthrow": _longthrow, "extended_depth": _extended}
     kind = stream.name.rpartition("/")[2]
@@ -197,7 +197,7 @@ def read_depth(stream: StoredStream, start: int, stop: int) -> Iterator[DepthFra
 _Depth = Iterator[tuple[int, int, U16, "U16 | None"]]
 
 
-def _ahat(stream: StoredStream, start: int, stop: int) -> _Depth:
+def _ahat(stream: StoredPackets, start: int, stop: int) -> _Depth:
     if stream.format.get("codec") == RAW:
         pairs: Iterator[tuple[int, _Unit, Any]] = (
             (row, unit, None) for row, unit in _units(stream, start, stop)
@@ -225,7 +225,7 @@ def _ahat_images(unit: _Unit, picture: Any) -> tuple[U16, U16]:
     return depth_ahat.unpack_frame(picture)
 
 
-def _longthrow(stream: StoredStream, start: int, stop: int) -> _Depth:
+def _longthrow(stream: StoredPackets, start: int, stop: int) -> _Depth:
     for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
         try:
             packet = depth_longthrow.decode(payload)
@@ -236,7 +236,7 @@ def _longthrow(stream: StoredStream, start: int, stop: int) -> _Depth:
         yield row, packet.sensor_ticks, depth, brightness
 
 
-def _extended(stream: StoredStream, start: int, stop: int) -> _Depth:
+def _extended(stream: StoredPackets, start: int, stop: int) -> _Depth:
     for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
         try:
             packet = extended_depth.decode(payload)

@@ -14,7 +14,7 @@ from sensors.hololens import eye_tracking, microphone, spatial_input
 from storage.errors import NotOfThisKind
 
 if TYPE_CHECKING:
-    from storage.recording import StoredStream
+    from storage.stored_packets import StoredPackets
 
 _KINDS = {"spatial_input": spatial_input, "eye_tracking": eye_tracking}
 Floats = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ class Hand:
     "(n, 26)."
 
 
-def read_records(stream: StoredStream) -> Records:
+def read_records(stream: StoredPackets) -> Records:
     """Read all packets of spatial input or of the eye tracker. Raises NotOfThisKind."""
     module = _KINDS.get(stream.name.rpartition("/")[2])
     if module is None:
@@ -85,7 +85,7 @@ def hand(records: Records, side: str) -> Hand:
     )
 
 
-def read_sound(stream: StoredStream, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
+def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
     """Yield (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop).
 
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from storage import recording as recording_module
+from storage import stored_packets
 from storage.chunk import Packet, seal
 from storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
 from storage.events import EventLog, read_events
@@ -38,7 +38,7 @@ def folder(tmp_path):
 
 
 def test_a_stream_over_several_chunks_reads_as_one(folder, monkeypatch):
-    monkeypatch.setattr(recording_module, "OPEN_FILES", 2)
+    monkeypatch.setattr(stored_packets, "OPEN_FILES", 2)
     with open_recording(folder) as recording:
         stream = recording["hololens/pv"]
         truth = [b"%d" % n for n in range(30)]

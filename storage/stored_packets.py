@@ -1,0 +1,103 @@
+"""The packets of one stream of a recording, as they came: what every reading of them begins with."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.chunk import INDEX, Chunk, chunk_paths
+
+OPEN_FILES = 4
+"""Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
+
+
+class StoredPackets:
+    """The packets of one stream as they came: an index of all, payloads read when asked for."""
+
+    def __init__(self, name: str, folder: Path, description: dict[str, Any]) -> None:
+        """`description` is the stream's entry in the manifest."""
+        self.name = name
+        self.folder = folder
+        self.description = description
+        self._open: dict[int, Chunk] = {}
+        self.bad: dict[int, str] = {}
+        """Packets that a reading could not decode: number -> reason."""
+
+    @property
+    def format(self) -> dict[str, Any]:
+        """How the device was asked to send (codec, size, rate), from the manifest."""
+        return dict(self.description.get("format", {}))
+
+    @cached_property
+    def _parts(self) -> list[tuple[Path, npt.NDArray[np.void]]]:
+        parts = []
+        for path in chunk_paths(self.folder):
+            with Chunk(path) as chunk:
+                parts.append((path, chunk.index))
+        return parts
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *np.cumsum([len(index) for _, index in self._parts]).tolist()]
+
+    @cached_property
+    def index(self) -> npt.NDArray[np.void]:
+        """All packets, (n,) of `storage.chunk.INDEX`; `offset` counts inside the packet's own chunk."""
+        return np.concatenate([index for _, index in self._parts]) if self._parts else np.empty(0, INDEX)
+
+    def __len__(self) -> int:
+        """Count the packets."""
+        return self._starts[-1]
+
+    def _chunk(self, part: int) -> Chunk:
+        if part not in self._open:
+            while len(self._open) >= OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[part] = Chunk(self._parts[part][0])
+        return self._open[part]
+
+    def _place(self, row: int) -> tuple[Chunk, int]:
+        """Return the chunk of a packet and its row there. Raises IndexError."""
+        if not 0 <= row < len(self):
+            raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
+        part = bisect_right(self._starts, row) - 1
+        return self._chunk(part), row - self._starts[part]
+
+    def payload(self, row: int) -> bytes:
+        """Read one payload, without reading the rest of the file."""
+        chunk, within = self._place(row)
+        return chunk.payload(within)
+
+    def pose(self, row: int) -> npt.NDArray[np.float32] | None:
+        """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
+        chunk, within = self._place(row)
+        return chunk.pose(within)
+
+    def payloads(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Yield the payloads of the packets [start, stop) in order, some megabytes in memory at a time."""
+        stop = len(self) if stop is None else min(stop, len(self))
+        for part, (path, index) in enumerate(self._parts):
+            first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))
+            if first < last:
+                with Chunk(path) as chunk:
+                    yield from chunk.payloads(first, last)
+
+    def poses(self) -> npt.NDArray[np.float32] | None:
+        """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""
+        poses = []
+        for path, _ in self._parts:
+            with Chunk(path) as chunk:
+                poses.append(chunk.poses)
+        known = [pose for pose in poses if pose is not None]
+        return np.concatenate(known) if known and len(known) == len(poses) else None
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        while self._open:
+            self._open.popitem()[1].close()
