@@ -25,9 +25,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from tables import look_up_table  # noqa: E402
 
-from calibration.cameras import LookUpTable, Pinhole  # noqa: E402
-from calibration.clouds import DepthCamera, registered  # noqa: E402
+from calibration.cameras import Pinhole  # noqa: E402
+from calibration.clouds import DepthCamera  # noqa: E402
 from calibration.fusion import Fusion, PinholeDepth, open3d_or_refuse  # noqa: E402
+from calibration.look_up_table import LookUpTable  # noqa: E402
+from calibration.registration import registered  # noqa: E402
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW  # noqa: E402
 from virtual_kitchen.world.room_depth import distance_m, off_surface_m  # noqa: E402
 

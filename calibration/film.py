@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.board import Detector, Seen
+from calibration.board import Detector
 from calibration.choice import Candidate
 from calibration.errors import Refused
+from calibration.still import looks
 from sensors.gopro.media import GoProMedia, open_media
 
-EVERY_S = 0.2
 Progress = Callable[[float], None]
 """Called with the seconds of film looked through so far."""
 
@@ -61,22 +61,15 @@ def look_through(path: Path, detector: Detector, progress: Progress | None = Non
         raise Refused(
             f"{path.name} is stabilized: each picture is warped otherwise; film with stabilization off"
         )
-    pending: Seen | None = None
-    due_s, times = 0.0, media.frame_times_s
-    for index, grey in grey_frames(media):
-        at_s = float(times[index])
-        if pending is not None:
-            after = detector.find(grey, "")
-            film.candidates.append(Candidate(pending, _way(pending, after)))
-            pending = None
-        if at_s >= due_s:
-            due_s += EVERY_S
-            name = f"{path.name} {at_s:.2f} s"
-            pending = detector.find(grey, name)
-            if pending is None:
-                _note_missing(film, name, grey, detector)
-            if progress is not None:
-                progress(at_s)
+    times = media.frame_times_s
+    frames = ((index, float(times[index]), grey) for index, grey in grey_frames(media))
+    for look in looks(frames, detector, lambda at_s: f"{path.name} {at_s:.2f} s"):
+        if look.seen is None:
+            _note_missing(film, f"{path.name} {look.at_s:.2f} s", look.grey, detector)
+        else:
+            film.candidates.append(Candidate(look.seen, look.way_px))
+        if progress is not None:
+            progress(look.at_s)
     return film
 
 
@@ -88,15 +81,6 @@ def _note_missing(film: Film, name: str, grey: npt.NDArray[np.uint8], detector: 
         why = detector.why_not(grey)
         if "no board" not in why or not film.why_without:
             film.why_without = why
-
-
-def _way(before: Seen, after: Seen | None) -> float:
-    if after is None:
-        return float("nan")
-    _, mine, other = np.intersect1d(before.ids, after.ids, return_indices=True)
-    if len(mine) < 4:
-        return float("nan")
-    return float(np.median(np.linalg.norm(before.pixels[mine] - after.pixels[other], axis=1)))
 
 
 def grey_frames(media: GoProMedia) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:

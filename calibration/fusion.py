@@ -15,9 +15,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.cameras import LookUpTable
 from calibration.errors import Refused
 from calibration.frames import Transform, inverse
+from calibration.look_up_table import LookUpTable
 
 U16 = npt.NDArray[np.uint16]
 Floats32 = npt.NDArray[np.float32]

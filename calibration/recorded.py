@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.cameras import LookUpTable
 from calibration.errors import NotAligned, Refused
 from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
+from calibration.look_up_table import LookUpTable
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
 from storage.calibration import Table

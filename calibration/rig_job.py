@@ -22,12 +22,12 @@ from calibration.mount_job import mount_by_motion
 from calibration.recorded import Alignment, alignments
 from calibration.results import find, lens_from_words, save
 from calibration.rig import Pair, RigPose, from_board
+from calibration.still import looks, way_px
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
 from storage.reading.pictures import Frame
 from storage.recording import Recording, open_recording
 
-EVERY_S = 0.2
 FASTEST_PX = 3.0
 "In the front camera, from frame to frame, at 1920 columns: beyond, the rolling shutters bend the board."
 FARTHEST_PX = 12.0
@@ -145,34 +145,17 @@ def _still_views(
     recording: Recording, stream: str, detector: Detector, progress: Progress | None
 ) -> Iterator[tuple[Frame, Seen]]:
     """Yield front-camera frames, five a second, in which the board hardly moved until the next frame."""
-    due: int | None = None
-    pending: tuple[Frame, Seen] | None = None
-    first: int | None = None
-    for frame in recording[stream].frames():
-        first = frame.device_ticks if first is None else first
-        if pending is not None:
-            after = detector.find(_grey(frame), "")
-            if after is not None and _way(pending[1], after) <= FASTEST_PX * after.size[0] / 1920:
-                yield pending
-            pending = None
-        if due is None or frame.device_ticks >= due:
-            due = frame.device_ticks + round(EVERY_S * TICKS_PER_S)
-            seconds = (frame.device_ticks - first) / TICKS_PER_S
-            seen = detector.find(_grey(frame), f"{seconds:.2f} s")
-            pending = None if seen is None else (frame, seen)
-            if progress is not None:
-                progress(stream, seconds)
-
-
-def _grey(frame: Frame) -> npt.NDArray[np.uint8]:
-    return np.ascontiguousarray(frame.grey())
-
-
-def _way(before: Seen, after: Seen) -> float:
-    _, mine, other = np.intersect1d(before.ids, after.ids, return_indices=True)
-    if len(mine) < 4:
-        return float("inf")
-    return float(np.median(np.linalg.norm(before.pixels[mine] - after.pixels[other], axis=1)))
+    source = recording[stream]
+    start = int(source.index["device_ticks"][0]) if len(source) else 0
+    frames = (
+        (frame, (frame.device_ticks - start) / TICKS_PER_S, np.ascontiguousarray(frame.grey()))
+        for frame in source.frames()
+    )
+    for look in looks(frames, detector, lambda seconds: f"{seconds:.2f} s"):
+        if look.seen is not None and look.way_px <= FASTEST_PX * look.seen.size[0] / 1920:
+            yield look.frame, look.seen
+        if progress is not None:
+            progress(stream, look.at_s)
 
 
 def _at(
@@ -187,7 +170,7 @@ def _at(
     if two[0] is None or two[1] is None:
         return None
     one, next_one = two[0], two[1]
-    if _way(one, next_one) > FARTHEST_PX * one.size[0] / 1920:
+    if not way_px(one, next_one) <= FARTHEST_PX * one.size[0] / 1920:  # NaN: nothing tells
         return None
     ids, mine, other = np.intersect1d(one.ids, next_one.ids, return_indices=True)
     part = (media_s - times[index]) / (times[index + 1] - times[index])

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.cameras import LookUpTable, Pinhole, inside
-from calibration.clouds import DepthCamera, colours, moved, registered, without_wrapped
+from calibration.cameras import Pinhole, inside
+from calibration.clouds import DepthCamera, moved, without_wrapped
+from calibration.look_up_table import LookUpTable
+from calibration.registration import colours, registered
 from virtual_kitchen.headset.cameras import LONGTHROW
 
 
@@ -61,12 +63,12 @@ def test_what_is_in_front_hides_what_is_behind():
     depth = wall(camera, 2.0)
     near = wall(camera, 1.0)
     depth[100:180, 120:200] = near[100:180, 120:200]
-    points, _ = DepthCamera(camera).points(depth)
+    points, order = DepthCamera(camera).points(depth)
     aside = np.eye(4)
     aside[0, 3] = 0.25
     in_target = moved(aside, points)
     picture = np.zeros((180, 320, 3), np.uint8)
-    _, seen = colours(target, in_target, picture)
+    _, seen = colours(target, in_target, order, picture)
     behind = in_target[:, 2] > 1.5
     pixels = target.project(in_target)
     near_pixels = pixels[~behind & inside(target, pixels)]
@@ -83,8 +85,8 @@ def test_colours_come_from_the_pixel_a_point_falls_on():
     target = Pinhole(320, 180, 250, 250, 159.5, 89.5)
     v, u = np.mgrid[0:180, 0:320]
     picture = np.stack((u % 256, v, u // 256), -1).astype(np.uint8)
-    points, _ = DepthCamera(camera).points(wall(camera, 1.2))
-    shades, seen = colours(target, points, picture)
+    points, order = DepthCamera(camera).points(wall(camera, 1.2))
+    shades, seen = colours(target, points, order, picture)
     at = np.rint(target.project(points[seen])).astype(int)
     assert np.array_equal(shades[seen][:, 0] + 256 * shades[seen][:, 2].astype(int), at[:, 0])
     assert np.array_equal(shades[seen][:, 1], at[:, 1])
