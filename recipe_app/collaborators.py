@@ -9,6 +9,7 @@ from recipe_app.folders import Folders
 from recipe_app.intake import Intake
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.door import Door
+from recipe_app.people.visitors import Visitors
 from recipe_app.shelf import Shelf
 from recipe_app.store.records import Records
 
@@ -23,6 +24,7 @@ class Collaborators:
     folders: Folders
     shelf: Shelf
     bucket: Bucket
+    visitors: Visitors
     capture: Capture | None = None
     hosts: frozenset[str] = field(default_factory=frozenset)
     "Names and addresses under which the app may be asked, besides loopback."
@@ -44,9 +46,11 @@ def collaborators(
     ca_file: bytes | None = None,
 ) -> Collaborators:
     """Join the parts of the app."""
+    door = Door(records)
     return Collaborators(
         records=records,
-        door=Door(records),
+        door=door,
+        visitors=Visitors(door),
         intake=Intake(records, folders, clock_id=clock_id),
         folders=folders,
         shelf=shelf,

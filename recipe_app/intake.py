@@ -28,29 +28,27 @@ class Intake:
     def accept(self, operations: list[Operation], *, device: dict[str, Any]) -> list[Receipt]:
         """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too."""
         receipts: dict[str, Receipt] = {}
-        wanted: dict[bool, list[NewOp]] = {}
+        wanted: list[NewOp] = []
         for operation in operations:
             try:
-                new, files = self._checked(operation, device)
-                wanted.setdefault(files, []).append(new)
+                wanted.append(self._checked(operation, device))
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": str(error)}
-        for files, batch in wanted.items():
-            for new, (stored, known) in zip(batch, self.records.accept(batch, files=files), strict=True):
-                receipts[new.op_id] = _receipt(new.op_id, stored, known)
-        if True in wanted:
+        for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
+            receipts[new.op_id] = _receipt(new.op_id, stored, known)
+        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
 
-    def _checked(self, operation: Operation, device: dict[str, Any]) -> tuple[NewOp, bool]:
-        recording = self.recording(operation.recording, kitchen=device["kitchen"])
+    def _checked(self, operation: Operation, device: dict[str, Any]) -> NewOp:
+        frozen = self._frozen(operation.recording, device["kitchen"])
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))
-        if node is not None and str(node) not in recording["steps"]:
-            raise BadOperation(f"step {node} is not in {recording['title']}")
+        if node is not None and str(node) not in frozen["steps"]:
+            raise BadOperation(f"step {node} is not in {frozen['title']}")
         now_ns = self.records.now_ns()
         stamp = self._stamp(operation, now_ns)
-        new = NewOp(
+        return NewOp(
             op_id=operation.op_id,
             device=device["id"],
             seq=operation.seq,
@@ -66,15 +64,17 @@ class Intake:
             clock=_raw_clock(operation),
             seen=operation.seen,
         )
-        return new, recording["folder"] is not None
 
     def recording(self, recording: str, *, kitchen: str | None) -> dict[str, Any]:
         """Return what was frozen of a recording; one of another kitchen is not there. Raises NotFound."""
-        ops = self.records.ops(recording)
-        body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        frozen = self._frozen(recording, kitchen)
+        return {**frozen, "folder": folder_of(self.records.ops(recording))}
+
+    def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
+        body = self.records.frozen(recording)
         if body is None or kitchen not in (None, body["kitchen"]):
             raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
-        return {**body, "folder": folder_of(ops)}
+        return body
 
     def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
         clock = operation.clock

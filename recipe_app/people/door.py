@@ -17,6 +17,7 @@ HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS
 PAIRING_NS = HOUR_NS // 4
 LOGIN_NS = 12 * HOUR_NS
+NEVER_NS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Visitor:
     person: dict[str, Any] | None = None
     desk: bool = False
     csrf: str = ""
+    until_utc_ns: int = NEVER_NS
+    "When the sign-in ends by itself."
 
     @property
     def roles(self) -> frozenset[str]:
@@ -218,7 +221,8 @@ class Door:
             person = connection.execute(found).first()
             if person is None:
                 return Visitor(device=device)
-            return Visitor(device, person._asdict(), desk=login["desk"], csrf=login["csrf"])
+            until = login["expires_utc_ns"]
+            return Visitor(device, person._asdict(), login["desk"], login["csrf"], until)
 
     def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
         login = tables.login

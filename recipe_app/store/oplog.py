@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_
 
 from recipe_app.errors import BadOperation
 from recipe_app.store.tables import op as table
@@ -64,26 +64,69 @@ def append(connection: Connection, new: NewOp) -> tuple[dict[str, Any], bool]:
 
     Call inside `Database.writing`. Raises BadOperation when the device used the sequence number for another one.
     """
-    if (stored := find(connection, new.op_id)) is not None:
-        return stored, True
-    _refuse_second_use(connection, new)
+    ((stored, known),) = append_all(connection, [new])
+    if isinstance(stored, BadOperation):
+        raise stored
+    return stored, known
+
+
+def append_all(
+    connection: Connection, new: Sequence[NewOp]
+) -> list[tuple[dict[str, Any] | BadOperation, bool]]:
+    """Append operations in their order, in four statements however many they are.
+
+    For each the stored operation and whether it was there before, or why it is refused. Call inside
+    `Database.writing`.
+    """
+    stored, used = _there(connection, new)
     last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
+    n, previous = (last.n, last.hash) if last else (0, FIRST)
+    rows: list[dict[str, Any]] = []
+    results: list[tuple[dict[str, Any] | BadOperation, bool]] = []
+    for one in new:
+        place = (one.device, one.seq)
+        if (found := stored.get(one.op_id)) is not None:
+            results.append((found, True))
+        elif place in used:
+            results.append((_used(one.seq, used[place]), False))
+        else:
+            row = _row(one, n + 1, previous)
+            n, previous = n + 1, row["hash"]
+            rows.append(row)
+            stored[one.op_id], used[place] = _as_op(row), one.op_id
+            results.append((stored[one.op_id], False))
+    if rows:
+        connection.execute(insert(table), rows)
+    return results
+
+
+def _there(
+    connection: Connection, new: Sequence[NewOp]
+) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, int], str]]:
+    """Find the operations that are stored already, and the sequence numbers that were used already."""
+    ids, places = [one.op_id for one in new], [(one.device, one.seq) for one in new]
+    same = connection.execute(select(table).where(table.c.op_id.in_(ids)))
+    stored = {row.op_id: as_op(row) for row in same}
+    taken = select(table.c.device, table.c.seq, table.c.op_id).where(
+        tuple_(table.c.device, table.c.seq).in_(places)
+    )
+    return stored, {(row.device, row.seq): row.op_id for row in connection.execute(taken)}
+
+
+def _used(seq: int, other: str) -> BadOperation:
+    return BadOperation(f"sequence number {seq} of this device was used for operation {other}")
+
+
+def _row(new: NewOp, n: int, previous: str) -> dict[str, Any]:
     values = {
         **{name: getattr(new, name) for name in _HASHED if name not in ("n", "body", "clock")},
-        "n": last.n + 1 if last else 1,
+        "n": n,
         "body": _text(new.body),
         "clock": _text(new.clock),
-        "prev": last.hash if last else FIRST,
+        "prev": previous,
     }
     values["hash"] = _hash(values)
-    connection.execute(insert(table).values(values))
-    return _as_op(values), False
-
-
-def _refuse_second_use(connection: Connection, new: NewOp) -> None:
-    used = select(table.c.op_id).where(table.c.device == new.device, table.c.seq == new.seq)
-    if (other := connection.execute(used).scalar()) is not None:
-        raise BadOperation(f"sequence number {new.seq} of this device was used for operation {other}")
+    return values
 
 
 def next_seq(connection: Connection, device: str = SERVER) -> int:
@@ -93,29 +136,38 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
     )
 
 
-def find(connection: Connection, op_id: str) -> dict[str, Any] | None:
-    """Return a stored operation."""
-    row = connection.execute(select(table).where(table.c.op_id == op_id)).first()
-    return _as_op(row._asdict()) if row else None
-
-
 def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[dict[str, Any]]:
     """Return the operations on one subject in the order of the log."""
     asked = select(table).where(table.c.subject == subject, table.c.n > after).order_by(table.c.n)
-    return [_as_op(row._asdict()) for row in connection.execute(asked)]
+    return [as_op(row) for row in connection.execute(asked)]
+
+
+def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
+    """Return, for each subject, its operations after the number that is known of it, in one statement."""
+    found: dict[str, list[dict[str, Any]]] = {subject: [] for subject in known}
+    fresh = [subject for subject, after in known.items() if not after]
+    later = {subject: after for subject, after in known.items() if after}
+    asked: list[ColumnElement[bool]] = [table.c.subject.in_(fresh)] if fresh else []
+    if later:
+        asked.append(table.c.subject.in_(later) & (table.c.n > min(later.values())))
+    if asked:
+        for row in connection.execute(select(table).where(or_(*asked)).order_by(table.c.n)):
+            if row.n > known[row.subject]:
+                found[row.subject].append(as_op(row))
+    return found
 
 
 def everything(connection: Connection) -> Iterator[dict[str, Any]]:
     """Yield the whole log in its order."""
     for row in connection.execute(select(table).order_by(table.c.n)):
-        yield _as_op(row._asdict())
+        yield as_op(row)
 
 
 def newest(connection: Connection, *, before: int | None, count: int) -> list[dict[str, Any]]:
     """Return a page of the log, newest first."""
     asked = select(table).order_by(table.c.n.desc()).limit(count)
     rows = connection.execute(asked if before is None else asked.where(table.c.n < before))
-    return [_as_op(row._asdict()) for row in rows]
+    return [as_op(row) for row in rows]
 
 
 def first_fault(connection: Connection) -> int | None:
@@ -139,6 +191,11 @@ def _hash(values: dict[str, Any]) -> str:
 
 def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def as_op(row: Row[Any]) -> dict[str, Any]:
+    """Return a row of the log as an operation."""
+    return _as_op(row._asdict())
 
 
 def _as_op(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from recipe_app.operations.events import folder_of
 from recipe_app.operations.fold import State, fold
@@ -21,7 +23,8 @@ def apply(connection: Connection, op: Op, ops_of: OpsOf = oplog.ops_of) -> None:
     if op["kind"] in _DESK:
         _DESK[op["kind"]](connection, op)
     else:
-        _recording(connection, op["subject"], ops_of(connection, op["subject"]))
+        subjects = {op["subject"]: ops_of(connection, op["subject"])}
+        apply_recordings(connection, subjects, errors={op["subject"]} if touches_errors(op) else set())
 
 
 def rebuild(connection: Connection) -> int:
@@ -37,31 +40,37 @@ def rebuild(connection: Connection) -> int:
         else:
             subjects[op["subject"]] = None
     for subject in subjects:
-        _recording(connection, subject, oplog.ops_of(connection, subject))
+        apply_recordings(connection, {subject: oplog.ops_of(connection, subject)}, errors={subject})
     return count
 
 
-def _upsert(connection: Connection, table: Table, key: dict[str, Any], values: dict[str, Any]) -> None:
-    """Both databases, one writer at a time: update, and insert what was not there."""
-    same = [table.c[name] == value for name, value in key.items()]
-    if connection.execute(update(table).where(*same).values(values)).rowcount == 0:
-        connection.execute(insert(table).values({**key, **values}))
+def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Put rows in the place of those with the same key, in one statement."""
+    connection.execute(_put(connection.dialect.name, table), rows)
+
+
+@cache
+def _put(dialect: str, table: Table) -> Any:
+    made = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    keys = [column.name for column in table.primary_key]
+    kept = {column.name: made.excluded[column.name] for column in table.columns if column.name not in keys}
+    return made.on_conflict_do_update(index_elements=keys, set_=kept)
 
 
 def _person(connection: Connection, op: Op) -> None:
     body = op["body"]
     values = {"pseudonym": body["pseudonym"], "roles": json.dumps(body["roles"]), "active": body["active"]}
-    _upsert(connection, tables.person, {"id": op["subject"]}, values)
+    _upsert(connection, tables.person, [{"id": op["subject"], **values}])
 
 
 def _kitchen(connection: Connection, op: Op) -> None:
-    _upsert(connection, tables.kitchen, {"id": op["subject"]}, {"name": op["body"]["name"]})
+    _upsert(connection, tables.kitchen, [{"id": op["subject"], "name": op["body"]["name"]}])
 
 
 def _device(connection: Connection, op: Op) -> None:
     body = op["body"]
     values = {name: body[name] for name in ("name", "kitchen", "active", "secure")}
-    _upsert(connection, tables.device, {"id": op["subject"]}, values)
+    _upsert(connection, tables.device, [{"id": op["subject"], **values}])
 
 
 def _recipe(connection: Connection, op: Op) -> None:
@@ -72,7 +81,7 @@ def _recipe(connection: Connection, op: Op) -> None:
         "version": body["version"],
         "graph": body["graph"],
     }
-    _upsert(connection, tables.recipe, {"graph_hash": body["graph_hash"]}, values)
+    _upsert(connection, tables.recipe, [{"graph_hash": body["graph_hash"], **values}])
 
 
 def _nothing(_: Connection, __: Op) -> None:
@@ -90,16 +99,31 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
 }
 
 
-def _recording(connection: Connection, subject: str, ops: list[Op]) -> None:
-    first = next((op for op in ops if op["kind"] == "recording"), None)
-    if first is None:
-        return
-    state = fold(ops)
-    _upsert(connection, tables.recording, {"id": subject}, _row(state, first, ops))
-    connection.execute(delete(tables.error).where(tables.error.c.recording == subject))
-    rows = [_error(subject, found) for found in state["errors"].values() if not found["removed"]]
+def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, errors: set[str]) -> None:
+    """Take recordings into the tables, each with all its operations; the error rows of those in `errors` anew."""
+    rows, failures = [], []
+    for subject, ops in subjects.items():
+        first = next((op for op in ops if op["kind"] == "recording"), None)
+        if first is None:
+            continue
+        state = fold(ops)
+        rows.append({"id": subject, **_row(state, first, ops)})
+        if subject in errors:
+            failures += [_error(subject, found) for found in state["errors"].values() if not found["removed"]]
     if rows:
-        connection.execute(insert(tables.error).values(rows))
+        _upsert(connection, tables.recording, rows)
+    if errors:
+        connection.execute(delete(tables.error).where(tables.error.c.recording.in_(errors)))
+    if failures:
+        connection.execute(insert(tables.error), failures)
+
+
+def touches_errors(op: Op) -> bool:
+    """Tell whether an operation can change what is said of a recording's errors."""
+    return op["kind"] in _OF_ERRORS
+
+
+_OF_ERRORS = frozenset(("recording", "plan_error", "error", "edit_error", "add_error", "undo"))
 
 
 def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:

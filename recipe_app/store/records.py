@@ -13,13 +13,15 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from recipe_app.errors import BadOperation, NotFound
+from recipe_app.operations.events import folder_of
 from recipe_app.operations.fold import State, fold
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.oplog import SERVER, NewOp
+from recipe_app.store.together import Together
 
 Op = dict[str, Any]
-KEPT = 64
+KEPT = 256
 """Recordings whose operations are kept in memory."""
 
 
@@ -28,37 +30,36 @@ class Records:
 
     def __init__(self, database: Database, *, now_ns: Callable[[], int], utc_ns: Callable[[], int]) -> None:
         self.database, self.now_ns, self.utc_ns = database, now_ns, utc_ns
+        self.changes = 0
+        "Grows with everything that is changed but the operations of recordings; caches of who may do what heed it."
         self._kept: OrderedDict[str, list[Op]] = OrderedDict()
         self._lock = threading.Lock()
+        self._together: Together[NewOp, tuple[Op | str, bool]] = Together(self._accept)
 
-    def accept(self, new: Sequence[NewOp], *, files: bool) -> list[tuple[Op | str, bool]]:
-        """Append operations, all in one transaction; for each the stored one and whether it was there, or a refusal.
+    def accept(self, new: Sequence[NewOp]) -> list[tuple[Op | str, bool]]:
+        """Append operations; for each the stored one and whether it was there, or a refusal.
 
-        With `files` they also wait for the events of the recording's folder.
+        What comes at the same time is committed together. What belongs to a recording with a folder then waits for
+        the folder's events, and everything is synced to the disk when this returns.
         """
-        results: list[tuple[Op | str, bool]] = []
+        return self._together.put(new)
+
+    def _accept(self, new: Sequence[NewOp]) -> list[tuple[Op | str, bool]]:
         with self.database.writing() as connection:
-            fresh: dict[str, Op] = {}
-            for one in new:
-                try:
-                    stored, known = oplog.append(connection, one)
-                except BadOperation as error:
-                    results.append((str(error), False))
-                    continue
-                results.append((stored, known))
-                if not known:
-                    fresh[stored["subject"]] = stored
-                    if files:
-                        connection.execute(insert(tables.unfiled).values(n=stored["n"]))
-            for op in fresh.values():  # the tables need the last state only
-                projections.apply(connection, op, self._ops_within)
-        for subject in fresh:
-            self.ops(subject)
-        return results
+            appended = oplog.append_all(connection, new)
+            fresh = [op for op, known in appended if isinstance(op, dict) and not known]
+            subjects = self._beyond(connection, {op["subject"] for op in fresh})
+            folders = {subject for subject, ops in subjects.items() if folder_of(ops) is not None}
+            if waiting := [{"n": op["n"]} for op in fresh if op["subject"] in folders]:
+                connection.execute(insert(tables.unfiled), waiting)
+            errors = {op["subject"] for op in fresh if projections.touches_errors(op)}
+            projections.apply_recordings(connection, subjects, errors=errors)
+        self._keep(subjects)
+        return [(str(op), known) if isinstance(op, BadOperation) else (op, known) for op, known in appended]
 
     def note(self, kind: str, subject: str, body: dict[str, Any], *, actor: str, op_id: str = "") -> Op:
         """Append an operation that the server itself makes (people, devices, recipes, recordings)."""
-        with self.database.writing() as connection:
+        with self.changing() as connection:
             return self.note_within(connection, kind, subject, body, actor=actor, op_id=op_id)
 
     def note_within(
@@ -118,19 +119,38 @@ class Records:
         """Return the operations on a recording, in the order of the log."""
         with self.database.reading() as connection:
             found = self._ops_within(connection, subject)
-        with self._lock:
-            self._kept[subject] = found
-            self._kept.move_to_end(subject)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+        self._keep({subject: found})
         return found
 
     def _ops_within(self, connection: Connection, subject: str) -> list[Op]:
+        return self._beyond(connection, {subject})[subject]
+
+    def _beyond(self, connection: Connection, subjects: set[str]) -> dict[str, list[Op]]:
         """What is kept, and what the log has beyond it; another process may have written too."""
         with self._lock:
-            kept = self._kept.get(subject, [])
-        more = oplog.ops_of(connection, subject, after=kept[-1]["n"] if kept else 0)
-        return kept + more
+            kept = {subject: self._kept.get(subject, []) for subject in subjects}
+        known = {subject: ops[-1]["n"] if ops else 0 for subject, ops in kept.items()}
+        more = oplog.ops_beyond(connection, known)
+        return {subject: ops + more[subject] for subject, ops in kept.items()}
+
+    def _keep(self, subjects: dict[str, list[Op]]) -> None:
+        with self._lock:
+            for subject, ops in subjects.items():
+                if len(ops) >= len(self._kept.get(subject, [])):  # a slower reader may come later with less
+                    self._kept[subject] = ops
+                self._kept.move_to_end(subject)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+
+    def kept(self, subject: str) -> list[Op]:
+        """Return what is in memory of a recording's operations: after `accept`, everything up to what it took."""
+        with self._lock:
+            return self._kept.get(subject, [])
+
+    def frozen(self, recording: str) -> dict[str, Any] | None:
+        """Return what was frozen when a recording was chosen, which never changes; None where there is none."""
+        ops = self.kept(recording) or self.ops(recording)
+        return next((op["body"] for op in ops if op["kind"] == "recording"), None)
 
     def state(self, recording: str) -> State:
         """Say where a recording stands. Raises NotFound."""
@@ -157,10 +177,9 @@ class Records:
 
     def waiting(self) -> list[Op]:
         """Return the operations that are not yet in the events of their recording, in the order of the log."""
-        asked = select(tables.op.c.op_id).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
+        asked = select(tables.op).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
         with self.database.reading() as connection:
-            ids = connection.execute(asked.order_by(tables.op.c.n)).scalars().all()
-            return [op for op in (oplog.find(connection, op_id) for op_id in ids) if op is not None]
+            return [oplog.as_op(row) for row in connection.execute(asked.order_by(tables.op.c.n))]
 
     def filed(self, numbers: Sequence[int]) -> None:
         """Note that operations are in the events of their recording."""
@@ -169,9 +188,10 @@ class Records:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Connection]:
-        """Give a transaction for what is no history: secrets, sessions, codes."""
+        """Give a transaction for what is no operation of a tablet: people, secrets, sessions, codes."""
         with self.database.writing() as connection:
             yield connection
+        self.changes += 1
 
 
 def roles_of(person: dict[str, Any]) -> list[str]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotAllowed
 from recipe_app.people.door import Visitor
 from recipe_app.people.roles import Access, allowed
+from recipe_app.people.visitors import Tokens
 
 DEVICE_COOKIE = "ks_device"
 LOGIN_COOKIE = "ks_login"
@@ -50,16 +52,19 @@ class Route:
         )
 
 
-def tools(request: Request) -> Collaborators:
+async def tools(request: Request) -> Collaborators:
     """Return what the app was built from."""
     return cast(Collaborators, request.app.state.collaborators)
 
 
-def visitor_of(request: Request) -> Visitor:
-    """Say who asks; looked up once a request."""
+async def visitor_of(request: Request) -> Visitor:
+    """Say who asks; looked up once a request, and in memory where that was done a moment ago."""
     if not hasattr(request.state, "visitor"):
+        visitors = (await tools(request)).visitors
         device, login, _ = _tokens(request)
-        request.state.visitor = tools(request).door.visitor(device_token=device, login_token=login)
+        tokens = Tokens(device, login)
+        known = visitors.known(tokens)
+        request.state.visitor = known or await run_in_threadpool(visitors.look_up, tokens)
     return cast(Visitor, request.state.visitor)
 
 
@@ -72,11 +77,11 @@ def _tokens(request: Request) -> tuple[str, str, bool]:
     return request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, ""), True
 
 
-def _gate(access: Access) -> Callable[[Request], None]:
-    def gate(request: Request) -> None:
+def _gate(access: Access) -> Callable[[Request], Awaitable[None]]:
+    async def gate(request: Request) -> None:
         if access is Access.PUBLIC:
             return
-        visitor = visitor_of(request)
+        visitor = await visitor_of(request)
         if not allowed(access, device=visitor.device is not None, roles=visitor.roles, desk=visitor.desk):
             raise SignInFirst(_what_is_missing(access, visitor))
         if request.method not in _SAFE and access not in _ANONYMOUS and _tokens(request)[2]:
@@ -95,8 +100,8 @@ def _what_is_missing(access: Access, visitor: Visitor) -> str:
     return "your role does not allow this" if visitor.desk else "this needs a sign-in at the desk"
 
 
-def _require_device(request: Request) -> dict[str, Any]:
-    device = visitor_of(request).device
+async def _require_device(request: Request) -> dict[str, Any]:
+    device = (await visitor_of(request)).device
     if device is None:
         raise SignInFirst("pair this tablet first")
     return device

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
+from fastapi.responses import JSONResponse
 from sqlalchemy import insert, select
 from starlette.concurrency import run_in_threadpool
 
@@ -150,9 +151,9 @@ def ops_since(
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
 
 
-def post_ops(tools: Tools, device: Device, body: Batch) -> dict[str, Any]:
+def post_ops(tools: Tools, device: Device, body: Batch) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
-    return {"receipts": tools.intake.accept(body.operations, device=device)}
+    return JSONResponse({"receipts": tools.intake.accept(body.operations, device=device)})
 
 
 def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""Who a token belongs to, remembered for a moment: a tablet that posts every second is not looked up every second."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recipe_app.people import secrets
+from recipe_app.people.door import Door, Visitor
+
+REMEMBERED_S = 5.0
+"""Whatever another process changes (a tablet removed, a role taken away) holds here after this time at the latest."""
+KEPT = 512
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a request shows: the tablet's token and the sign-in's, or nothing."""
+
+    device: str = ""
+    login: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Their hashes: the tokens themselves are not kept."""
+        return secrets.fast_hash(self.device), secrets.fast_hash(self.login)
+
+
+@dataclass(frozen=True)
+class _Known:
+    visitor: Visitor
+    changes: int
+    at_s: float
+
+
+class Visitors:
+    """A memory over `Door.visitor`. What this process changes holds at once, what expires ends in time."""
+
+    def __init__(self, door: Door, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._door, self._clock_s = door, clock_s
+        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+
+    def known(self, tokens: Tokens) -> Visitor | None:
+        """Return whom the tokens stood for a moment ago, if nothing was changed since; never waits."""
+        found = self._known.get(tokens.key)
+        if found is None or found.changes != self._door.records.changes:
+            return None
+        fresh = self._clock_s() - found.at_s < REMEMBERED_S
+        still = found.visitor.until_utc_ns >= self._door.records.utc_ns()
+        return found.visitor if fresh and still else None
+
+    def look_up(self, tokens: Tokens) -> Visitor:
+        """Ask the database, and remember the answer."""
+        changes, at_s = (
+            self._door.records.changes,
+            self._clock_s(),
+        )  # before asking: a change meanwhile counts
+        visitor = self._door.visitor(device_token=tokens.device, login_token=tokens.login)
+        self._known[tokens.key] = _Known(visitor, changes, at_s)
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        return visitor
