@@ -18,6 +18,7 @@ from sync.cameras import CameraFile, CameraTake
 from sync.chapters import heard_moved, of_chapter, prior_moved
 from sync.clock_map import ClockMap, sample_rows
 from sync.compare import Compared, compare
+from sync.event_frames import write_event_frames
 from sync.fusion import by_clocks, by_sound
 from sync.headset_gyro import HEAD_POSE
 from sync.pair_alignment import PairAlignment
@@ -61,6 +62,7 @@ def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any
         answer |= write_tables(
             session, master=master, usable=not pairs or bool(session.maps or session.bridges)
         )
+        answer["events"] = write_event_frames(session, pairs)
         return answer | {"pairs": pairs}
 
 

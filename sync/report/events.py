@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from storage.errors import BadEventLog
-from storage.events import Event, read_lines
+from storage.events import Event
 from storage.manifest import Manifest
+from sync.event_frames import in_words, read_event_frames
+from sync.noted import read_noted
 
 KINDS = ("done", "error", "undo")
 MOST_LABEL = 60
@@ -26,6 +27,8 @@ class Mark:
     uncertainty_ms: float
     writer: str
     undone: bool = False
+    shown: str = ""
+    "The pictures that show it, where synchronization placed it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,12 @@ class Story:
 def read_story(recording: Path, manifest: Manifest, zero_host_ns: int) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
     story = Story()
-    events = _events(recording, story.problems)
+    events, story.problems = read_noted(recording)
     undone = {event["body"].get("undoes") for event in events if event["kind"] == "undo"} - {None}
+    places = _places(recording)
     for number, event in enumerate(events, start=1):
-        story.marks.append(_mark(number, event, zero_host_ns, undone=event["op_id"] in undone))
+        mark = _mark(number, event, zero_host_ns, undone=event["op_id"] in undone)
+        story.marks.append(replace(mark, shown=places.get((event["writer"], event["host_ns"]), "")))
     chosen = [event["body"] for event in events if event["kind"] == "recipe"]
     shown = {**(chosen[-1] if chosen else {}), **(manifest.get("recipe") or {})}
     if shown:
@@ -76,16 +81,10 @@ def read_story(recording: Path, manifest: Manifest, zero_host_ns: int) -> Story:
     return story
 
 
-def _events(recording: Path, problems: list[str]) -> list[Event]:
-    events: list[Event] = []
-    for path in sorted((recording / "events").glob("*.jsonl")):
-        try:
-            for event, _ in read_lines(path):
-                body = event["body"] if isinstance(event.get("body"), dict) else {}
-                events.append({**event, "body": body, "writer": path.stem, "host_ns": int(event["host_ns"])})
-        except (BadEventLog, OSError, KeyError, TypeError, ValueError) as error:
-            problems.append(f"events/{path.name}: {' '.join(str(error).split()).rpartition(': ')[2]}")
-    return sorted(events, key=lambda event: int(event["host_ns"]))
+def _places(recording: Path) -> dict[tuple[str, int], str]:
+    """The pictures that show each event, in words, by writer and time; nothing before `sync`."""
+    placed = read_event_frames(recording)
+    return {(str(one["writer"]), int(one["host_ns"])): in_words(one["frames"]) for one in placed}
 
 
 def _mark(number: int, event: Event, zero_host_ns: int, *, undone: bool) -> Mark:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from storage.errors import NotARecording
 from storage.manifest import write_json
 from sync.errors import CannotWriteReport
+from sync.job import synchronize
 from sync.report.page import write_report
 
 EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
@@ -105,6 +106,17 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
     ):
         assert words in page.text
     assert "done, Add sugar (taken back)" in page.text
+
+
+def test_events_say_in_which_pictures_they_are(desk, report_of, tmp_path):
+    recording = desk.make_recording(tmp_path / "take-1", {"hololens/pv": [0.25 + n / 30 for n in range(200)]})
+    desk.note(recording, "error", 3.0, op_id="a", category_name="Timing")
+    desk.note(recording, "error", 9.5, op_id="b", category_name="Order")
+    synchronize(recording)
+    text = report_of(recording).text
+    assert "Timing tablet, ± 2.0 ms; picture hololens/pv 82 (± 3 ms)" in text
+    assert "Order tablet, ± 2.0 ms" in text
+    assert text.count("picture hololens/pv") == 1
 
 
 def test_a_hostile_recording_writes_only_text(desk, report_of, tmp_path):

@@ -1,0 +1,25 @@
+"""The events of a recording, read as far as they are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from storage.errors import BadEventLog
+from storage.events import Event, read_lines
+
+
+def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
+    """Return the events by time, and what is wrong with their logs; a damaged log is read up to its damage.
+
+    Each event has a `body` that is an object, an integer `host_ns` and its `writer`.
+    """
+    events: list[Event] = []
+    problems: list[str] = []
+    for path in sorted((recording / "events").glob("*.jsonl")):
+        try:
+            for event, _ in read_lines(path):
+                body = event["body"] if isinstance(event.get("body"), dict) else {}
+                events.append({**event, "body": body, "writer": path.stem, "host_ns": int(event["host_ns"])})
+        except (BadEventLog, OSError, KeyError, TypeError, ValueError) as error:
+            problems.append(f"events/{path.name}: {' '.join(str(error).split()).rpartition(': ')[2]}")
+    return sorted(events, key=lambda event: int(event["host_ns"])), problems
