@@ -6,6 +6,7 @@ The words are in the message catalogues under `consent.` and `check.`; a changed
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 CONSENT_VERSION = "2026-11"
 CHECKLIST_VERSION = "2026-11"
@@ -34,6 +35,15 @@ ITEMS = (
     Item("camera", "devices", devices=True),
     Item("headset", "devices", devices=True),
 )
+
+
+def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
+    """Return the names of what is not ticked; `consent` and `second` (the second person) are among them."""
+    consent = state["consent"] or {}
+    agreed = consent.get("accepted") is True and consent.get("version") == CONSENT_VERSION
+    found = [] if agreed else ["consent"]
+    found += [item.name for item in items_for(devices=devices) if not state["checklist"].get(item.name)]
+    return found if (state["checked"] or {}).get("confirmed_by") else [*found, "second"]
 
 
 def items_for(*, devices: bool) -> list[Item]:

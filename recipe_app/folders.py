@@ -77,6 +77,11 @@ class Folders:
             with edit_manifest(self._path(name)) as manifest:
                 manifest.update(fields)
 
+    def withdraw(self, name: str, *, host_ns: int) -> None:
+        """Take the consent back in the manifest: exports refuse it from now on; its files stay."""
+        with edit_manifest(self._path(name)) as manifest:
+            manifest["consent"], manifest["withdrawn"] = "none", {"host_ns": host_ns}
+
     def _path(self, name: str) -> Path:
         try:
             path = self.data / check_recording_id(name)

@@ -46,6 +46,8 @@ class Intake:
         node = body.get("node", body.get("fields", {}).get("node"))
         if node is not None and str(node) not in frozen["steps"]:
             raise BadOperation(f"step {node} is not in {frozen['title']}")
+        if operation.kind == "checked" and body["override"]:
+            raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
         stamp = self._stamp(operation, now_ns)
         return NewOp(
@@ -112,6 +114,8 @@ class Intake:
         if folder is None:
             return
         self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        if op["kind"] == "withdraw":
+            self.folders.withdraw(folder, host_ns=op["host_ns"])
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
-from recipe_app.checklist import CONSENT_VERSION
+from recipe_app.checklist import CHECKLIST_VERSION, CONSENT_VERSION, still_open
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotNow
 from recipe_app.operations.events import folder_of
@@ -33,8 +33,7 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
 def _start(tools: Collaborators, recording: str, folder: str | None, actor: str) -> dict[str, Any]:
     assert tools.capture is not None
     state = tools.records.state(recording)
-    if state["checked"] is None or not (state["consent"] or {}).get("accepted"):
-        raise NotNow("the checklist is not through; nothing is recorded before it is")
+    _require_checklist(state)
     if folder is not None:
         raise NotNow(f"this recording has its folder {folder} already")
     row = tools.records.row(tables.recording, recording)
@@ -54,6 +53,32 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
     tools.records.give_folder(recording, name, actor=actor)
     tools.intake.file()
     return {"folder": name, "reasons": []}
+
+
+def _require_checklist(state: dict[str, Any]) -> None:
+    """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
+    open_points = still_open(state, devices=True)
+    checked = state["checked"]
+    if checked is not None and (not open_points or (checked["override"] and "consent" not in open_points)):
+        return
+    raise NotNow(f"the checklist is not through ({', '.join(open_points)}); nothing is recorded before it is")
+
+
+def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, Any]:
+    """Let a recording begin though points of the checklist are open; who did and why is kept. Raises NotNow."""
+    state = tools.records.state(recording)
+    open_points = still_open(state, devices=True)
+    if "consent" in open_points:
+        raise NotNow("nobody can agree for somebody else: the consent is not given")
+    person = tools.records.row(tables.person, actor)
+    body = {
+        "version": CHECKLIST_VERSION,
+        "confirmed_by": person["pseudonym"] if person else "",
+        "override": f"{reason} (open: {', '.join(open_points) or 'nothing'})"[:600],
+    }
+    tools.records.note("checked", recording, body, actor=actor, op_id=op_id)
+    tools.intake.file()
+    return body
 
 
 def _folder_name(tools: Collaborators, recipe: str, recording: str) -> str:

@@ -43,21 +43,20 @@ class Pictures:
     def place(self, at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
         """Say which picture was taken at a moment, and which ones it may have been."""
         doubt_ns = uncertainty_ns + self.bound_ns
-        near = int(np.searchsorted(self.host_ns, at_ns).clip(1, max(len(self.host_ns) - 1, 1)))
-        best = min(
-            (near - 1, min(near, len(self.host_ns) - 1)), key=lambda k: abs(int(self.host_ns[k]) - at_ns)
-        )
+        first, best, last = (self._nearest(at_ns + away_ns) for away_ns in (-doubt_ns, 0, doubt_ns))
         away_ns = int(self.host_ns[best]) - at_ns
         said: dict[str, Any] = {"uncertainty_ms": round(doubt_ns / 1e6, 3)}
         if abs(away_ns) > tolerance_ticks(self.host_ns) + doubt_ns:
             return {"frame": None, "why": self._why(best, away_ns), **said}
-        first, last = np.searchsorted(self.host_ns, [at_ns - doubt_ns, at_ns + doubt_ns])
-        inside = (min(int(first), best), max(int(last) - 1, best))
         said |= {"frame": int(self.row[best]), "dt_ms": round(away_ns / 1e6, 3)}
-        said |= {"first": int(self.row[inside[0]]), "last": int(self.row[inside[1]])}
+        said |= {"first": int(self.row[first]), "last": int(self.row[last])}
         if self.media_s is not None:
             said["media_s"] = round(float(self.media_s[best]), 4)
         return said
+
+    def _nearest(self, at_ns: int) -> int:
+        after = min(int(np.searchsorted(self.host_ns, at_ns)), len(self.host_ns) - 1)
+        return min((max(after - 1, 0), after), key=lambda k: abs(int(self.host_ns[k]) - at_ns))
 
     def _why(self, best: int, away_ns: int) -> str:
         if best == 0 and away_ns > 0:

@@ -95,6 +95,8 @@ class Desk:
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
         self.headers: dict[str, str] = {}
+        self.admin = ""
+        "The admin's session, once set up."
 
     def ask(self, path: str, body: dict[str, Any]) -> Any:
         """Send one request."""
@@ -105,7 +107,8 @@ class Desk:
         password, pin = secrets.token_urlsafe(16), f"{secrets.randbelow(800_000) + 123_457}"
         admin = self.ask("/api/v1/invite", {"code": invite, "password": password})["pseudonym"]
         signed = {"pseudonym": admin, "password": password, "program": True}
-        self.headers = {"x-kitchensync-login": self.ask("/api/v1/desk/sign-in", signed)["token"]}
+        self.admin = self.ask("/api/v1/desk/sign-in", signed)["token"]
+        self.headers = {"x-kitchensync-login": self.admin}
         kitchen = self.ask("/api/v1/desk/kitchens", {"name": "virtual kitchen"})["kitchen"]
         person = self.ask("/api/v1/desk/people", {"pseudonym": pseudonym, "pin": pin})["person"]
         code = self.ask("/api/v1/desk/pairing-codes", {"kitchen": kitchen})["code"]

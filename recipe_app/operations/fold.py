@@ -1,8 +1,9 @@
 """What the operations of one recording add up to. `static/core/fold.js` does the same on the tablet; a test compares.
 
 An operation counts once, however often it is there. An undo takes back what it names and can be taken back itself.
-The fields of an error are merged one by one: the latest touch wins, and when two devices changed a field without
-knowing of each other the field is listed in `conflicts` and both versions stay in the log.
+The fields of an error are merged one by one: of the versions that nobody replaced knowingly the latest touch is
+shown; where there are several that differ the field is in `conflicts`, with all of them, until somebody who saw them
+chooses.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 Op = dict[str, Any]
 State = dict[str, Any]
 
-PHASES = ("prepare", "checklist", "follow", "review", "done")
+PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 UNDOABLE = frozenset(
     (
         "plan_error",
@@ -29,6 +30,9 @@ UNDOABLE = frozenset(
         "voice",
     )
 )
+DESK = "server"
+"""The device of what is done at the desk, by however many people."""
+
 _LATER = float("inf")  # the place in the log of what has not arrived yet
 
 
@@ -45,6 +49,7 @@ def fold(ops: Iterable[Op]) -> State:
             _HANDLERS[op["kind"]](state, op)
         _remember_versions(state, versions, op)
         _remember_last(state, op)
+        _remember_undo(state, op, kept)
     _settle(state, versions)
     state["count"] = len(kept)
     return state
@@ -66,7 +71,11 @@ def _empty() -> State:
         "timers": {},
         "hints": {},
         "awake": None,
+        "holder": None,
+        "pauses": [],
+        "withdrawn": None,
         "last": [],
+        "redo": [],
         "count": 0,
     }
 
@@ -115,7 +124,7 @@ def _new_error(error_id: str, planned: bool, origin: str, at: int | None) -> Sta
         "outcome": "",
         "outcome_note": "",
         "removed": False,
-        "conflicts": [],
+        "conflicts": {},
     }
 
 
@@ -201,6 +210,30 @@ def _check(state: State, op: Op) -> None:
     state["checklist"][op["body"]["item"]] = op["body"]["checked"]
 
 
+def _claim(state: State, op: Op) -> None:
+    """One tablet at a time: the last one that took the recording holds it."""
+    state["holder"] = op["device"]
+
+
+def _release(state: State, op: Op) -> None:
+    state["holder"] = None
+
+
+def _pause(state: State, op: Op) -> None:
+    if not state["pauses"] or state["pauses"][-1]["end"] is not None:
+        state["pauses"].append({"start": op["host_ns"], "end": None})
+
+
+def _resume(state: State, op: Op) -> None:
+    if state["pauses"] and state["pauses"][-1]["end"] is None:
+        state["pauses"][-1]["end"] = op["host_ns"]
+
+
+def _withdraw(state: State, op: Op) -> None:
+    state["phase"] = "withdrawn"
+    state["withdrawn"] = {"at": op["host_ns"]}
+
+
 _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "recording": _recording,
     "capture": _put("capture"),
@@ -223,6 +256,11 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "awake": _put("awake"),
     "end": _phase("review"),
     "finish": _phase("done"),
+    "claim": _claim,
+    "release": _release,
+    "pause": _pause,
+    "resume": _resume,
+    "withdraw": _withdraw,
 }
 
 
@@ -232,7 +270,8 @@ def _remember_versions(state: State, versions: dict[tuple[str, str], list[Op]], 
     for change in given:
         if change.get("error_id") in state["errors"] and "fields" in change:
             for name, value in change["fields"].items():
-                versions.setdefault((change["error_id"], name), []).append({**op, "value": value})
+                made = versions.setdefault((change["error_id"], name), [])
+                made.append({**op, "value": value, "order": len(made)})
 
 
 def _remember_last(state: State, op: Op) -> None:
@@ -243,24 +282,34 @@ def _remember_last(state: State, op: Op) -> None:
         )
 
 
+def _remember_undo(state: State, op: Op, kept: list[Op]) -> None:
+    """What was taken back and could be done again, the last one last; anything new ends that."""
+    if op["kind"] in UNDOABLE:
+        state["redo"] = []
+    elif op["kind"] == "undo":
+        undos = {one["op_id"] for one in kept if one["kind"] == "undo"}
+        if not undos & set(op["body"]["undoes"]):
+            state["redo"] = [*state["redo"], op["op_id"]]
+
+
 def _settle(state: State, versions: dict[tuple[str, str], list[Op]]) -> None:
     for (error_id, name), made in versions.items():
-        winner = max(made, key=lambda op: (op["host_ns"] or 0, op["op_id"]))
-        state["errors"][error_id][name] = winner["value"]
-        if any(_unaware(one, other) for one in made for other in made):
-            state["errors"][error_id]["conflicts"].append(name)
-    for error in state["errors"].values():
-        error["conflicts"].sort()
+        heads = [one for one in made if not any(_knew(other, one) for other in made)]
+        heads.sort(key=lambda op: (op["host_ns"] or 0, op["op_id"]))
+        error = state["errors"][error_id]
+        error[name] = heads[-1]["value"]
+        if any(one["value"] != heads[-1]["value"] for one in heads):
+            same = ("op_id", "device", "host_ns", "value")
+            error["conflicts"][name] = [{key: one[key] for key in same} for one in heads]
 
 
-def _unaware(one: Op, other: Op) -> bool:
-    """Tell whether two devices gave different values, neither knowing of the other."""
-    return (
-        one["device"] != other["device"]
-        and one["value"] != other["value"]
-        and _place(other) > one["seen"]
-        and _place(one) > other["seen"]
-    )
+def _knew(later: Op, earlier: Op) -> bool:
+    """Tell whether a change was made by somebody who had the other one before their eyes."""
+    if later is earlier or _place(later) < _place(earlier):
+        return False
+    if later["device"] == earlier["device"] != DESK:
+        return _place(later) > _place(earlier) or later["order"] > earlier["order"]
+    return earlier["n"] is not None and bool(earlier["n"] <= later["seen"])
 
 
 def _place(op: Op) -> float:

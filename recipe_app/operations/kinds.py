@@ -1,7 +1,8 @@
 """What can be done to a recording from a tablet, and what each operation must say.
 
-An operation is one action of one person, made once on one device, kept for ever. The server adds two kinds of its
-own: `recording` (what was chosen, frozen with everything that is shown) and `capture` (what the devices were told).
+An operation is one action of one person, made once on one device, kept for ever. The server adds kinds of its
+own: `recording` (what was chosen, frozen with everything that is shown), `capture` (what the devices were told) and
+`release` (the desk took the recording from its tablet).
 """
 
 from __future__ import annotations
@@ -183,6 +184,10 @@ KINDS: dict[str, type[Strict]] = {
     "note": Text,
     "voice": Voice,
     "finish": Nothing,
+    "claim": Nothing,
+    "pause": Nothing,
+    "resume": Nothing,
+    "withdraw": Nothing,
     "undo": Undo,
 }
 
@@ -207,6 +212,10 @@ Kind = Literal[
     "note",
     "voice",
     "finish",
+    "claim",
+    "pause",
+    "resume",
+    "withdraw",
     "undo",
 ]
 

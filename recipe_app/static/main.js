@@ -12,6 +12,7 @@ const SCREENS = {
   welcome: "pair", pair: "pair", "sign-in": "sign_in", card: "sign_in", choose: "choose", recipes: "recipe",
   prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done",
 };
+const HELD = new Set(["prepare", "checklist", "follow"]); // what only one tablet at a time may do
 const CLOCK_MS = 10_000;
 export const app = { me: null, leave: null };
 
@@ -45,8 +46,9 @@ async function route() {
     if (!app.me) await whoAmI();
     const wanted = place();
     const name = allowed(wanted);
-    const view = await import(`/static/views/${SCREENS[name] ?? "choose"}.js`);
     const subject = wanted.recording ? await Recording.open(wanted.id) : wanted.id;
+    const held = wanted.recording && HELD.has(name) && !(await subject.take(app.me.device.id));
+    const view = await import(`/static/views/${held ? "held" : SCREENS[name] ?? "choose"}.js`);
     app.leave = (await view.open(subject)) ?? null;
     if (name !== "follow") scrollTo(0, 0);
   } catch (error) {

@@ -23,6 +23,7 @@ from recipe_app.web.bodies import (
     NewKitchen,
     NewPerson,
     NewRecipe,
+    Override,
     PairingCode,
 )
 
@@ -132,6 +133,20 @@ def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[
     return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
 
+def override(tools: Tools, visitor: Asking, recording: str, body: Override) -> dict[str, Any]:
+    """Let a recording begin with open points of the checklist, for a reason that is kept."""
+    tools.intake.recording(recording, kitchen=None)
+    return steering.override(tools, recording, reason=body.reason, actor=visitor.actor, op_id=body.op_id)
+
+
+def release(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+    """Take a recording from the tablet that holds it: the next one that opens it has it."""
+    tools.intake.recording(recording, kitchen=None)
+    tools.records.note("release", recording, {}, actor=visitor.actor)
+    tools.intake.file()
+    return {"recording": recording}
+
+
 def state(tools: Tools, recording: str) -> dict[str, Any]:
     """Say where a recording stands, all of it."""
     return tools.records.state(recording)
@@ -148,5 +163,7 @@ ROUTES = [
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/override", override, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/recordings/{recording}/release", release, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}/corrections", correct, Access.STUDY, "POST"),
 ]

@@ -128,6 +128,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     return {
         "recording": recording,
         "ops": _shown(tools.records.ops(recording)),
+        "devices": _names_of_tablets(tools, device["kitchen"]),
         "categories": [category.number for category in CATEGORIES],
         "checklist": {
             "version": checklist.CHECKLIST_VERSION,
@@ -136,6 +137,11 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         },
         **help_for(graph, seed=body["seed"]),
     }
+
+
+def _names_of_tablets(tools: Collaborators, kitchen: str) -> dict[str, str]:
+    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
+    return {row["id"]: row["name"] for row in rows}
 
 
 def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:

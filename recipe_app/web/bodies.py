@@ -121,3 +121,10 @@ class NewRecipe(Strict):
 
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
     text: Annotated[str, Field(max_length=200_000)]
+
+
+class Override(Strict):
+    """Why a recording may begin though points of its checklist are open."""
+
+    op_id: OpId
+    reason: Annotated[str, Field(min_length=3, max_length=300)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from recipe_app.categories import CATEGORIES
+from recipe_app.checklist import still_open
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotFound
 from recipe_app.people.roles import ROLES, Access
@@ -117,12 +119,41 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     steerable = tools.capture is not None
     fields |= {
         "visitor": visitor,
+        "names": _names(tools),
+        "said": _said(Words(_language(request)), state),
+        "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
         "categories": CATEGORIES,
         "ops": ops,
         "health": health,
         "steerable": steerable,
     }
     return render(request, "desk/recording.html", **fields)
+
+
+def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
+    words, said = Words(_language(request)), {"consent": "consent.title", "second": "checklist.second"}
+    return [words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)]
+
+
+def _names(tools: Collaborators) -> dict[str, str]:
+    return {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
+
+
+def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
+    """Say a version of a field of an error in words."""
+
+    def said(field: str, value: Any) -> str:
+        if field == "categories":
+            return ", ".join(words(f"category.{number}") for number in value)
+        if field == "outcome" and value:
+            return words(f"outcome.{value}")
+        if field == "removed":
+            return words("versions.removed" if value else "versions.kept")
+        if field == "node":
+            return str(state["recording"]["steps"][str(value)]["text"])
+        return str(value or "–")
+
+    return said
 
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

@@ -181,7 +181,7 @@ def test_two_tablets_that_edit_one_error_offline_leave_both_versions(kitchen: An
         edit["seq"] = 1000 + seq
         assert client.post("/api/v1/ops", json={"operations": [edit]}).json()["receipts"][0]["n"] > seen
     error = kitchen.tools.records.state(recording)["errors"][error_id]
-    assert (error["description"], error["conflicts"]) == ("from the other", ["description"])
+    assert (error["description"], list(error["conflicts"])) == ("from the other", ["description"])
     texts = [op["body"]["fields"]["description"] for op in kitchen.tools.records.ops(recording)[1:]]
     assert texts == ["first", "from one", "from the other"]
     (row,) = kitchen.tools.records.rows(tables.error)
@@ -244,6 +244,6 @@ def test_a_correction_at_the_desk_is_one_more_version(kitchen: Any) -> None:
         answer = researcher.post(f"/api/v1/desk/recordings/{recording}/corrections", json=sent)
         assert answer.status_code == 200, answer.text
     error = kitchen.tools.records.state(recording)["errors"][error_id]
-    assert (error["description"], error["categories"], error["conflicts"]) == ("two spoons", [1, 4], [])
+    assert (error["description"], error["categories"], error["conflicts"]) == ("two spoons", [1, 4], {})
     page = researcher.get(f"/desk/recordings/{recording}").text
     assert "two spoons" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -291,3 +292,118 @@ def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
         )
         assert len(said) > 6
         assert [text for text in said if not text.startswith("⟦")] == []
+
+
+def test_two_tablets_one_recording(kitchen: Any, tablet: Tablet, browser: Any) -> None:
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.saved()
+    with on_screen(kitchen, browser) as other:
+        other.page.goto(f"{other.url}/t/rec/{recording}/follow")
+        other.screen("held")
+        assert serious(other.page) == []
+        other.tap("Take it over here")
+        other.screen("follow")
+        tablet.screen("held")  # the first one hears of it by itself
+        other.tap("Begin", exact=True)
+        other.saved()
+    kitchen.tools.records.note("release", recording, {}, actor="")
+    tablet.page.reload()
+    tablet.screen("follow")
+    claims = ops(kitchen, recording, "claim")
+    assert len({op["device"] for op in claims}) == 2
+    assert kitchen.tools.records.state(recording)["holder"] == claims[0]["device"]
+
+
+def test_a_privacy_pause_a_wiped_screen_and_a_withdrawal(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast", display="paragraph")
+    tablet.checklist()
+    tablet.tap("Pause", exact=True)
+    assert small_boxes(page, 64) == []
+    page.get_by_role("button", name="Privacy pause").click()
+    page.locator(".cover h1", has_text="Privacy pause").wait_for()
+    page.reload()  # a pause outlives the page
+    page.locator(".cover h1", has_text="Privacy pause").wait_for()
+    page.locator(".cover .done").click()
+    page.locator(".cover").wait_for(state="hidden")
+    tablet.tap("Pause", exact=True)
+    page.get_by_role("button", name="Wipe the screen").click()
+    before = len(kitchen.tools.records.ops(recording))
+    rng = random.Random(7)
+    for _ in range(60):  # drops and a cloth, everywhere but on the two targets
+        page.mouse.click(rng.randrange(240, 1000), rng.randrange(300, 560))
+    page.locator(".second").click()  # in the wrong order
+    page.locator(".cover").wait_for()
+    page.locator(".first").click()
+    page.wait_for_timeout(450)
+    page.locator(".second").click()
+    page.locator(".cover").wait_for(state="hidden")
+    tablet.saved()
+    assert len(kitchen.tools.records.ops(recording)) == before
+    (pause,) = kitchen.tools.records.state(recording)["pauses"]
+    assert pause["start"] < pause["end"]
+    tablet.tap("End", exact=True)
+    tablet.tap("Withdraw this recording")
+    tablet.tap("Yes, withdraw it")
+    tablet.screen("done")
+    page.get_by_text("This recording is withdrawn").wait_for()
+    tablet.saved()
+    assert kitchen.tools.records.state(recording)["phase"] == "withdrawn"
+
+
+def test_two_versions_stand_side_by_side_and_one_touch_keeps_one(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast", strategy="induced")
+    tablet.tap("Plan an error")
+    page.locator(".hint-row").first.click()
+    tablet.tap("Save", exact=True)
+    tablet.saved()
+    ((error_id, error),) = kitchen.tools.records.state(recording)["errors"].items()
+    page.context.set_offline(True)
+    tablet.tap("Change", exact=True)
+    page.get_by_label("What is different").fill("from the stove")
+    tablet.tap("Save", exact=True)
+    change = {"error_id": error_id, "fields": {"description": "from the other tablet"}}
+    _, token = kitchen.pair("Tablet by the sink")
+    operation = kitchen.operation(
+        recording, "edit_error", change, seen=kitchen.tools.records.ops(recording)[-1]["n"]
+    )
+    bearer = {"authorization": f"Bearer {token}"}
+    assert kitchen.client(**bearer).post("/api/v1/ops", json={"operations": [operation]}).status_code == 200
+    page.context.set_offline(False)
+    tablet.saved()
+    page.reload()
+    tablet.tap("2 versions")
+    for text in (
+        "from Tablet by the sink",
+        "from Tablet by the stove",
+        "from the stove",
+        "from the other tablet",
+    ):
+        page.locator("dialog").get_by_text(text).first.wait_for()
+    assert serious(page) == []
+    page.locator(".version", has_text="from the other tablet").get_by_role("button").click()
+    page.get_by_text("2 versions").wait_for(state="detached")
+    tablet.saved()
+    state = kitchen.tools.records.state(recording)["errors"][error_id]
+    assert (state["description"], state["conflicts"]) == ("from the other tablet", {})
+    assert error["description"]
+
+
+def test_what_was_taken_back_is_done_again_after_a_reload(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.tap("Begin", exact=True)
+    page.wait_for_timeout(420)
+    page.locator("footer .done").click()
+    page.get_by_text("1 / 11").wait_for()
+    tablet.tap("Undo", exact=True)
+    page.get_by_text("0 / 11").wait_for()
+    page.reload()
+    tablet.tap("All steps")
+    tablet.tap("Redo", exact=True)
+    page.get_by_text("1 / 11").wait_for()
+    tablet.saved()
+    assert kitchen.tools.records.state(recording)["redo"] == []

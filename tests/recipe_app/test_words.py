@@ -27,6 +27,7 @@ FAMILIES = {
         for m in ("", ".fix")
     ],
     "doctor.install": ["android", "ios", "linux"],
+    "field": ["text", "description", "categories", "outcome", "outcome_note", "removed"],
     "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),

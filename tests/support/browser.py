@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,15 +25,19 @@ LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1
 
 
 @contextlib.contextmanager
-def chromium(*flags: str) -> Iterator[Any]:
-    """Start the browser; yield it. Skips the test with a reason where there is none."""
+def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
+    """Start the browser; yield it. Skips the test with a reason where there is none. `home` has its certificates."""
     if CHROMIUM is None:
         pytest.skip("no chromium on this computer; `make system` installs it")
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="no playwright here; it comes with the dev extra"
     )
+    env = {
+        name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"
+    }  # it leaves files there
+    env |= {"HOME": str(home)} if home is not None else {}
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], env=env)
         try:
             yield browser
         finally:

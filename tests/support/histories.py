@@ -21,6 +21,11 @@ KINDS = (
         "prepared",
         "checked",
         "end",
+        "claim",
+        "release",
+        "pause",
+        "resume",
+        "withdraw",
     ),
 )
 FIELDS = ("expected", "actual", "text", "description", "outcome_note")
@@ -102,6 +107,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         "checked": {"version": "1", "confirmed_by": "B", "override": ""},
         "end": {},
     }
+    bodies |= {kind: {} for kind in ("claim", "release", "pause", "resume", "withdraw")}
     if kind == "start" and rng.random() < 0.5:
         return kind, {"node": node, "with_op": ops[-1]["op_id"]}
     return kind, bodies.get(kind, {"node": node})

@@ -1,4 +1,4 @@
-"""A tablet starts and stops real recordings of the virtual kitchen through the app, and hears why when it cannot."""
+"""A person starts and stops real recordings of the virtual kitchen in a browser, and hears why that cannot be."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from pathlib import Path
 
 import httpx
 import pytest
+from browser import LANDSCAPE, Tablet, chromium
 from processes import COMMAND, kitchensync, running
 
-from virtual_kitchen.tablet import Desk, Tablet
+from virtual_kitchen.tablet import Desk
+from virtual_kitchen.tablet import Tablet as Program
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+PIN, PASSWORD = "482916", "a long enough pass phrase"
 
 
 @contextmanager
-def app_with_rig(tmp_path: Path, host: str) -> Iterator[tuple[str, str]]:
-    """The app with a rig of one headset; its address and the invite of its first start."""
+def app_with_rig(tmp_path: Path, host: str, camera: str = "") -> Iterator[tuple[str, str]]:
+    """The app with a rig of a headset, and a camera; its address and the invite of its first start."""
     rig = tmp_path / "rig.toml"
-    rig.write_text(f'streams = ["gyroscope", "accelerometer"]\n[hololens]\nhololens = "{host}"\n')
+    text = f'streams = ["pv", "gyroscope", "accelerometer"]\n[hololens]\nhololens = "{host}"\n'
+    rig.write_text(text + (f'[gopro]\ngopro = "{camera}"\n' if camera else ""))
     command = [COMMAND, "app", "--data", str(tmp_path / "data"), "--port", "0", "--rig", str(rig)]
     with running(command, stdout=subprocess.PIPE) as server:
         lines: list[str] = []
@@ -35,59 +39,126 @@ def app_with_rig(tmp_path: Path, host: str) -> Iterator[tuple[str, str]]:
         yield lines[-1].partition("=")[2].strip(), invite
 
 
-def wait_for(tablet: Tablet, health: str) -> dict:
-    """Ask until the devices are in a state."""
-    end_s = time.monotonic() + 90
-    while time.monotonic() < end_s:
-        answer = tablet.ask("GET", f"/api/v1/health/{tablet.recording}")
-        if answer["health"] == health:
-            return answer
+class Person:
+    """Somebody at the desk and at the tablet, with nothing but a browser."""
+
+    def __init__(self, browser, url: str) -> None:
+        self.browser, self.url = browser, url
+        self.desk = browser.new_context(viewport=LANDSCAPE).new_page()
+        self.desk.set_default_timeout(15_000)
+
+    def set_up(self, invite: str) -> Tablet:
+        """From the invite of the first start to a paired tablet: admin, kitchen, participant, code."""
+        desk = self.desk
+        desk.goto(f"{self.url}desk/sign-in#{invite}")
+        desk.get_by_label("New password").fill(PASSWORD)
+        desk.get_by_role("button", name="Save").click()
+        desk.get_by_label("Password", exact=True).fill(PASSWORD)
+        desk.get_by_role("button", name="Sign in at the desk").click()
+        desk.get_by_role("link", name="Add a kitchen and pair a tablet").click()
+        desk.get_by_label("Name").fill("Kitchen 3")
+        desk.get_by_role("button", name="Add a kitchen").click()
+        desk.get_by_role("button", name="Pair a tablet").click()
+        code = desk.locator("dialog[open] #result-text").inner_text()
+        desk.goto(f"{self.url}desk/people")
+        desk.get_by_label("Pseudonym").fill("Basil")
+        desk.locator("#pin").fill(PIN)
+        desk.get_by_role("button", name="Add a person").click()
+        desk.get_by_role("cell", name="Basil").wait_for()
+        context = self.browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock"])
+        tablet = Tablet(context.new_page(), self.url)
+        tablet.pair(code)
+        tablet.sign_in("Basil", PIN)
+        return tablet
+
+    def cook(self, tablet: Tablet) -> None:
+        """Four steps, two errors, one of them taken back and logged anew."""
+        page = tablet.page
+        for number in range(5):
+            page.locator("footer .done").click()  # begins the first step, then ends one after the other
+            page.get_by_text(f"{number} / 11").wait_for()
+            page.wait_for_timeout(3000)
+            if number in (1, 2):
+                tablet.tap("Error", exact=True)
+                tablet.tap(["Timing", "Measurement"][number - 1])
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        tablet.screen("review")
+
+
+def wait_for_end(folder: Path) -> dict:
+    """Wait until a recording is complete; return its manifest."""
+    end_s = time.monotonic() + 150
+    while (manifest := json.loads((folder / "recording.json").read_text()))["state"] == "recording":
+        assert time.monotonic() < end_s
         time.sleep(0.2)
-    raise AssertionError(answer)
+    return manifest
 
 
-def test_a_session_is_started_followed_and_stopped_from_the_tablet(kitchen, runtime, tmp_path):
-    place = kitchen(seconds=60)
+def test_a_whole_session_by_browser_alone(kitchen, runtime, tmp_path):
+    """Set up, sign in, prepare, checklist, start, follow, two errors, stop, review; then the recording is judged."""
+    place = kitchen(seconds=0)  # as long as it takes
     with (
-        app_with_rig(tmp_path, place.host) as (url, invite),
-        httpx.Client(base_url=url, timeout=90) as client,
+        chromium() as browser,
+        app_with_rig(tmp_path, place.host, camera=place.camera) as (url, invite),
     ):
-        keys = Desk(client).set_up(invite, pseudonym="Basil")
-        tablet = Tablet(client, keys, time.monotonic_ns, random.Random(1))
-        order = tablet.choose("tea_and_toast", None, 1)["order"]
-        address = f"/api/v1/capture/{tablet.recording}"
-        with pytest.raises(RuntimeError, match="409.*checklist is not through"):
-            tablet.ask("POST", address, {"action": "start"})
-        tablet.prepare()
-        started = tablet.ask("POST", address, {"action": "start"})
-        assert started["reasons"] == []
-        assert wait_for(tablet, "recording")["folder"] == started["folder"]
-        with pytest.raises(RuntimeError, match="409.*folder"):
-            tablet.ask("POST", address, {"action": "start"})
-        tablet.exchange_clocks()
-        for kind in ("start", "done"):
-            tablet.send(kind, {"node": order[0]})
-        for category in (1, 3):
-            fields = {"node": order[0], "categories": [category]}
-            tablet.send("error", {"error_id": tablet.new_id(), "fields": fields})
-        assert tablet.ask("POST", address, {"action": "stop"}) == started
-        wait_for(tablet, "stopped")
-        folder = tmp_path / "data" / started["folder"]
-        while (manifest := json.loads((folder / "recording.json").read_text()))["state"] == "recording":
-            time.sleep(0.2)
-    assert (manifest["pseudonym"], manifest["place"]) == ("Basil", "virtual kitchen")
-    assert manifest["consent"].startswith(tablet.recording)
-    assert manifest["recipe"]["order"] == order
+        person = Person(browser, url)
+        tablet = person.set_up(invite)
+        page = tablet.page
+        tablet.begin("Tea and toast", strategy="impromptu")
+        tablet.checklist()
+        page.locator(".dot.recording").wait_for()
+        page.get_by_text("Recording", exact=True).wait_for()
+        touched_ns = time.monotonic_ns()
+        person.cook(tablet)
+        assert page.locator(".planned").count() == 2
+        tablet.tap("Finish", exact=True)
+        tablet.screen("done")
+        tablet.saved()
+        assert tablet.problems == []
+        (folder,) = [path.parent for path in (tmp_path / "data").glob("*/recording.json")]
+        manifest = wait_for_end(folder)
+        person.desk.goto(f"{url}desk")
+        person.desk.get_by_text(folder.name).wait_for()
+    assert (manifest["state"], manifest["pseudonym"], manifest["place"]) == ("complete", "Basil", "Kitchen 3")
+    assert manifest["recipe"]["name"] == "tea_and_toast"
     events = [json.loads(line) for line in (folder / "events" / "tablet.jsonl").read_text().splitlines()]
     kinds = [event["kind"] for event in events]
-    assert kinds[:2] == ["recipe", "prepared"]
     assert kinds.count("error") == 2
-    assert kinds.index("capture") < kinds.index("start") < kinds.index("done") < kinds.index("error")
+    assert kinds.count("done") == 4
+    assert kinds.index("checked") < kinds.index("capture") < kinds.index("start") < kinds.index("error")
+    assert all(
+        touched_ns < event["host_ns"] < touched_ns + 90e9 and event["uncertainty_ns"] < 50e6
+        for event in events
+        if event["kind"] in ("start", "done", "error")
+    )
+    judged_like_any_other(folder)
+
+
+def judged_like_any_other(folder: Path) -> None:
+    """Verify, synchronize and report; both errors are in the pictures of both cameras and on the page."""
     assert kitchensync("verify", folder).returncode == 0
+    done = kitchensync("sync", folder, "--json")
+    assert done.returncode == 0, done.stdout
+    placed = json.loads((folder / "sync" / "events.json").read_text())["events"]
+    for event in (one for one in placed if one["kind"] == "error"):
+        assert event["frames"]["hololens/pv"]["frame"] is not None, event
+        assert event["frames"]["gopro/video"]["frame"] > 0
     assert kitchensync("report", folder).returncode == 0
     report = (folder / "sync" / "report.html").read_text()
-    assert "Measurement" in report
-    assert "Timing" in report
+    assert "error, Timing" in report
+    assert "error, Measurement" in report
+    assert "picture GX010001.MP4" in report
+
+
+def let_begin(client: httpx.Client, desk: Desk, tablet: Program) -> None:
+    """An admin at the desk lets a recording begin though points are open, and says why."""
+    headers = {"x-kitchensync-login": desk.admin}
+    body = {"op_id": tablet.new_id(), "reason": "the mirror cannot be covered"}
+    address = f"/api/v1/desk/recordings/{tablet.recording}/override"
+    answer = client.post(address, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert "mirrors" in answer.json()["override"]
 
 
 def test_a_headset_that_is_not_there_is_a_refusal_in_words_and_leaves_nothing(
@@ -97,12 +168,21 @@ def test_a_headset_that_is_not_there_is_a_refusal_in_words_and_leaves_nothing(
         app_with_rig(tmp_path, loopback_host) as (url, invite),
         httpx.Client(base_url=url, timeout=90) as client,
     ):
-        tablet = Tablet(
-            client, Desk(client).set_up(invite, pseudonym="B"), time.monotonic_ns, random.Random(1)
-        )
+        desk = Desk(client)
+        tablet = Program(client, desk.set_up(invite, pseudonym="B"), time.monotonic_ns, random.Random(1))
         tablet.choose("tea_and_toast", None, 1)
-        tablet.prepare()
-        refused = tablet.ask("POST", f"/api/v1/capture/{tablet.recording}", {"action": "start"})
+        address = f"/api/v1/capture/{tablet.recording}"
+        with pytest.raises(RuntimeError, match="409.*checklist is not through"):
+            tablet.ask("POST", address, {"action": "start"})
+        tablet.send("prepared", {})
+        tablet.send("checked", {"version": "1", "confirmed_by": "C"})
+        with pytest.raises(RuntimeError, match="409.*consent, jewellery"):
+            tablet.ask("POST", address, {"action": "start"})
+        with pytest.raises(RuntimeError, match="at the desk, by an admin"):
+            tablet.send("checked", {"version": "1", "confirmed_by": "C", "override": "we hurry"})
+        tablet.send("consent", {"version": tablet.checklist["consent"], "accepted": True})
+        let_begin(client, desk, tablet)
+        refused = tablet.ask("POST", address, {"action": "start"})
         assert refused["folder"] is None
         assert loopback_host in " ".join(refused["reasons"])
         assert tablet.ask("GET", f"/api/v1/health/{tablet.recording}")["health"] == "standalone"

@@ -1,7 +1,7 @@
 // What the operations of one recording add up to; the same as operations/fold.py, and a test compares the two.
 // Pure: no page, no network, no storage.
 
-const PHASES = ["prepare", "checklist", "follow", "review", "done"];
+const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
 const UNDOABLE = new Set(["plan_error", "edit_error", "start", "done", "reopen", "skip", "error", "mark", "add_error", "note", "voice"]);
 
 export function fold(ops) {
@@ -9,11 +9,13 @@ export function fold(ops) {
   const gone = taken(kept);
   const state = empty();
   const versions = new Map();
+  const undos = new Set(kept.filter((op) => op.kind === "undo").map((op) => op.op_id));
   for (const op of kept) {
     if (gone.has(op.op_id)) continue;
     HANDLERS[op.kind]?.(state, op);
     rememberVersions(state, versions, op);
     rememberLast(state, op);
+    rememberUndo(state, op, undos);
   }
   settle(state, versions);
   state.count = kept.length;
@@ -22,7 +24,8 @@ export function fold(ops) {
 
 const empty = () => ({
   recording: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
-  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null, last: [], count: 0,
+  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null,
+  holder: null, pauses: [], withdrawn: null, last: [], redo: [], count: 0,
 });
 
 function once(ops) {
@@ -45,7 +48,7 @@ function taken(ops) { // from the last to the first: an undo that stands takes b
 
 const newError = (error_id, planned, origin, at) => ({
   error_id, planned, origin, at, node: null, categories: [], subtype: "", expected: "", actual: "", text: "",
-  description: "", outcome: "", outcome_note: "", removed: false, conflicts: [],
+  description: "", outcome: "", outcome_note: "", removed: false, conflicts: {},
 });
 
 const create = (planned, origin, timed) => (state, op) => {
@@ -111,6 +114,11 @@ const HANDLERS = {
   awake: put("awake"),
   end: phase("review"),
   finish: phase("done"),
+  claim: (state, op) => { state.holder = op.device; },
+  release: (state) => { state.holder = null; },
+  pause: (state, op) => { if (state.pauses.at(-1)?.end !== null) state.pauses.push({ start: op.host_ns, end: null }); },
+  resume: (state, op) => { if (state.pauses.at(-1)?.end === null) state.pauses.at(-1).end = op.host_ns; },
+  withdraw: (state, op) => { [state.phase, state.withdrawn] = ["withdrawn", { at: op.host_ns }]; },
 };
 
 function rememberVersions(state, versions, op) {
@@ -120,7 +128,7 @@ function rememberVersions(state, versions, op) {
     for (const [name, value] of Object.entries(change.fields)) {
       const key = `${change.error_id} ${name}`;
       if (!versions.has(key)) versions.set(key, []);
-      versions.get(key).push({ ...op, value });
+      versions.get(key).push({ ...op, value, order: versions.get(key).length });
     }
   }
 }
@@ -131,18 +139,28 @@ function rememberLast(state, op) {
   state.last = together && state.last.includes(together) ? [...state.last, op.op_id] : [op.op_id];
 }
 
+function rememberUndo(state, op, undos) { // what could be done again, the last one last; anything new ends that
+  if (UNDOABLE.has(op.kind)) state.redo = [];
+  else if (op.kind === "undo" && !op.body.undoes.some((target) => undos.has(target))) state.redo = [...state.redo, op.op_id];
+}
+
 function settle(state, versions) {
   for (const [key, made] of versions) {
     const [id, name] = key.split(" ");
-    state.errors[id][name] = made.reduce((best, one) => (later(one, best) ? one : best)).value;
-    if (made.some((one) => made.some((other) => unaware(one, other)))) state.errors[id].conflicts.push(name);
+    const heads = made.filter((one) => !made.some((other) => knew(other, one))).sort(byTouch);
+    const shown = heads.at(-1);
+    state.errors[id][name] = shown.value;
+    if (heads.some((one) => JSON.stringify(one.value) !== JSON.stringify(shown.value))) {
+      state.errors[id].conflicts[name] = heads.map(({ op_id, device, host_ns, value }) => ({ op_id, device, host_ns, value }));
+    }
   }
-  for (const error of Object.values(state.errors)) error.conflicts.sort();
 }
 
-const later = (one, other) =>
-  (one.host_ns ?? 0) !== (other.host_ns ?? 0) ? (one.host_ns ?? 0) > (other.host_ns ?? 0) : one.op_id > other.op_id;
+const byTouch = (one, other) => ((one.host_ns ?? 0) - (other.host_ns ?? 0)) || (one.op_id > other.op_id ? 1 : -1);
 const place = (op) => op.n ?? Infinity;
-const unaware = (one, other) =>
-  one.device !== other.device && JSON.stringify(one.value) !== JSON.stringify(other.value) &&
-  place(other) > one.seen && place(one) > other.seen;
+
+function knew(later, earlier) { // made by somebody who had the other version before their eyes
+  if (later === earlier || place(later) < place(earlier)) return false;
+  if (later.device === earlier.device && later.device !== "server") return place(later) > place(earlier) || later.order > earlier.order;
+  return earlier.n !== null && earlier.n <= later.seen;
+}

@@ -1,18 +1,21 @@
 // One recording on the tablet: its bundle, the operations on it, what they add up to.
 
+import { touchNow } from "/static/core/clock.js";
 import { change, put, read } from "/static/core/db.js";
 import { fold } from "/static/core/fold.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { ask } from "/static/core/server.js";
 
+const SOON_MS = 1200;
+
 export class Recording {
-  static async open(id) { // what is kept here comes first: without network it is all there is
+  static async open(id) { // what is kept here, where the server does not answer soon: without network it is all there is
     const kept = await read("bundles", id);
     const fresh = ask(`/api/v1/bundle/${id}`).then((bundle) => keepBundle(bundle));
-    const bundle = kept ?? (await fresh);
-    fresh.catch(() => null);
-    return new Recording(bundle);
+    if (!kept) return new Recording(await fresh);
+    const soon = new Promise((resolve) => setTimeout(() => resolve(kept), SOON_MS));
+    return new Recording(await Promise.race([fresh.catch(() => kept), soon]));
   }
 
   constructor(bundle) {
@@ -33,6 +36,12 @@ export class Recording {
     const operations = await outbox.add(this.id, this.seen, actions, touch);
     this.refold();
     return operations;
+  }
+
+  // One tablet at a time: true when it is this one, or nobody's so far.
+  async take(device) {
+    if (this.state.holder === null) await this.act(touchNow(), { kind: "claim" });
+    return this.state.holder === device;
   }
 
   undo(touch, targets) { return this.act(touch, { kind: "undo", body: { undoes: targets } }); }

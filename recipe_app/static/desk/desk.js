@@ -37,6 +37,7 @@ async function send(form) {
     const [file] = at("file").files;
     body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
   }
+  if ("op" in form.dataset) body.op_id = newId();
   const answer = await ask(url, { body });
   if (show && answer[show]) return result(form.dataset, answer[show]);
   if (then === "sign-in") {
@@ -51,7 +52,9 @@ async function send(form) {
 
 async function post(button) {
   const { post: url, then, show, body } = button.dataset;
-  const answer = await ask(url, { method: "POST", body: body ? JSON.parse(body) : {} });
+  const said = body ? JSON.parse(body) : {};
+  if ("keep" in button.dataset) said.op_id = newId();
+  const answer = await ask(url, { method: "POST", body: said });
   if (show) return result(button.dataset, answer[show]);
   return location.assign(then);
 }

@@ -2,11 +2,14 @@
 
 import { app } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
+import { DISTANCES, distance, setDistance } from "/static/core/distance.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 
+const LOOK_MS = 3000;
+const LOW = 0.2;
 const GROUPS = ["person", "room", "devices"];
 
 export function open(recording) {
@@ -18,6 +21,8 @@ export function open(recording) {
   show("checklist", bar("prepare", t("checklist.title")), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
 
+  let told = false;
+  const overridden = () => Boolean(recording.state.checked?.override); // an admin at the desk lets it begin
   const agreed = () => recording.state.consent?.accepted === true && recording.state.consent.version === checklist.consent;
   const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (second.trim() ? 0 : 1);
 
@@ -27,10 +32,23 @@ export function open(recording) {
   }
 
   async function begin(touch) {
-    if (missing()) return;
-    if (recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
+    if (missing() && !overridden()) return null;
+    const low = await lowBattery();
+    if (low !== null && !told) return askForPower(low);
+    if (!overridden() && recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
     if (app.me?.capture && !folderOf(recording)) return arm();
     return goTo(recording, "follow");
+  }
+
+  function askForPower(share) { // refused once; who starts all the same is noted
+    told = true;
+    sheet(t("battery.title"), (close) => [h("p", {}, t("battery.text", { share })),
+      h("p", { class: "actions" }, button(t("battery.anyway"), async (touch) => {
+        close();
+        await recording.act(touch, { kind: "note", body: { text: t("battery.noted", { share }) } });
+        await begin(touch);
+      }, { class: "quiet" }), button(t("back"), () => { told = false; close(); }, { class: "primary" }))]);
+    return null;
   }
 
   async function arm() { // the devices first; what they refuse is said in their own words
@@ -71,15 +89,25 @@ export function open(recording) {
         }));
       }),
       h("section", {}, h("h2", {}, t("checklist.second")), h("div", { class: "field" }, h("label", { for: "second" }, t("checklist.second.label")),
-        h("input", { id: "second", maxlength: 80, value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))));
+        h("input", { id: "second", maxlength: 80, value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))),
+      h("fieldset", { class: "distances" }, h("legend", {}, t("distance.title")), h("p", { class: "hint" }, t("distance.hint")),
+        h("div", { class: "switch" }, DISTANCES.map((metres) => button(t("distance.metres", { metres }), () => { setDistance(metres); draw(); },
+          { "aria-pressed": String(distance() === metres), "data-key": `metres-${metres}` })))));
     tell();
   }
 
   function tell() {
     const open = missing();
-    message.textContent = open ? t("checklist.open", { count: open }) : t("checklist.complete");
-    start.disabled = open > 0;
+    const said = open ? t("checklist.open", { count: open }) : t("checklist.complete");
+    message.textContent = overridden() ? t("checklist.overridden") : said;
+    start.disabled = open > 0 && !overridden();
   }
   draw();
-  return app.leave;
+  const looking = setInterval(() => recording.refresh().then((more) => more && draw()).catch(() => null), LOOK_MS);
+  return () => clearInterval(looking);
+}
+
+async function lowBattery() { // its share in percent, null when it lasts or nobody knows
+  const battery = await navigator.getBattery?.().catch(() => null);
+  return battery && !battery.charging && battery.level < LOW ? Math.round(battery.level * 100) : null;
 }

@@ -7,7 +7,8 @@ import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { bar, tour } from "/static/views/frame.js";
 
-const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done" };
+const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
+const over = (one) => ["done", "withdrawn"].includes(one.phase);
 
 export async function open() {
   const [recipes, recordings] = await Promise.all([
@@ -18,14 +19,14 @@ export async function open() {
   show("choose", bar("choose", t("choose.title")), h("main", { class: "plain wide" },
     tour("choose"),
     !recipes && h("p", { class: "warning", role: "status" }, t("choose.offline")),
-    begun.some((one) => one.phase !== "done") && h("section", {}, h("h2", {}, t("choose.begun")),
-      h("div", { class: "cards" }, begun.filter((one) => one.phase !== "done").slice(0, 4).map(resume))),
+    begun.some((one) => !over(one)) && h("section", {}, h("h2", {}, t("choose.begun")),
+      h("div", { class: "cards" }, begun.filter((one) => !over(one)).slice(0, 4).map(resume))),
     recipes && h("section", { id: "recipes" }, h("h2", {}, t("choose.recipes")),
       recipes.recipes.length
         ? h("div", { class: "cards" }, recipes.recipes.map(card))
         : h("p", { class: "empty" }, t("choose.none"))),
-    begun.some((one) => one.phase === "done") && h("section", {}, h("h2", {}, t("choose.past")),
-      h("div", { class: "cards" }, begun.filter((one) => one.phase === "done").slice(0, 6).map(resume)))));
+    begun.some(over) && h("section", {}, h("h2", {}, t("choose.past")),
+      h("div", { class: "cards" }, begun.filter(over).slice(0, 6).map(resume)))));
 }
 
 async function keptHere() {

@@ -7,10 +7,11 @@ import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { living } from "/static/views/error_form.js";
 import { bar, footer, tour } from "/static/views/frame.js";
+import { withdraw } from "/static/views/withdraw.js";
 
 export function open(recording) {
   const main = h("main", { class: "plain" });
-  show("done", bar("review", t("done.title")), main, footer(h("p", {}), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
+  show("done", bar("review", t("done.title")), main, footer(h("p", {}), recording.state.withdrawn ? null : button(t("withdraw"), () => withdraw(recording), { class: "quiet" }), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
 
   async function leave() {
     if (outbox.unsent()) return draw();
@@ -32,6 +33,7 @@ export function open(recording) {
     const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;
     redraw(main, tour("done"),
       h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received", { count: recording.ops.length })),
+      recording.state.withdrawn && h("p", { class: "banner" }, t("withdraw.done")),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
       (waiting > 0 || refused.length > 0) && h("p", { class: "actions start" }, button(t("done.dump"), save, { class: "quiet", "data-key": "dump" })));

@@ -1,16 +1,19 @@
 // Stage 3: follow the recipe. Dark, for wet hands at one metre; every touch is kept before the screen changes.
 
 import { touchNow } from "/static/core/clock.js";
+import { distance, sizesFor } from "/static/core/distance.js";
 import { keepAwake } from "/static/core/awake.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { number, t } from "/static/core/words.js";
+import { Cover } from "/static/views/cover.js";
+import { app, go } from "/static/main.js";
 import { Timers } from "/static/views/timers.js";
-import { categoryName, open as goTo, sheet, tell } from "/static/views/frame.js";
+import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
+import { withdraw } from "/static/views/withdraw.js";
 
-const SIZES = [58, 52, 46, 40, 36, 32, 28];
 const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
 const POLL_MS = 1500;
 const STALE_MS = 3000;
@@ -24,6 +27,8 @@ export function open(recording) {
   let health = { health: "unknown", at: -Infinity };
   let undoUntil = 0;
   let awake = true;
+  let small = false;
+  const { sizes, least } = sizesFor(distance());
   const timers = new Timers(recording, () => !quiet && drawTimers());
 
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
@@ -55,6 +60,8 @@ export function open(recording) {
     return null;
   }
 
+  const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
+
   function logError(touch) { // the error's time is this first touch
     const node = opened()[0] ?? [...order].reverse().find((one) => stateOf(one) === "done") ?? order[0];
     sheet(t("follow.error.title"), (close) => [
@@ -76,32 +83,34 @@ export function open(recording) {
           state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(state === "waiting" ? t("follow.begin") : t("follow.again"), say(state === "waiting" ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
-      return [list, h("p", { class: "actions" }, button(t("follow.mark"), (touch) => { close(); act(touch, { kind: "mark", body: { text: t("follow.marked") } }); }, { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
+      return [list, h("p", { class: "actions" }, button(t("follow.mark"), (touch) => { close(); act(touch, { kind: "mark", body: { text: t("follow.marked") } }); }, { class: "cancel" }),
+        recording.state.redo.length > 0 && button(t("follow.redo"), (touch) => { close(); redo(touch); }, { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
     }, { wide: true });
   }
 
   function end() {
-    sheet(t("follow.end.title"), (close) => h("p", { class: "actions tall" }, button(t("follow.end.no"), close, { class: "cancel" }),
+    sheet(t("follow.end.title"), (close) => [h("p", { class: "actions tall" }, button(t("follow.end.no"), close, { class: "cancel" }),
       button(t("follow.end.yes"), async (touch) => {
         close();
         if (recording.state.phase === "follow") await recording.act(touch, { kind: "end" });
-        await stopCapture();
+        await stopDevices(recording, "stop");
         await goTo(recording, "review");
-      }, { class: "done" })));
+      }, { class: "done" })), h("p", { class: "actions" }, button(t("withdraw"), () => { close(); withdraw(recording); }, { class: "small" }))]);
   }
 
-  async function stopCapture() { // what the tablet started, it stops; an operator's recording goes on
-    const { capture } = recording.state;
-    if (capture?.action !== "start" || capture.reasons.length) return;
-    await outbox.drain();
-    await ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" } }).catch((error) => tell(error.message));
+  function pause() {
+    sheet(t("pause.title"), (close) => h("div", { class: "grid two-tiles" },
+      button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t("pause.privacy.hint"))], (touch) => { close(); act(touch, { kind: "pause" }); }, { class: "cancel" }),
+      button([h("span", { class: "name" }, t("pause.wipe")), h("span", { class: "hint" }, t("pause.wipe.hint"))], () => { close(); cover.lock(); }, { class: "cancel" }),
+      button(t("back"), close, { class: "cancel" })));
   }
 
   const top = h("header", { class: "top" });
   const strip = h("div", { class: "strips", role: "status" });
   const main = h("main", { class: "steps" });
   const foot = h("footer", { class: "buttons" });
-  root.replaceChildren(top, strip, main, foot);
+  const cover = new Cover(recording, (touch) => act(touch, { kind: "resume" }));
+  root.replaceChildren(top, strip, main, foot, cover.element);
 
   function draw() {
     drawTop();
@@ -109,6 +118,7 @@ export function open(recording) {
     else if (display === "hidden") drawHidden();
     else drawSteps();
     fit();
+    cover.draw();
   }
 
   function drawTop() {
@@ -117,12 +127,12 @@ export function open(recording) {
     redraw(top,
       h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), known === "problem" && health.reasons.length ? `: ${health.reasons[0]}` : "")),
       h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: order.length })),
-      h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
+      h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("pause"), pause, { class: "small", "data-key": "pause" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
     drawStrip();
   }
 
   function drawStrip() {
-    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && !quiet && t("not_eaten")].filter(Boolean);
+    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && !quiet && t("not_eaten"), small && !quiet && t("follow.small")].filter(Boolean);
     if (strip.dataset.said === lines.join("|")) return;
     strip.dataset.said = lines.join("|");
     strip.replaceChildren(...lines.map((line) => h("p", { class: "strip" }, line)));
@@ -189,9 +199,14 @@ export function open(recording) {
     const key = `${main.textContent} ${innerWidth} ${innerHeight} ${strip.childElementCount}`;
     if (fitted === key) return;
     fitted = key;
-    for (const size of display === "paragraph" ? PARAGRAPH_SIZES : SIZES) {
-      document.documentElement.style.setProperty("--size", `${size}px`);
-      if (main.scrollHeight <= main.clientHeight) return;
+    let chosen;
+    for (chosen of display === "paragraph" ? PARAGRAPH_SIZES : sizes) {
+      document.documentElement.style.setProperty("--size", `${chosen}px`);
+      if (main.scrollHeight <= main.clientHeight) break;
+    }
+    if (small !== chosen < least && !quiet) { // the strip takes room itself, so it is drawn before the last word
+      small = chosen < least;
+      drawStrip();
     }
   }
 
@@ -200,6 +215,7 @@ export function open(recording) {
       const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
       health = { ...answer, at: performance.now() };
       if (await recording.refresh()) draw();
+      if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
     } catch {
       // without an answer the state is unknown by itself, 3 s after the last one
     }
@@ -207,7 +223,7 @@ export function open(recording) {
   }
 
   const onKey = (event) => { // a foot pedal is a keyboard
-    if (document.querySelector("dialog[open]") || event.repeat) return;
+    if (document.querySelector("dialog[open]") || cover.isUp || event.repeat) return;
     if (["PageDown", "ArrowRight"].includes(event.key)) advance(touchNow());
     else if (event.key === "PageUp") logError(touchNow());
     else return;

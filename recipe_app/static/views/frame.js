@@ -25,6 +25,13 @@ async function signOut() {
   return signedIn();
 }
 
+export async function stopDevices(recording, action, reason = "") { // what the tablet started, it stops; an operator's recording goes on
+  const { capture } = recording.state;
+  if (capture?.action !== "start" || capture.reasons.length) return;
+  await outbox.drain();
+  await ask(`/api/v1/capture/${recording.id}`, { body: { action, reason }, timeout: 60_000 }).catch((error) => tell(error.message));
+}
+
 export function tour(name) { // the guided tour of `kitchensync app --demo`
   return app.me?.demo && h("aside", { class: "tour" }, h("strong", {}, t("tour")), " ", t(`tour.${name}`, app.me.demo));
 }
@@ -46,7 +53,7 @@ export function tell(text) {
 }
 
 export const footer = (...children) => h("footer", { class: "go" }, ...children);
-export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done" }[recording.state.phase]);
+export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" }[recording.state.phase]);
 export const open = (recording, stage) => go(`/t/rec/${recording.id}/${stage}`);
 export const categoryName = (number) => t(`category.${number}`);
 

@@ -6,6 +6,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { touchNow } from "/static/core/clock.js";
 import { number, t } from "/static/core/words.js";
 import { errorForm, kept, living } from "/static/views/error_form.js";
+import { versionsBadge } from "/static/views/versions.js";
 import { bar, categoryName, footer, open as goTo, tour } from "/static/views/frame.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
@@ -36,14 +37,11 @@ export function open(recording) {
 
   const change = (error) => errorForm(recording, error.node, {
     title: t("prepare.change"), error,
-    save: async (fields, _, touch) => {
-      await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields: kept(fields) } });
-      draw();
-    },
+    save: (fields, _, touch) => set(error, kept(fields), touch),
   });
 
-  async function remove(error, touch) {
-    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields: { removed: true } } });
+  async function set(error, fields, touch) {
+    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
     draw();
   }
 
@@ -63,10 +61,10 @@ export function open(recording) {
     const own = error.origin !== "script";
     return h("li", { class: "planned" },
       h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
-        error.conflicts.length > 0 && h("span", { class: "badge conflict" }, t("error.two_versions"))),
+        versionsBadge(recording, error, (fields, touch) => set(error, fields, touch))),
       h("span", { class: "what" }, error.text || error.description, error.text && error.description && h("span", { class: "hint" }, " ", error.description)),
       own && button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
-      own && button(t("remove"), (touch) => remove(error, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
+      own && button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
   }
 
   function step(node, place, errors) {

@@ -5,6 +5,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
+import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice } from "/static/views/voice.js";
 
 const OUTCOMES = ["as_planned", "differently", "not_done"];
@@ -44,7 +45,7 @@ export function open(recording) {
 
   const describe = (error) => [
     h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
-      error.conflicts.length > 0 && h("span", { class: "badge conflict" }, t("error.two_versions"))),
+      versionsBadge(recording, error, (fields, touch) => change(error, fields, touch))),
     h("span", { class: "what" }, recording.text(error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
   ];
 

@@ -74,11 +74,50 @@ def edits(seen: tuple[int, int]) -> dict[str, Any]:
 
 def test_two_devices_that_did_not_know_of_each_other_make_a_conflict_and_the_later_touch_is_shown() -> None:
     error = edits(seen=(2, 2))
-    assert (error["text"], error["conflicts"]) == ("ten seconds", ["text"])
+    assert error["text"] == "ten seconds"
+    assert [version["value"] for version in error["conflicts"]["text"]] == ["an hour", "ten seconds"]
+    assert {version["device"] for version in error["conflicts"]["text"]} == {"tablet", "desk"}
 
 
 def test_a_device_that_saw_the_other_version_makes_none() -> None:
-    assert edits(seen=(2, 3))["conflicts"] == []
+    assert edits(seen=(2, 3))["conflicts"] == {}
+
+
+def test_who_sees_both_versions_and_chooses_ends_the_conflict() -> None:
+    error_id = new_id(5)
+    ops = log(("plan_error", {"error_id": error_id, "fields": {"node": 4, "categories": [3]}}))
+    for n, device, seen, text in ((3, "tablet", 2, "a"), (4, "desk", 2, "b"), (5, "tablet", 4, "c")):
+        body = {"error_id": error_id, "fields": {"text": text}}
+        stamp = {"device": device, "seen": seen, "host_ns": (9 - n) * 10**9}
+        ops.append(operation(RNG, n, "edit_error", body, **stamp))
+    error = fold(ops)["errors"][error_id]
+    assert (error["text"], error["conflicts"]) == ("c", {})  # though its touch was the earliest of the three
+
+
+def test_the_last_tablet_that_took_a_recording_holds_it() -> None:
+    ops = log(("claim", {}))
+    other = operation(RNG, 9, "claim", {}, device="other", seen=3)
+    assert (fold(ops)["holder"], fold([*ops, other])["holder"]) == ("tablet", "other")
+    assert fold([*ops, operation(RNG, 10, "release", {}, device="server", seen=3)])["holder"] is None
+
+
+def test_a_privacy_pause_lasts_until_somebody_goes_on() -> None:
+    ops = log(("pause", {}), ("pause", {}), ("resume", {}), ("resume", {}), ("pause", {}))
+    assert fold(ops)["pauses"] == [{"start": 2 * 10**9, "end": 4 * 10**9}, {"start": 6 * 10**9, "end": None}]
+
+
+def test_what_was_taken_back_can_be_done_again_until_something_new_happens() -> None:
+    ops = log(("start", {"node": 4}), ("done", {"node": 4}))
+    first = undo(ops[-1])
+    second = undo(ops[-2])
+    assert fold([*ops, first, second])["redo"] == [first["op_id"], second["op_id"]]
+    again = [*ops, first, second, undo(second)]
+    assert (fold(again)["redo"], fold(again)["steps"]["4"]["state"]) == ([first["op_id"]], "open")
+    assert fold([*again, *log(("start", {"node": 7}))[1:]])["redo"] == []
+
+
+def test_a_withdrawn_recording_stays_withdrawn() -> None:
+    assert fold(log(("withdraw", {}), ("finish", {})))["phase"] == "withdrawn"
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -95,7 +134,8 @@ def test_undone_operations_leave_no_trace(seed: int) -> None:
     taken = [op for op in ops[1:] if op["n"] and op["n"] % 3 == 0]
     without = [op for op in ops if op not in taken]
     fold_of_all = fold([*ops, *(undo(op) for op in taken)])
-    assert {**fold_of_all, "count": 0} == {**fold(without), "count": 0}
+    other = {"count": 0, "redo": []}  # what was taken back could be done again
+    assert {**fold_of_all, **other} == {**fold(without), **other}
 
 
 def node() -> str:

@@ -1,0 +1,32 @@
+// One tablet at a time: this recording is on another one, and may be taken over.
+
+import { app, go } from "/static/main.js";
+import * as outbox from "/static/core/outbox.js";
+import { button, h, show } from "/static/core/page.js";
+import { t } from "/static/core/words.js";
+import { bar, footer, stageOf } from "/static/views/frame.js";
+
+const LOOK_MS = 1500;
+
+export function open(recording) {
+  const name = recording.bundle.devices?.[recording.state.holder] ?? t("held.another");
+  const message = h("p", { role: "status" });
+
+  async function take(touch) {
+    await recording.act(touch, { kind: "claim" });
+    message.textContent = t("saved.unsent", { count: outbox.unsent() });
+    await outbox.drain();
+    await go(`/t/rec/${recording.id}/${stageOf(recording)}`, { replace: true });
+  }
+
+  show("held", bar("follow", recording.shown.title), h("main", { class: "plain" },
+    h("p", { class: "receipt waiting" }, t("held.who", { name })), h("p", {}, t("held.what"))),
+  footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }), button(t("held.take"), take, { class: "primary", id: "take" })));
+
+  async function look() { // the desk may have freed it, or the other tablet finished
+    await recording.refresh();
+    if ([null, app.me.device.id].includes(recording.state.holder)) await go(location.pathname, { replace: true });
+  }
+  const looking = setInterval(() => look().catch(() => null), LOOK_MS);
+  return () => clearInterval(looking);
+}

@@ -1,0 +1,18 @@
+// The person takes the recording back: the devices stop, nothing of it is exported, and that cannot be undone here.
+
+import * as outbox from "/static/core/outbox.js";
+import { button, h } from "/static/core/page.js";
+import { t } from "/static/core/words.js";
+import { open as goTo, sheet, stopDevices } from "/static/views/frame.js";
+
+export function withdraw(recording) {
+  sheet(t("withdraw.title"), (close) => [h("p", {}, t("withdraw.what")),
+    h("p", { class: "actions" }, button(t("withdraw.no"), close, { class: "quiet" }),
+      button(t("withdraw.yes"), async (touch) => {
+        close();
+        await recording.act(touch, { kind: "withdraw" });
+        await stopDevices(recording, "abort", "withdrawn");
+        await outbox.drain();
+        await goTo(recording, "done");
+      }, { class: "primary" }))]);
+}
