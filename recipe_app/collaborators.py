@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from recipe_app.capture_link import Capture
 from recipe_app.folders import Folders
 from recipe_app.intake import Intake
+from recipe_app.judging import Judge
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.door import Door
 from recipe_app.people.visitors import Visitors
@@ -25,6 +26,7 @@ class Collaborators:
     shelf: Shelf
     bucket: Bucket
     visitors: Visitors
+    judge: Judge
     capture: Capture | None = None
     hosts: frozenset[str] = field(default_factory=frozenset)
     "Names and addresses under which the app may be asked, besides loopback."
@@ -55,6 +57,7 @@ def collaborators(
         folders=folders,
         shelf=shelf,
         bucket=Bucket(60, records.now_ns),
+        judge=Judge(records),
         capture=capture,
         hosts=hosts,
         demo=demo,

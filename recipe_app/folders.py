@@ -15,6 +15,8 @@ from storage.events import EventLog
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 
+PLACES = Path("sync") / "events.json"
+
 FolderState = Literal["recording", "stopped", "unknown"]
 
 _WRITERS = {False: "tablet", True: "tablet_late"}
@@ -82,6 +84,17 @@ class Folders:
         with edit_manifest(self._path(name)) as manifest:
             manifest["consent"], manifest["withdrawn"] = "none", {"host_ns": host_ns}
 
+    def places(self, name: str | None) -> dict[str, str]:
+        """Say in which pictures each error is, by its id, as `kitchensync sync` wrote it; nothing before it did."""
+        if name is None:
+            return {}
+        try:
+            content = json.loads((self._path(name) / PLACES).read_text(encoding="utf-8"))
+            events = [event for event in content["events"] if event.get("kind") == "error"]
+            return {str(event["error_id"]): _in_words(event["frames"]) for event in events}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, NotFound):
+            return {}
+
     def _path(self, name: str) -> Path:
         try:
             path = self.data / check_recording_id(name)
@@ -102,3 +115,11 @@ class Folders:
             return self._read[path][1]
         except (OSError, ValueError):
             return {}  # not a recording, or one being made
+
+
+def _in_words(frames: dict[str, Any]) -> str:
+    """For example `hololens/pv 512; GX010001.MP4 498, ± 12 ms`; nothing where no picture shows it."""
+    shown = [(name, place) for name, place in sorted(frames.items()) if place["frame"] is not None]
+    said = [f"{place.get('file', name).rpartition('/')[2] or name} {place['frame']}" for name, place in shown]
+    most_ms = max((float(place["uncertainty_ms"]) for _, place in shown), default=0.0)
+    return f"{'; '.join(said)}, ± {most_ms:.0f} ms" if said else ""

@@ -15,6 +15,7 @@ from recipe_app.people.door import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.records import new_id, roles_of
+from recipe_app.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.bodies import (
     ChangePerson,
@@ -108,6 +109,7 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]
             raise BadGraph(body.file_name, finding.place, f"{finding.text}; {finding.fix}")
     name = body.file_name.rpartition(".")[0] or body.file_name
     tools.shelf.put(name, format_graph_json(graph))
+    keep_version(tools.records, tools.shelf.get(name), actor=visitor.actor)
     tools.records.note("shelved", graph.content_hash, {"name": name, "kind": kind}, actor=visitor.actor)
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 

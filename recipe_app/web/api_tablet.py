@@ -17,10 +17,11 @@ from recipe_app.categories import CATEGORIES
 from recipe_app.choosing import frozen, help_for
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotFound, NotNow
-from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
+from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
 from recipe_app.shelf import Recipe, Unusable
 from recipe_app.store import tables
+from recipe_app.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools
 from recipe_app.web.bodies import Batch, Choose, Control
 
@@ -85,7 +86,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
     known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
     if not known:
         recipe = tools.shelf.get(body.recipe)
-        _keep_version(tools, recipe, visitor.actor)
+        keep_version(tools.records, recipe, actor=visitor.actor)
         drawn = {"seed": body.seed, "missing": body.missing, "flips": body.flips}
         content = frozen(recipe, strategy=body.strategy, display=body.display, **drawn)
         content |= {"folder": _folder(tools, body.folder), "kitchen": device["kitchen"]}
@@ -100,23 +101,6 @@ def _folder(tools: Collaborators, folder: str | None) -> str | None:
     return folder
 
 
-def _keep_version(tools: Collaborators, recipe: Recipe, actor: str) -> None:
-    """Note a version of a recipe the first time it is used: its graph is kept whatever happens to the file."""
-    table, graph_hash = tables.recipe, recipe.graph.content_hash
-    with tools.records.changing() as connection:
-        if connection.execute(select(table.c.name).where(table.c.graph_hash == graph_hash)).first():
-            return
-        versions = connection.execute(select(table.c.version).where(table.c.name == recipe.name)).scalars()
-        body = {
-            "name": recipe.name,
-            "title": recipe.title,
-            "version": max(versions, default=0) + 1,
-            "graph_hash": graph_hash,
-            "graph": format_graph_json(recipe.graph),
-        }
-        tools.records.note_within(connection, "recipe", graph_hash, body, actor=actor)
-
-
 def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
     body = tools.intake.recording(recording, kitchen=device["kitchen"])
@@ -128,6 +112,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     return {
         "recording": recording,
         "ops": _shown(tools.records.ops(recording)),
+        "places": tools.folders.places(body["folder"]),
         "devices": _names_of_tablets(tools, device["kitchen"]),
         "categories": [category.number for category in CATEGORIES],
         "checklist": {

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import segno
 from babel.dates import format_datetime
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from recipe_app.categories import CATEGORIES
 from recipe_app.checklist import still_open
+from recipe_app.choosing import frozen
 from recipe_app.collaborators import Collaborators
-from recipe_app.errors import NotFound
+from recipe_app.errors import NotFound, NotNow
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.shelf import Unusable
 from recipe_app.store import oplog, tables
@@ -100,7 +102,14 @@ def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
         "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
         "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
     }
-    fields = {"recordings": found, "people": people, "todo": todo, "kitchens": _kitchens(tools)}
+    judged = {row["id"]: tools.judge.against(row) for row in found}
+    fields = {
+        "recordings": found,
+        "judged": judged,
+        "people": people,
+        "todo": todo,
+        "kitchens": _kitchens(tools),
+    }
     return render(request, "desk/overview.html", visitor=visitor, **fields)
 
 
@@ -119,6 +128,8 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     steerable = tools.capture is not None
     fields |= {
         "visitor": visitor,
+        "against": tools.judge.against(row) if row else None,
+        "places": tools.folders.places(row["folder"] if row else None),
         "names": _names(tools),
         "said": _said(Words(_language(request)), state),
         "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
@@ -182,9 +193,51 @@ def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
     fields = {
         "recipes": [found for found in everything if not isinstance(found, Unusable)],
         "unusable": [found for found in everything if isinstance(found, Unusable)],
-        "versions": tools.records.rows(tables.recipe, order=tables.recipe.c.name),
+        "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
     }
     return render(request, "desk/recipes.html", visitor=visitor, **fields)
+
+
+def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
+    """One recipe: its steps with what each waits for, its versions, a script to print."""
+    found = tools.shelf.get(recipe)
+    table = tables.recipe
+    versions = tools.records.rows(table, table.c.name == found.name, order=table.c.version.desc())
+    befores: dict[int, list[int]] = {}
+    for before, after in found.graph.inner_edges:
+        befores.setdefault(after, []).append(before)
+    fields = {"recipe": found, "versions": versions, "befores": befores}
+    return render(request, "desk/recipe.html", visitor=visitor, **fields)
+
+
+def recipe_script(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    recipe: str,
+    strategy: Literal["normal", "disordered"] = "disordered",
+    seed: Annotated[int, Query(ge=0, le=2**53)] = 1,
+) -> Response:
+    """A script of a recipe to print, as a session with this seed would be given it; nothing is kept."""
+    drawn = frozen(tools.shelf.get(recipe), strategy=strategy, display="steps", seed=seed)
+    errors = {
+        one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
+        for one in drawn["planned"]
+    }
+    return render(request, "desk/script.html", visitor=visitor, state={"recording": drawn, "errors": errors})
+
+
+def export(tools: Tools, recording: str) -> Response:
+    """Everything of a recording as one file: what was frozen, every operation with its clocks, what it adds up to."""
+    state = tools.records.state(recording)
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    content = {"schema": "recording-log/1", "state": state, "operations": tools.records.ops(recording)}
+    name = f"{state['recording']['name']}-{recording[-12:]}.json"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(
+        json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
+    )
 
 
 def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = None) -> Response:
@@ -241,5 +294,8 @@ ROUTES = [
     Route("/desk/people", people, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),
     Route("/desk/recipes", recipes, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}", recipe, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}/script", recipe_script, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),
     Route("/desk/audit", audit, Access.ADMIN, page=True),
 ]

@@ -33,6 +33,7 @@ FAMILIES = {
     "phase": list(PHASES),
     "prepare": ["normal", "impromptu", "disordered", "induced"],
     "recipe": ["order", "paragraph"],
+    "recipes.form": ["txt", "cook", "json"],
     "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
     "stages": ["choose", "prepare", "follow", "review"],
     "step": ["waiting", "open", "done", "skipped"],

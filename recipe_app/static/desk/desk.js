@@ -37,6 +37,10 @@ async function send(form) {
     const [file] = at("file").files;
     body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
   }
+  if (form.id === "written") {
+    const { title, form: kind, words } = body;
+    body = { file_name: `${title.trim().toLowerCase().replaceAll(" ", "_")}.${kind}`, text: words };
+  }
   if ("op" in form.dataset) body.op_id = newId();
   const answer = await ask(url, { body });
   if (show && answer[show]) return result(form.dataset, answer[show]);

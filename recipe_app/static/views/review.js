@@ -58,7 +58,8 @@ export function open(recording) {
   }
 
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
-    h("span", { class: "hint" }, error.at ? clock(recording, error.at) : t("review.added")),
+    h("span", { class: "hint" }, error.at ? clock(recording, error.at) : t("review.added"),
+      recording.bundle.places?.[error.error_id] && h("span", {}, " · ", t("error.pictures", { where: recording.bundle.places[error.error_id] }))),
     button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
     button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
 
