@@ -50,6 +50,12 @@ def timed(figures: Figures, name: str, megabytes: float, work: Callable[[], obje
     figures[name].append((megabytes / wall, 1e3 * cpu / megabytes))
 
 
+def empty(folder: Path) -> None:
+    """Remove what was written: each way writes a new file, as a drainer does."""
+    for path in folder.iterdir():
+        path.unlink()
+
+
 def plain(folder: Path, packets: list[Packet], sync: bool) -> None:
     """Append payloads to a plain file."""
     with open(folder / "plain", "wb", buffering=1 << 20) as file:
@@ -90,11 +96,16 @@ def run_stage(folder: Path, megabytes: int, rounds: int) -> Figures:
             count = max((megabytes << 20) // size, 1)
             packets = packets_of([size] * min(count, 60_000))
             mb = sum(len(packet.payload) for packet in packets) / 1e6
-            timed(figures, f"{name}: plain file", mb, partial(plain, folder, packets, False))
-            timed(figures, f"{name}: HDF5 stage", mb, partial(stage_alone, folder, packets, layout))
-            timed(figures, f"{name}: plain file, sync", mb, partial(plain, folder, packets, True))
             constants = {"stream": _stream(layout)}
-            timed(figures, f"{name}: sealed", mb, partial(seal, folder, 1, packets, constants))
+            ways: dict[str, Callable[[], object]] = {
+                "plain file": partial(plain, folder, packets, False),
+                "HDF5 stage": partial(stage_alone, folder, packets, layout),
+                "plain file, sync": partial(plain, folder, packets, True),
+                "sealed": partial(seal, folder, 1, packets, constants),
+            }
+            for way, work in ways.items():
+                timed(figures, f"{name}: {way}", mb, work)
+                empty(folder)
     return figures
 
 

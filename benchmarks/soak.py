@@ -77,15 +77,22 @@ def soak(case: Case, folder: Path) -> tuple[Readings, dict[str, Any], dict[str, 
     try:
         with (
             (folder / "answer.json").open("w") as answer,
+            (folder / "told.log").open("w") as told,
             subprocess.Popen(
                 [*command, "--json", "--start-timeout", "120"],
                 stdout=answer,
-                stderr=subprocess.DEVNULL,
+                stderr=told,
                 text=True,
             ) as recorder,
         ):
             readings = follow(recorder)
-        kitchen.wait(60)
+        try:
+            kitchen.wait(60)
+        except subprocess.TimeoutExpired:
+            said = (folder / "told.log").read_text()[-1000:] + (folder / "answer.json").read_text()[-2000:]
+            raise SystemExit(
+                f"the recorder ended before its time (exit {recorder.returncode}): {said}"
+            ) from None
     finally:
         kitchen.kill()
         kitchen.wait()

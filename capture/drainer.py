@@ -32,7 +32,8 @@ from storage.names import MANIFEST, chunk_number
 
 CHUNK_BYTES = 64 << 20
 QUEUE_BYTES = 96 << 20
-"""A chunk is sealed at 64 MB or after `Plan.chunk_s`, and all of them when this much is held back."""
+"""A chunk is sealed at 64 MB or after `Plan.chunk_s`; when all drainers together hold this much back, the largest go
+first, so that a raw depth camera does not cut every other stream into small files."""
 
 LINGER_S = 0.05
 """Packets are left to gather this long: a wake-up costs more than a packet.
@@ -40,7 +41,7 @@ LINGER_S = 0.05
 Not where more wait than one reading takes."""
 
 READ_COUNT = 256
-READ_BYTES = 32 << 20
+READ_BYTES = 8 << 20
 LEAST_COUNT = 8
 """Packets of each stream taken at once: many small ones, or as many of the largest as these bytes hold."""
 
@@ -151,7 +152,7 @@ class Drainer:
         while True:
             last_round = self._ending.is_set()
             count = self._count()
-            got = self._fresh(0 if last_round else BLOCK_MS, count)
+            got = self._fresh(None if last_round else BLOCK_MS, count)
             self._take(got)
             self._seal_due(everything=last_round and not got)
             self._tell()
@@ -165,9 +166,9 @@ class Drainer:
         """Return how many packets of each stream to take: a backlog of raw pictures must not come all at once."""
         return min(READ_COUNT, max(LEAST_COUNT, READ_BYTES // self._largest_bytes))
 
-    def _fresh(self, block_ms: int, count: int) -> dict[str, list[Packet]]:
+    def _fresh(self, block_ms: int | None, count: int) -> dict[str, list[Packet]]:
         try:
-            return self._reader.fresh(count=count, block_ms=max(block_ms, 1))
+            return self._reader.fresh(count=count, block_ms=block_ms)
         except queue.OUTCOME_UNKNOWN:
             # Taken but not received: the entries are ours by the server's book, so ask for the book.
             queue.wait_until_ready(self._client, self._plan.queue_url)
@@ -188,12 +189,11 @@ class Drainer:
         return [packet for packet in packets if packet.seq not in waiting]
 
     def _seal_due(self, *, everything: bool) -> None:
-        now_s = time.monotonic()
+        now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
         held = sum(chunk.bytes for chunk in self._chunks.values())
-        for chunk in self._chunks.values():
-            if chunk.packets and (
-                everything or held >= QUEUE_BYTES or chunk.is_due(now_s, self._plan.chunk_s)
-            ):
+        for chunk in sorted(self._chunks.values(), key=lambda chunk: -chunk.bytes):
+            if chunk.packets and (everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s)):
+                held -= chunk.bytes
                 self._seal(chunk)
 
     def _seal(self, chunk: OpenChunk) -> None:

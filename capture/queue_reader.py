@@ -34,7 +34,7 @@ class QueueReader:
         self._consumer = consumer
         self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
         self._connection: Any = None
-        self._fresh_commands: dict[tuple[int, int], bytes] = {}
+        self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
         self._make_groups()
 
     def _make_groups(self) -> None:
@@ -55,8 +55,11 @@ class QueueReader:
                 after = entries[-1][0]
         return taken
 
-    def fresh(self, *, count: int, block_ms: int) -> dict[str, list[Packet]]:
-        """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first."""
+    def fresh(self, *, count: int, block_ms: int | None) -> dict[str, list[Packet]]:
+        """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first.
+
+        None does not wait: an idle server looks at its clock ten times a second, so a wait of 1 ms takes 100.
+        """
         command = self._fresh_commands.get((count, block_ms))
         if command is None:
             command = self._command(dict.fromkeys(self._stream_of, b">"), count, block_ms)

@@ -12,10 +12,24 @@ import redis
 
 from capture import queue
 from capture.errors import QueueUnavailable
+from capture.memory import MEMORY_KEPT
 from capture.orphan import end_with_parent
 
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""
+
+MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 1 << 30, 64 << 20, 8
+"""The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
+these. Each time costs a copy of all that waits, so a raw depth camera wants it rarely."""
+
+FOR_PACKETS = {
+    # What waits has been compressed by the sensor, or soon will be by the drainer.
+    "--rdbcompression": "no",
+    # Logs of slow and large commands would keep pieces of packets, and grow for an hour.
+    "--commandlog-execution-slower-than": "-1",
+    "--commandlog-request-larger-than": "-1",
+    "--commandlog-reply-larger-than": "-1",
+}
 
 
 class QueueServer:
@@ -39,7 +53,9 @@ class QueueServer:
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{MEMORY_MB}mb", "--maxmemory-policy", "noeviction"),
-            *("--auto-aof-rewrite-min-size", "256mb", "--logfile", str(self.folder / "queue.log")),
+            *("--auto-aof-rewrite-min-size", str(_most_file_bytes(self.folder))),
+            *("--logfile", str(self.folder / "queue.log")),
+            *(word for option in FOR_PACKETS.items() for word in option),
         ]
         self.socket.unlink(missing_ok=True)
         try:
@@ -49,6 +65,7 @@ class QueueServer:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                env=MEMORY_KEPT | os.environ,
                 pass_fds=self._hold,
                 umask=0o077,  # its files hold payloads
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one system call)
@@ -87,6 +104,11 @@ class QueueServer:
             self.process.kill()
             self.process.wait()
         self.socket.unlink(missing_ok=True)
+
+
+def _most_file_bytes(folder: Path) -> int:
+    """Return how large the append-only file may become before it is written anew."""
+    return min(max(shutil.disk_usage(folder).free // SHARE_OF_DISK, LEAST_FILE_BYTES), MOST_FILE_BYTES)
 
 
 def _binary() -> Path:

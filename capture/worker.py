@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from capture.errors import ProcessKeepsDying
+from capture.memory import MEMORY_KEPT
 from capture.worker_process import END_NOW, GO, SPARE
 
 MAX_DEATHS = 5
 """Deaths of one process within DEATHS_WINDOW_S after which the recording is ended."""
 DEATHS_WINDOW_S = 20.0
 SPARE_END_S = 2.0
-MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
-"""For glibc: keep the memory of packets for the next ones. To be given fresh pages for every picture of a raw depth
-camera costs more than to copy it."""
 
 
 @dataclass

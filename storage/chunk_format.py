@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 SCHEMA = "chunk/2"
-READABLE = ("chunk/1", SCHEMA)
-"""`chunk/1` had the layout `blob` alone and did not say so."""
 
 CHUNK, ARCHIVE = "chunk", "archive"
 """Attribute `kind`: some seconds of a stream, or all of it."""

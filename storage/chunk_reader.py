@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.checksum import crc32
-from storage.chunk_format import ARCHIVE, BLOCKS, INDEX, READABLE
+from storage.chunk_format import ARCHIVE, BLOCKS, INDEX, SCHEMA
 from storage.errors import BadChunk
 from storage.layout import BLOB, FRAMES, RECORDS
 
@@ -73,6 +73,20 @@ class Payloads:
             first = stop_row
 
 
+def _attributes(file: h5py.File, path: Path) -> dict[str, Any]:
+    """Return what a file says of itself, from texts of fixed length alone.
+
+    Those of variable length lie in a heap on which HDF5 hangs once it is damaged: they are not even looked at.
+    """
+    for name in file.attrs:
+        kind = file.attrs.get_id(name).get_type()
+        if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
+            raise BadChunk(
+                path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}"
+            )
+    return {name: _text(value) for name, value in file.attrs.items()}
+
+
 def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
@@ -99,9 +113,9 @@ class Chunk:
         except OSError as error:
             raise BadChunk(path, f"does not open as HDF5 ({error})") from error
         try:
-            self.attributes: dict[str, Any] = {name: _text(value) for name, value in self._file.attrs.items()}
-            if self.attributes.get("schema") not in READABLE:
-                raise BadChunk(path, f"schema is {self.attributes.get('schema')!r}, not {READABLE[-1]!r}")
+            self.attributes = _attributes(self._file, path)
+            if self.attributes.get("schema") != SCHEMA:
+                raise BadChunk(path, f"schema is {self.attributes.get('schema')!r}, not {SCHEMA!r}")
             self.index: npt.NDArray[np.void] = self._file["index"][:]
             self.layout = str(self.attributes.get("layout", BLOB))
             self._payloads = Payloads(self._file, path, self.layout)

@@ -53,8 +53,8 @@ def profile_of(case: Case) -> Profile:
     return Profile(link=case.link, **case.profile)  # type: ignore[arg-type]
 
 
-def served(case: Case, receive: Callable[[str, str, bytes], None]) -> float:
-    """Receive every stream of an unthrottled headset in a thread each; return the wall seconds."""
+def served(case: Case, receive: Callable[[str, str, bytes], None]) -> None:
+    """Receive every stream of an unthrottled headset in a thread each."""
     host = free_host()
     with tempfile.TemporaryDirectory(prefix="ks") as name:
         kitchen = simulator(case, host, Path(name))
@@ -66,12 +66,10 @@ def served(case: Case, receive: Callable[[str, str, bytes], None]) -> float:
                 threading.Thread(target=receive, args=(host, short, configuration(short, profile)))
                 for short in case.streams
             ]
-            begin_s = time.perf_counter()
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            return time.perf_counter() - begin_s
         finally:
             kitchen.terminate()
             kitchen.wait()
@@ -102,20 +100,25 @@ def packets_of(case: Case) -> dict[str, list[QueuedPacket]]:
 
 
 def bare_receive(case: Case, packets: int) -> Part:
-    """Read the same streams with `recv_into` and throw everything away."""
+    """Read the same streams with `recv_into` and throw everything away; timed from the first byte to the last."""
     sizes: list[int] = []
     cpu_s: list[float] = []
+    spans_s: list[tuple[float, float]] = []
 
     def receive(host: str, short: str, configured: bytes) -> None:
-        buffer, size = bytearray(1 << 20), 0
+        buffer, size, begin_s = bytearray(1 << 20), 0, 0.0
         with socket.create_connection((host, stream_spec(short).port)) as connection:
             connection.sendall(configured)
             while count := connection.recv_into(buffer):
+                begin_s = begin_s or time.perf_counter()
                 size += count
+                end_s = time.perf_counter()
+        spans_s.append((begin_s, end_s))
         sizes.append(size)
         cpu_s.append(time.thread_time())
 
-    wall_s = served(case, receive)
+    served(case, receive)
+    wall_s = max(end for _, end in spans_s) - min(begin for begin, _ in spans_s)
     return Part("bare loopback receive", packets, sum(sizes) / 1e6, wall_s, sum(cpu_s))
 
 
@@ -142,7 +145,7 @@ def queue_alone(kept: dict[str, list[QueuedPacket]]) -> Part:
 
 
 def _empty(reader: QueueReader) -> None:
-    while got := reader.fresh(count=256, block_ms=1):
+    while got := reader.fresh(count=256, block_ms=None):
         for stream, packets in got.items():
             reader.acknowledge(stream, packets, None)
 

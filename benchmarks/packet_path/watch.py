@@ -1,8 +1,7 @@
-"""Follow the processes of a recorder from outside: CPU to the nanosecond, resident and unique memory, by kind."""
+"""Follow the processes of a recorder from outside: CPU to the nanosecond, memory, by kind."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ class Seen:
 
     kind: str
     cpu: list[tuple[int, int]] = field(default_factory=list)
-    most_resident_bytes: int = 0
 
     def used_ns(self, begin_ns: int, end_ns: int) -> int:
         """CPU between two moments; what is known last counts where it ended before."""
@@ -44,6 +42,8 @@ class Watch(threading.Thread):
         self._pid = pid
         self._ending = threading.Event()
         self.seen: dict[int, Seen] = {pid: Seen(SUPERVISOR)}
+        self.most_bytes: dict[str, int] = {}
+        """The most memory that the processes of a kind had at one moment, together."""
 
     def run(self) -> None:
         """Look until stopped."""
@@ -51,15 +51,24 @@ class Watch(threading.Thread):
         while not self._ending.wait(LOOK_S):
             if looks % SEARCH_EVERY == 0:
                 self._search()
+                self._weigh()
             for pid, seen in self.seen.items():
                 try:
                     cpu_ns = process_cpu_ns(pid)
-                    if looks % SEARCH_EVERY == 0:
-                        seen.most_resident_bytes = max(seen.most_resident_bytes, resident_bytes(pid))
                 except OSError:
                     continue  # it has ended: its last figure stands
                 seen.cpu.append((time.monotonic_ns(), cpu_ns))
             looks += 1
+
+    def _weigh(self) -> None:
+        now: dict[str, int] = {}
+        for pid, seen in self.seen.items():
+            try:
+                now[seen.kind] = now.get(seen.kind, 0) + share_bytes(pid)
+            except OSError:
+                continue
+        for kind, size in now.items():
+            self.most_bytes[kind] = max(self.most_bytes.get(kind, 0), size)
 
     def _search(self) -> None:
         for pid in descendants(self._pid):
@@ -79,28 +88,25 @@ class Watch(threading.Thread):
                 totals[seen.kind] = totals.get(seen.kind, 0.0) + seen.used_ns(begin_ns, end_ns) / 1e9
         return totals
 
-    def memory_bytes(self) -> dict[str, int]:
-        """The most that all processes of a kind had resident, summed."""
-        totals: dict[str, int] = {}
-        for seen in self.seen.values():
-            totals[seen.kind] = totals.get(seen.kind, 0) + seen.most_resident_bytes
-        return totals
-
 
 def process_cpu_ns(pid: int) -> int:
     """CPU of a whole process, ended threads included: Linux has a clock for every process. Raises OSError."""
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def resident_bytes(pid: int) -> int:
-    """Resident memory. Raises OSError."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def unique_bytes(pid: int) -> int:
     """Memory that only this process has: what would come free if it ended. Raises OSError."""
+    return _mapped_bytes(pid, "Private_")
+
+
+def share_bytes(pid: int) -> int:
+    """Its share of memory: a page that n processes have (a server and its child that writes) counts 1/n."""
+    return _mapped_bytes(pid, "Pss:")
+
+
+def _mapped_bytes(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
 def descendants(parent: int) -> list[int]:

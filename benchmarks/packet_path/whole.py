@@ -135,7 +135,7 @@ def _figure(
         megabytes=sum(stored[name]["bytes"] for name in names) / 1e6,
         wall_s=(sealed_ns - first_ns - (ended_ns - last_ns)) / 1e9,
         cpu_s=watch.cpu_s(first_ns, sealed_ns),
-        memory_mb={kind: size / 1e6 for kind, size in watch.memory_bytes().items()},
+        memory_mb={kind: size / 1e6 for kind, size in watch.most_bytes.items()},
         lost=sum(_lost(sent[name], stored[name]) for name in names),
         named_losses=sum(last - first + 1 for name in names for first, last in stored[name]["missing"]),
         dropped_by_backpressure=sum(sent[name]["dropped_by_backpressure"] for name in names),

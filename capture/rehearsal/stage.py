@@ -50,12 +50,12 @@ def play(scenario: Scenario, folder: Path) -> None:
         with _process(_record(scenario, host, folder), folder, "record", environment) as recorder:
             faults = _break(scenario, recorder, Path(runtime), folder)
             output = _output(recorder, scenario)
-        if scenario.kind.name == "disk_full":
-            faults = [
-                fault | {"end_host_ns": host_ns()} for fault in faults
-            ]  # it stays full to the end of the take
+        if scenario.kind.mounts:
+            faults = _until_now(
+                faults
+            )  # the filler lies there for as long as the recorder lives (`on_small_disk`)
         if scenario.kind.recover:
-            faults = _until_now(faults)
+            faults = _with_producers(_until_now(faults))
             _finish(["recover", "--data", str(folder / "data")], folder, environment, scenario)
         if scenario.kind.store and not scenario.kind.mounts:
             _finish(_move(folder), folder, environment, scenario)
@@ -145,12 +145,16 @@ def _signal_group(process: subprocess.Popen[str], number: int) -> bool:
 
 
 def _until_now(faults: list[Fault]) -> list[Fault]:
-    """Let the faults that ended a recorder last until somebody takes its recording up."""
+    """Let faults last that nobody has taken back."""
     now_ns = host_ns()
-    lasting = [fault | {"end_host_ns": now_ns} for fault in faults]
-    if all(fault["kind"] != "kill_producer" for fault in lasting):
-        lasting.append(lasting[0] | {"kind": "stop_producer", "target": "producer"})  # they go with it
-    return lasting
+    return [fault | {"end_host_ns": now_ns} for fault in faults]
+
+
+def _with_producers(faults: list[Fault]) -> list[Fault]:
+    """Say that the producers went too, where what was killed took them with it."""
+    if any(fault["kind"] == "kill_producer" for fault in faults):
+        return faults
+    return [*faults, faults[0] | {"kind": "stop_producer", "target": "producer"}]
 
 
 def _free_host() -> str:

@@ -41,9 +41,14 @@ class Answering:
             answer: dict[str, Any] = json.loads(socket.recv())
             return answer
 
-    def close(self) -> None:
+    def finished(self) -> list[str]:
+        """End the loop and return all that it heard: an answer is out before its request is noted here."""
         self._end.set()
         self._thread.join()
+        return self.heard
+
+    def close(self) -> None:
+        self.finished()
         self.server.close()
 
 
@@ -57,7 +62,7 @@ def answering(tmp_path: Path) -> Iterator[Answering]:
 def test_a_signed_request_is_answered_with_the_state(answering: Answering) -> None:
     assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
     assert ask(answering.endpoint, "stop") is not None
-    assert answering.heard == ["state", "stop"]
+    assert answering.finished() == ["state", "stop"]
 
 
 def test_the_key_is_private_and_gone_at_the_end(answering: Answering) -> None:

@@ -120,6 +120,28 @@ def test_chunks_close_at_their_size(writer, plan, monkeypatch):
     assert len(chunk_paths(Path(plan.path) / STREAM)) == 3
 
 
+def test_the_largest_goes_first_when_the_queue_holds_too_much(writer, client, plan, monkeypatch):
+    """A raw depth camera must not cut every other stream into small files."""
+    large = next(name for name in plan.share(0) if name != STREAM)
+    monkeypatch.setattr(drainer_module, "QUEUE_BYTES", 4000 * plan.drainers)
+    put(writer, range(20))
+    of_large = QueueWriter(client, plan.uuid, large, 7)
+    assert (
+        of_large.put([QueuedPacket(seq, seq, seq, 1, bytes(500), 0) for seq in range(20)], lambda: True) == 20
+    )
+    drainer = Drainer(plan, 0)
+    drainer._take(drainer._fresh(None, 256))
+    drainer._seal_due(everything=False)
+    assert [len(chunk_paths(Path(plan.path) / name)) for name in (large, STREAM)] == [1, 0]
+    drain_rest(drainer)
+    assert stored(plan) == list(range(20))
+
+
+def drain_rest(drainer: Drainer) -> None:
+    drainer.end()
+    drainer.run()
+
+
 def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
     fresh = open_chunk(tmp_path, STREAM)
     assert (fresh.number, fresh.next_seq) == (1, 0)

@@ -1,0 +1,50 @@
+"""The server that we start: how it is set up, and how large its file may become."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+from capture import queue
+from capture.queue import QueuedPacket, QueueWriter
+from capture.queue_server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_it_syncs_every_second_never_evicts_and_compresses_nothing(client):
+    told = client.config_get()
+    wanted = {
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "no-appendfsync-on-rewrite": "no",
+        "maxmemory-policy": "noeviction",
+        "rdbcompression": "no",
+        "rdbchecksum": "yes",
+    }
+    assert {name: told[name] for name in wanted} == wanted
+
+
+def test_no_log_of_the_server_keeps_pieces_of_packets(client):
+    writer = QueueWriter(client, "u", "s", 1)
+    assert writer.put([QueuedPacket(0, 0, 0, 1, bytes(4 << 20), 0)], lambda: True) == 1
+    for kind in ("slow", "large-request", "large-reply"):
+        assert client.execute_command("COMMANDLOG", "LEN", kind) == 0
+
+
+@pytest.mark.parametrize(
+    ("free", "least"),
+    [(80 << 20, LEAST_FILE_BYTES), (2 << 30, 256 << 20), (50 << 30, MOST_FILE_BYTES)],
+)
+def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_folder, monkeypatch, free, least):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free, 0, free))
+    server = QueueServer(tmp_path, short_folder / "q")
+    server.start()
+    try:
+        with queue.connect(server.url) as client:
+            told = client.config_get("auto-aof-rewrite-min-size")
+        assert int(told["auto-aof-rewrite-min-size"]) == least
+    finally:
+        server.stop()
