@@ -38,26 +38,16 @@ class Film:
     "Why, of the last one that says more than that nothing is there."
 
 
-def lens_mode(media: GoProMedia) -> str:
-    """Name what changes a GoPro's lens: size, field of view, stabilization (which crops and warps)."""
-    video = media.video
-    if video is None:
-        raise Refused(f"{media.path.name} has no pictures")
-    header = media.header
-    steady = header.get("EISE", "N")
-    return f"{video.width}x{video.height}-{header.get('VFOV', '?')}" + (
-        "" if steady.startswith("N") else "-stabilized"
-    )
-
-
 def look_through(path: Path, detector: Detector, progress: Progress | None = None) -> Film:
     """Look for the board five times a second, and in the frame after, which tells how fast it moved."""
     media = open_media(path)
+    if media.video is None:
+        raise Refused(f"{path.name} has no pictures")
     film = Film(
-        path, media.serial or "unknown", media.camera_model or "unknown", lens_mode(media),
+        path, media.serial or "unknown", media.camera_model or "unknown", media.mode.lens_name,
         media.creation_time or "", float(media.duration_s),
     )  # fmt: skip
-    if film.mode.endswith("-stabilized"):
+    if media.mode.is_stabilised:
         raise Refused(
             f"{path.name} is stabilized: each picture is warped otherwise; film with stabilization off"
         )

@@ -16,7 +16,6 @@ from scipy.spatial.transform import Rotation
 from calibration.board import Board, Detector, Seen
 from calibration.cameras import Pinhole
 from calibration.errors import Refused
-from calibration.film import lens_mode
 from calibration.intrinsics import Intrinsics
 from calibration.mount_job import mount_by_motion
 from calibration.recorded import Alignment, alignments
@@ -57,7 +56,7 @@ def _one(
     recording: Recording, alignment: Alignment, board: Board, data: Path, progress: Progress | None
 ) -> RigAnswer:
     media = open_media(alignment.file)
-    serial, mode = media.serial or "unknown", lens_mode(media)
+    serial, mode = media.serial or "unknown", media.mode.lens_name
     filmed = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
     known = find(data, serial, "lens", mode, filmed)
     if known is None:

@@ -46,7 +46,7 @@ def measure_file(path: Path, *, seconds: float, progress: Progress | None = None
         "reasons": reasons,
         "serial": media.serial,
         "model": media.camera_model,
-        "mode": camera_mode(media),
+        "mode": media.mode.latency_name if media.video else "no pictures",
         "latency_ms": None,
         "sigma_ms": None,
         "evidence": _evidence(found, lens) if found and lens else None,
@@ -58,16 +58,6 @@ def measure_file(path: Path, *, seconds: float, progress: Progress | None = None
     if found and not reasons:
         answer |= {"latency_ms": round(found.latency_s * 1e3, 3), "sigma_ms": round(found.sigma_s * 1e3, 3)}
     return dict(plain(answer))
-
-
-def camera_mode(media: GoProMedia) -> str:
-    """Name what the latency depends on: size, rate and lens, and stabilisation when it is on."""
-    video, header = media.video, media.header
-    if video is None:
-        return "no pictures"
-    parts = [f"{video.width}x{video.height}", f"{float(video.rate):.2f}"]
-    parts += [header["VFOV"]] if header.get("VFOV") else []
-    return " ".join(parts + (["stabilised"] if _is_stabilised(media) else []))
 
 
 def keep(answer: dict[str, Any], data: Path) -> Path:
@@ -93,7 +83,9 @@ def stored_latency(recording: Path, camera_file: Path) -> dict[str, Any] | None:
     if store is None:
         return None
     media = open_media(camera_file)
-    entry = store["cameras"].get(media.serial or "", {}).get(camera_mode(media))
+    if media.video is None:
+        return None
+    entry = store["cameras"].get(media.serial or "", {}).get(media.mode.latency_name)
     return dict(entry) if entry else None
 
 
@@ -120,7 +112,7 @@ def _measure(
         gyro = make_track(media.path.name, samples.t_s, gopro_to_image(samples.xyz))
     except SensorError as error:
         return None, None, [" ".join(str(error).split())]
-    why = ["the camera stabilised these pictures: film with stabilisation off"] * _is_stabilised(media)
+    why = ["the camera stabilised these pictures: film with stabilisation off"] * media.mode.is_stabilised
     tracks = list(track(_grey_pictures(media, seconds, progress)))
     aspect = media.video.height / media.video.width
     answers = [(measure_latency(image_turns(tracks, lens, aspect), gyro), lens) for lens in LENSES]
@@ -147,10 +139,6 @@ def _grey_pictures(
             yield t_s, np.asarray(grey, np.uint8)
             if progress is not None:
                 progress(t_s, whole_s)
-
-
-def _is_stabilised(media: GoProMedia) -> bool:
-    return media.header.get("EISE", "N") == "Y"
 
 
 def _evidence(found: ImageLatency, lens: Lens) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from sensors.errors import BadGpmf, UnreadableMedia
 from sensors.gopro import boxes, gpmf, timecode
+from sensors.gopro.mode import CameraMode
 from sensors.gopro.pictures import PictureReader
 from sensors.gopro.telemetry import Payload, Telemetry
 
@@ -216,6 +217,14 @@ class GoProMedia(Telemetry):
             return gpmf.header_texts(data)
         except BadGpmf as error:
             raise UnreadableMedia(self.path, f"the camera's header is {error}") from error
+
+    @property
+    def mode(self) -> CameraMode:
+        """How the camera was set. Raises UnreadableMedia when the file has no pictures."""
+        if self.video is None:
+            raise UnreadableMedia(self.path, "it has no pictures")
+        width, height, rate = self.video.width, self.video.height, float(self.video.rate)
+        return CameraMode.of(self.header, width=width, height=height, rate_hz=rate)
 
     @property
     def camera_model(self) -> str | None:

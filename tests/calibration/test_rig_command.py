@@ -21,7 +21,6 @@ from small_takes import (
 )
 
 from calibration.cli import calibrate
-from calibration.film import lens_mode
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import pv
@@ -125,7 +124,12 @@ def keep_lens(recording: Path) -> None:
         "covered": 1.0,
     }
     save(
-        recording.parent, media.serial or "", "lens", lens_mode(media), datetime(2025, 1, 1, tzinfo=UTC), lens
+        recording.parent,
+        media.serial or "",
+        "lens",
+        media.mode.lens_name,
+        datetime(2025, 1, 1, tzinfo=UTC),
+        lens,
     )
 
 

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from capture.cli import main
 from sensors.gopro.media import open_media
-from sync.camera_latency import STORE, camera_mode, keep
+from sync.camera_latency import STORE, keep
 from sync.errors import BadLatencyStore, NoCameraName
 from sync.image_latency import measure_latency
 from sync.image_rotation import LEAST_POINTS, ImageTurns, Lens, Tracks, image_turns, track, turn_between
@@ -172,7 +172,7 @@ def answer_for(path, latency_ms: float, sigma_ms: float):
     media = open_media(path)
     told = {"path": path.name, "sha256": "0" * 64}
     return {
-        "serial": media.serial, "model": media.camera_model, "mode": camera_mode(media), "version": "0",
+        "serial": media.serial, "model": media.camera_model, "mode": media.mode.latency_name, "version": "0",
         "latency_ms": latency_ms, "sigma_ms": sigma_ms, "evidence": {"r2": 0.99}, "input": told,
     }  # fmt: skip
 
