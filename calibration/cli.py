@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+
+from sensors.progress import Bar
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"
@@ -84,8 +86,8 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     from calibration.lens_job import calibrate_lens
 
     chosen = Board.from_words(words)
-    with _refusals(as_json), _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
-        found = calibrate_lens(films, chosen, model, data, bar.show)
+    with _refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+        found = calibrate_lens(films, chosen, model, data, _shown_by(bar))
     if as_json:
         click.echo(
             json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(found.path), **found.answer})
@@ -119,8 +121,8 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     from calibration.rig_job import calibrate_rig
 
     chosen = Board.from_words(words)
-    with _refusals(as_json), _Bar(shown=sys.stderr.isatty() and not as_json) as bar:
-        found = calibrate_rig(recording, chosen, data or recording.absolute().parent, bar.show)
+    with _refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+        found = calibrate_rig(recording, chosen, data or recording.absolute().parent, _shown_by(bar))
     if as_json:
         mounts = [{"path": str(mount.path), **mount.answer} for mount in found]
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "mounts": mounts}))
@@ -272,24 +274,6 @@ def _show_lens(answer: dict[str, Any]) -> None:
     click.echo(f"  {len(answer['used'])} pictures used, {len(answer['left_out'])} left out")
 
 
-class _Bar:
-    """Progress on stderr, where a person looks on."""
-
-    def __init__(self, *, shown: bool) -> None:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"))
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown)
-        self._task = self._bar.add_task("")
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, name: str, seconds: float) -> None:
-        """Say how many seconds of a file are looked through."""
-        self._bar.update(self._task, description=f"{name}: {seconds:.0f} s looked through")
+def _shown_by(bar: Bar) -> Callable[[str, float], None]:
+    """Show how many seconds of which file are looked through."""
+    return lambda name, seconds: bar.show(seconds, words=name)

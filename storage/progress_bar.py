@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from sensors.progress import terminal_bar
 
 Show = Callable[[str, int, int], None]
 """What is being worked on, bytes done, bytes in all."""
@@ -13,13 +14,8 @@ Show = Callable[[str, int, int], None]
 @contextmanager
 def byte_bar() -> Iterator[Show]:
     """Show a bar on stderr for as long as the block lasts, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda text, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=None)
         yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)

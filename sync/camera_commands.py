@@ -36,8 +36,8 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
+    from sensors.progress import Bar
     from sync.camera_latency import keep, measure_file
-    from sync.progress import Bar
 
     with Bar(file.name, unit="s") as bar:
         answer = measure_file(file, seconds=seconds, progress=bar.show)

@@ -98,9 +98,9 @@ def sync(
       kitchensync sync data/take-1
       kitchensync sync data --workers 4
     """
+    from sensors.progress import Bar
     from sync.answers import plain
     from sync.batch import synchronize_all
-    from sync.progress import Bar
     from sync.report.overview import write_summary
 
     with Bar("synchronizing", unit="recordings", lines=True) as bar:

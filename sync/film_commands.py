@@ -32,7 +32,7 @@ def side_by_side(recording: Path, out: Path, streams: str, from_s: float, to_s: 
       kitchensync side-by-side data/take-1 --out check.mp4 --from 60 --to 90
       kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
     """
-    from sync.progress import Bar
+    from sensors.progress import Bar
     from sync.side_by_side import film_side_by_side
 
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())

@@ -6,14 +6,9 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from sensors.progress import terminal_bar
 
 LINE_S = 10.0
 
@@ -24,13 +19,8 @@ class ByteMeter:
     def __init__(self, console: Console | None = None) -> None:
         """Show on stderr unless another console is given."""
         self._console = console or Console(stderr=True, soft_wrap=True)
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
-            TimeRemainingColumn(),
-        )  # fmt: skip
-        self._bar = Progress(
-            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
-        )
+        columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+        self._bar = terminal_bar(*columns, console=self._console)
         self._name = ""
         self._task = self._bar.add_task("", visible=False)
         self._begun_s = self._told_s = time.monotonic()

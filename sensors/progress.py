@@ -1,0 +1,55 @@
+"""What people see of long work: a bar on stderr that goes away at its end, and none where a script or a log reads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
+
+
+def terminal_bar(*columns: ProgressColumn, console: Console | None = None, shown: bool = True) -> Progress:
+    """Make a bar with these columns after its words; it stays unseen unless the console is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
+    console = console or Console(stderr=True)
+    words = TextColumn("{task.description}")
+    return Progress(
+        words, *columns, console=console, transient=True, disable=not (shown and console.is_terminal)
+    )
+
+
+class Bar:
+    """Progress of one command: `show(done, whole, words)` as often as there is something new."""
+
+    def __init__(self, name: str = "", *, unit: str = "", lines: bool = False, shown: bool = True) -> None:
+        """`lines` writes one line a call where stderr is no terminal."""
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+        count = TextColumn("{task.completed:.0f}{task.fields[of_whole]} " + unit)
+        self._bar = terminal_bar(BarColumn(), count, TimeRemainingColumn(), shown=shown)
+        self._lines = lines and shown and self._bar.disable
+        self._name = name
+        self._task = self._bar.add_task(name, total=None, visible=False, of_whole="")
+
+    def __enter__(self) -> Bar:
+        """Begin."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def show(self, done: float, whole: float | None = None, words: str = "") -> None:
+        """Say how much of `whole` is done (None when nobody knows how much there is), and what was last."""
+        if self._lines and whole is not None and whole > 1:
+            print(f"{done:.0f}/{whole:.0f}  {words}", file=sys.stderr, flush=True)
+        text = "  ".join(filter(None, (self._name, words)))
+        of_whole = "" if whole is None else f" of {whole:.0f}"
+        self._bar.update(
+            self._task, completed=done, total=whole, description=text, visible=True, of_whole=of_whole
+        )
