@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from capture.queue import QueuedPacket, QueueWriter
@@ -11,6 +12,10 @@ from sensors.errors import SensorError
 from sensors.hololens.remote import ClockExchange, RemoteControl
 
 PERIOD_S = 1.0
+"""From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""
+
+LEAST_PAUSE_S = 0.1
+
 PROBES_A_ROUND = 5
 """Several in a row: the one with the shortest round trip says most."""
 
@@ -47,6 +52,7 @@ class ClockProbe(threading.Thread):
     def run(self) -> None:
         """Probe until stopped."""
         seq = self._writer.next_sequence()
+        due_s = time.monotonic()
         while not self._ending.is_set():
             try:
                 answers = self._ask()
@@ -54,7 +60,9 @@ class ClockProbe(threading.Thread):
                 answers = []  # the streams tell of the lost network; probes just go on later
             for answer in answers:
                 seq = self._store(answer, seq)
-            self._ending.wait(PERIOD_S)
+            now_s = time.monotonic()
+            due_s = next_round_s(due_s, now_s)
+            self._ending.wait(due_s - now_s)
 
     def _store(self, answer: ClockExchange, seq: int) -> int:
         record = encode(
@@ -64,3 +72,8 @@ class ClockProbe(threading.Thread):
         stored = self._writer.put([packet], self._ending.is_set)
         self.probes += stored
         return seq + stored
+
+
+def next_round_s(due_s: float, now_s: float) -> float:
+    """Say when the round after the one that was due at `due_s` begins: slow answers do not make rounds rarer."""
+    return max(due_s + PERIOD_S, now_s + LEAST_PAUSE_S)

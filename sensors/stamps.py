@@ -59,6 +59,7 @@ class StampRepair:
     jitter_ms: float
     latest_ms: float
     bend_ms: float
+    earliest_ms: float = 0.0  # how far the earliest stamp lies below the line, which cannot be late either
 
     def ticks(self, vinyl_ns: Int64, *, first_sample: int = 0) -> Int64:
         """Repaired ticks (n,) int64 of the samples `first_sample ...` whose sensor stamps are `vinyl_ns`."""
@@ -75,6 +76,7 @@ class StampRepair:
             "rate_hz": round(self.rate_hz, 4),
             "rate_ppm": round(self.rate_ppm, 3),
             "jitter_ms": round(self.jitter_ms, 4),
+            "earliest_ms": round(self.earliest_ms, 4),
             "latest_ms": round(self.latest_ms, 3),
             "bend_ms": round(self.bend_ms, 4),
             "samples": self.samples,
@@ -132,6 +134,7 @@ def repair_batches(
         jitter_ms=_spread(residuals) / TICKS_PER_MS,
         latest_ms=float(residuals.max()) / TICKS_PER_MS,
         bend_ms=bend / TICKS_PER_MS,
+        earliest_ms=_earliest(residuals) / TICKS_PER_MS,
     )
 
 
@@ -233,6 +236,12 @@ def _theil_sen(x: Floats, y: Floats) -> float:
 
 def _thirds(low: Floats) -> Floats:
     return np.array([np.median(part) for part in np.array_split(low, 3) if len(part)])
+
+
+def _earliest(residuals: Floats) -> float:
+    """How far the earliest stamps lie below the line; one in a thousand may be wrong."""
+    rank = len(residuals) // 1000
+    return max(-float(np.partition(residuals, rank)[rank]), 0.0)
 
 
 def _spread(residuals: Floats) -> float:

@@ -13,7 +13,7 @@ from sync.pairing import FINE_HZ, Pairing
 from sync.rotation import fit_rotation, settle, shift_and_turn, turn_of_halves_deg
 from sync.shape_tests import Step, cost_of, step_test, wants_curve
 from sync.verdict import THRESHOLDS, has_turned
-from sync.whole_fit import whole_fit
+from sync.whole_fit import jump_sigmas, whole_fit
 from sync.windows import place_jump, window_lags
 
 Floats = npt.NDArray[np.floating]
@@ -147,6 +147,9 @@ def _reshape(
         curved = may_bend and wants_curve(lags, line, prior)
         shape = replace(line.shape, degree=line.shape.degree + 1)
         jumps = step.z > THRESHOLDS["step_z_most"] and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
+        if jumps and not may_bend:  # few short windows: ask all cells
+            good = pairing.overlap(line.at(pairing.camera.t_s))
+            jumps = jump_sigmas(pairing, line, rotation, good, step.t_s) > THRESHOLDS["step_z_most"]
         if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
             rival = cost_of(lags, shape, prior) if curved else cost_of(lags, line.shape, prior)
             if step.cost < STEP_GAIN * rival:
@@ -190,10 +193,17 @@ def _refine_jump(
         shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
         start = replace(fitted, shape=shape)
         found = _refine(pairing, start, prior, span_s, rounds=2)
-        if found is None or found[1].kept.sum() < shape.size + 2:
+        if found is None or found[1].kept.sum() < shape.size + 2 or _is_empty(found[1], shape, span_s):
             return None
         lags = found[1]
     return found
+
+
+def _is_empty(lags: Lags, shape: Shape, span_s: tuple[float, float]) -> bool:
+    """Tell whether a piece between two jumps holds no usable window: nothing then tells where it lies."""
+    t, _, _ = lags.of_kept()
+    counts, _ = np.histogram(t, bins=[span_s[0], *shape.breaks_s, span_s[1]])
+    return bool((counts == 0).any())
 
 
 def _evidence(pairing: Pairing, line: Line, lags: Lags, span_s: tuple[float, float]) -> Fine | None:

@@ -123,3 +123,9 @@ class Line:
         regression = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", x, self.covariance, x), 0.0))
         bootstrap = np.std(self.draws @ x.T, axis=0) if len(self.draws) else regression
         return np.maximum(regression, bootstrap)
+
+    def ends_correlation(self, first_s: float, last_s: float) -> float:
+        """How far the errors at two media times go together, -1 to 1, by the covariance."""
+        a, b = self.shape.basis(np.array([first_s, last_s]))
+        own = float(a @ self.covariance @ a) * float(b @ self.covariance @ b)
+        return float(np.clip(a @ self.covariance @ b / np.sqrt(own), -1.0, 1.0)) if own > 0.0 else 1.0

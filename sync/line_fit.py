@@ -44,6 +44,12 @@ class Problem:
         right = (x * w[:, None]).T @ y + self.prior * self.target
         return np.linalg.lstsq(normal, right, rcond=None)[0]
 
+    def at(self, t_s: Floats, shape: Shape, weights: Floats) -> tuple[Floats, Floats]:
+        """Fitted curve at media times, and its variance where the windows scatter as their weights say."""
+        x = shape.basis(t_s) * self.unit
+        inverse = np.linalg.pinv((self.x * weights[:, None]).T @ self.x + np.diag(self.prior))
+        return x @ self.solve(weights), np.einsum("ki,ij,kj->k", x, inverse, x)
+
     def huber(self, base: Floats) -> tuple[Floats, Floats, float]:
         """Solution, final weights, chi of the residuals."""
         weights: Floats = base
@@ -67,20 +73,18 @@ def fit_line(lags: Lags, shape: Shape, prior: DriftPrior) -> Line:
     beta, weights, chi = problem.huber(base)
     normal, held = (problem.x * weights[:, None]).T @ problem.x, np.diag(problem.prior)
     inverse = np.linalg.pinv(normal + held)
-    scatter = _likely_chi(lags, base, chi) ** 2
+    scatter = scatter_of(lags, base, chi, LEAST_CHI) ** 2
     covariance = inverse @ (scatter * normal + held) @ inverse * np.outer(problem.unit, problem.unit)
     return Line(
         shape, beta * problem.unit, covariance, _bootstrap(problem, weights, beta), weights / base, chi
     )
 
 
-def _likely_chi(lags: Lags, base: Floats, chi: float) -> float:
+def scatter_of(lags: Lags, base: Floats, seen: float, least: float) -> float:
     """Scatter of the lags, drawn towards what their own error bars say: few windows tell it badly."""
     own = float(np.mean(lags.sigma_s[lags.kept] ** 2 * base))
     count = len(base)
-    return max(
-        float(np.sqrt((count * chi**2 + TRUSTED_WINDOWS * own) / (count + TRUSTED_WINDOWS))), LEAST_CHI
-    )
+    return max(float(np.sqrt((count * seen**2 + TRUSTED_WINDOWS * own) / (count + TRUSTED_WINDOWS))), least)
 
 
 def _bootstrap(problem: Problem, weights: Floats, beta: Floats) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sync.line import DriftPrior, Floats, Lags, Line, Shape
-from sync.line_fit import LEAST_CHI, Problem, cross_validated, fit_line
+from sync.line_fit import LEAST_CHI, Problem, cross_validated, fit_line, scatter_of
 
 BEND_PRIOR_PER_S = 1e-7  # a crystal that warms by degrees a minute changes its rate by 0.2 ppm a second
 CURVE_SIGMAS = 5.0
@@ -33,7 +33,7 @@ def step_test(lags: Lags, line: Line) -> Step:
         return Step()
     rest = tau - line.at(t)
     change = np.diff(rest) / np.sqrt(1.0 / weights[1:] + 1.0 / weights[:-1])
-    noise = max(1.4826 * float(np.median(np.abs(change - np.median(change)))), 0.3)
+    noise = scatter_of(lags, weights, 1.4826 * float(np.median(np.abs(change - np.median(change)))), 0.3)
     known, best = line.shape.basis(t), Step()
     known = known / np.maximum(np.abs(known).max(axis=0), 1e-12)
     for split in range(2, len(t) - 1):
@@ -76,21 +76,19 @@ def wants_curve(lags: Lags, line: Line, prior: DriftPrior) -> bool:
 def bend(lags: Lags, line: Line, where_s: Floats) -> Floats:
     """What one degree more would change at media times `where_s`, beyond its own noise, in seconds.
 
+    Both degrees are fitted to the windows: what these say of a line that was fitted to all cells is not a bend.
     How fast a crystal's rate can change is known: within a minute no scatter of windows may claim more.
     """
     t, _, base = lags.of_kept()
     shape = replace(line.shape, degree=line.shape.degree + 1)
     if len(t) < shape.size + 3:
         return np.zeros(len(where_s))
-    weights = line.weights * base
-    scatter = max(line.chi, LEAST_CHI) ** 2
-    problem = Problem.of(replace(lags, tau_s=lags.tau_s - line.at(lags.t_s)), shape, DriftPrior())
+    weights, scatter = line.weights * base, max(line.chi, LEAST_CHI) ** 2
+    rest = replace(lags, tau_s=lags.tau_s - line.at(lags.t_s))
+    more, same = (Problem.of(rest, form, DriftPrior()) for form in (shape, line.shape))
     if shape.degree == 2:
-        problem.prior[2] = scatter * (problem.unit[2] / BEND_PRIOR_PER_S) ** 2
-    beta = problem.solve(weights)
-    inverse = np.linalg.pinv((problem.x * weights[:, None]).T @ problem.x + np.diag(problem.prior))
-    x = shape.basis(where_s) * problem.unit
-    old = line.shape.basis(where_s)
-    new = np.einsum("ki,ij,kj->k", x, inverse, x) * scatter
-    spare = np.maximum(new - np.einsum("ki,ij,kj->k", old, line.covariance, old), 0.0)
-    return np.maximum(np.abs(x @ beta) - np.sqrt(spare), 0.0)
+        more.prior[2] = scatter * (more.unit[2] / BEND_PRIOR_PER_S) ** 2
+    change, noise = more.at(where_s, shape, weights)
+    known, known_noise = same.at(where_s, line.shape, weights)
+    spare = np.maximum(noise - known_noise, 0.0) * scatter
+    return np.maximum(np.abs(change - known) - np.sqrt(spare), 0.0)

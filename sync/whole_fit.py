@@ -28,26 +28,51 @@ TOLERATED_SCATTER = 2.5  # windows this short scatter up to so many of their own
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """Residual `r = S_H(t + tau) - R w_G - mean` (3, n) and its derivatives (3, n, 5), with the weights (n,)."""
+    """Residual `r = S_H(t + tau) - s R w_G - mean` (3, n) and its derivatives, with the weights (n,).
+
+    The derivatives (3, n, 5 and more) are those in shift, drift, three small turns, and in the size of jumps. The
+    scale s is the best one: a gyroscope that is a percent off, or a wrong unit, is motion left over and no noise.
+    """
 
     residual: Floats
     jacobian: Floats
     weights: Floats
+    bending: Floats  # (2, 2), sum over residual times second derivatives in shift and drift
 
     @classmethod
-    def of(cls, pairing: Pairing, line: Line, rotation: Floats, good: Mask) -> _Linear:
+    def of(
+        cls, pairing: Pairing, line: Line, rotation: Floats, good: Mask, jumps_s: tuple[float, ...] = ()
+    ) -> _Linear:
         t_s = pairing.camera.t_s[good]
-        w_g = pairing.camera.values[good] @ rotation.T
-        w_h, slope = pairing.spline(t_s + line.at(t_s)), pairing.spline(t_s + line.at(t_s), 1)
-        weights = soft_weights(w_g)
+        at_s = t_s + line.at(t_s)
+        slope, bend = pairing.spline(at_s, 1), pairing.spline(at_s, 2)
+        turned = pairing.camera.values[good] @ rotation.T
+        weights = soft_weights(turned)
+        w_h, w_g = _centred(pairing.spline(at_s), weights), _centred(turned, weights)
+        scale = float(weights @ (w_h * w_g).sum(axis=1)) / max(float(weights @ (w_g**2).sum(axis=1)), 1e-30)
         drift = slope * (t_s - line.t_mid_s)[:, None]
-        columns = [slope, drift, *(-np.cross(axis, w_g) for axis in np.eye(3))]
+        after = [slope * (t_s > jump_s)[:, None] for jump_s in jumps_s]
+        columns = [slope, drift, *(-scale * np.cross(axis, w_g) for axis in np.eye(3)), *after]
         stacked = np.stack([_centred(column, weights).T for column in columns], axis=2)
-        return cls(_centred(w_h - w_g, weights).T, stacked, weights)
+        residual = w_h - scale * w_g
+        turn = weights * (residual * bend).sum(axis=1)
+        powers = np.vander(t_s - line.t_mid_s, 3, increasing=True).T @ turn
+        return cls(residual.T, stacked, weights, np.array([[powers[0], powers[1]], [powers[1], powers[2]]]))
 
     @property
     def normal(self) -> Floats:
         return np.einsum("n,anp,anq->pq", self.weights, self.jacobian, self.jacobian)
+
+    @property
+    def hessian(self) -> Floats:
+        """Second derivative of half the cost (5, 5): without what the noise of S' adds to the normal matrix.
+
+        `E[n' n' + n'' n] = 0` for the noise n of the headset, so in little motion this is smaller than `normal`,
+        which counts its own noise as motion.
+        """
+        exact = self.normal.copy()
+        exact[:2, :2] += self.bending
+        return exact if np.linalg.eigvalsh(exact[:2, :2])[0] > 0.0 else self.normal
 
     @property
     def gradient(self) -> Floats:
@@ -103,6 +128,22 @@ def whole_fit(
     )
 
 
+def jump_sigmas(pairing: Pairing, line: Line, rotation: Floats, good: Mask, at_s: float) -> float:
+    """How many of its sigmas a jump at media time `at_s` is large, by all cells, beside shift, drift and turns.
+
+    Windows of a second and a half claim too much in little motion, and a few of them soon look like a jump.
+    """
+    linear = _Linear.of(pairing, line, rotation, good, (at_s,))
+    inverse = np.linalg.pinv(linear.normal, hermitian=True)
+    change = -inverse @ linear.gradient
+    left = replace(linear, residual=linear.residual + linear.jacobian @ change)
+    variance = max(
+        float((inverse @ of @ inverse)[-1, -1])
+        for of in (left.score_variance(), left.score_variance_as_seen())
+    )
+    return float(abs(change[-1]) / np.sqrt(max(variance, 1e-30)))
+
+
 def _solve(normal: Floats, gradient: Floats, held: float, away: float) -> tuple[Floats, Floats]:
     """Gauss-Newton step with the drift drawn to its prior by `held`, and the inverse of the normal matrix."""
     pull = np.zeros(len(normal))
@@ -113,7 +154,7 @@ def _solve(normal: Floats, gradient: Floats, held: float, away: float) -> tuple[
 
 def _covariance(linear: _Linear, held: float, prior: DriftPrior) -> Floats:
     """Covariance of shift and drift (2, 2): noise alike everywhere, or as seen when that is larger."""
-    _, inverse = _solve(linear.normal, linear.gradient, held, 0.0)
+    _, inverse = _solve(linear.hessian, linear.gradient, held, 0.0)
     drawn = np.zeros_like(inverse)
     drawn[DRIFT, DRIFT] = held**2 * prior.sigma**2 if held else 0.0
     alike, seen = (
