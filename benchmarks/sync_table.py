@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import numpy as np
 from sync_pairs import Maker
@@ -81,6 +83,15 @@ class Row:
         """Median of bound over error."""
         return float(np.median([o.bound_ms / max(o.error_ms, 1e-9) for o in self.accepted]))
 
+    def why(self) -> list[str]:
+        """One line for each trial with reasons, and for each bound that misses."""
+        return [
+            f"    seed {seed}: {o.status}, {o.error_ms:.3f} of {o.bound_ms:.3f} ms, {o.placed_s:.2f} s: "
+            + "; ".join(o.reasons)
+            for seed, o in enumerate(self.outcomes, start=self.first_seed)
+            if o.reasons or o.error_ms > o.bound_ms
+        ]
+
     def cells(self) -> list[str]:
         """The row of the table."""
         counts = [sum(o.status == s for o in self.outcomes) for s in ("aligned", "check", "not_aligned")]
@@ -109,3 +120,25 @@ class Row:
 
 TITLES = ("class", "seeds", "ok/check/not", "median", "p95", "max", "target", "covered", "ratio", "placed s")
 TITLES += ("slowest s", "verdict")
+
+
+def write_result(path: Path | None, name: str, seed: int, outcome: Outcome) -> None:
+    """Add one trial to the results file, one JSON object a line; NaN of a refused pair is null."""
+    if path is None:
+        return
+    said = {key: None if value != value else value for key, value in asdict(outcome).items()}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"class": name, "seed": seed, **said}) + "\n")
+
+
+def read_results(path: Path | None) -> dict[tuple[str, int], Outcome]:
+    """Read a results file by class and seed; nothing when there is none yet."""
+    found: dict[tuple[str, int], Outcome] = {}
+    if path is None or not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        said = json.loads(line)
+        key = said.pop("class"), said.pop("seed")
+        said |= {part: np.nan if said[part] is None else said[part] for part in ("error_ms", "bound_ms")}
+        found[key] = Outcome(**said | {"reasons": tuple(said["reasons"])})
+    return found

@@ -1,6 +1,6 @@
 """Trial bench of the alignment: seeded pairs with a known clock map, one table of errors a class.
 
-Run `python benchmarks/sync_trials.py [--scale 1.0] [--only CLASS] [--workers 2] [--data DIR]`. The generator
+Run `python -P benchmarks/sync_trials.py [--scale 1.0] [--only CLASS] [--workers 2] [--results FILE]`. The generator
 shares nothing with the code under test: both gyroscopes are cut from one motion, and the truth is a formula.
 Real motion is taken from the sample data when it is there. `--target-check` exits 1 when a class misses its target.
 """
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -48,7 +48,7 @@ from sync_pairs import (
     unrelated_long,
     unrelated_real,
 )
-from sync_table import TITLES, Class, Outcome, Row
+from sync_table import TITLES, Class, Outcome, Row, read_results, write_result
 
 if TYPE_CHECKING:
     from sync.pair_alignment import PairAlignment
@@ -128,21 +128,21 @@ def classes(data: Path) -> dict[str, Class]:
             drawn(lambda r: ten_minutes(r, offset_s=60.0)), 30, target=normal, family="normal"
         ),
         "normal, 5 % lost": Class(
-            drawn(lambda r: ten_minutes(r, lost=0.05)), 12, target=normal, family="normal"
+            drawn(lambda r: ten_minutes(r, lost=0.05)), 20, target=normal, family="normal"
         ),
-        "slow": Class(drawn(ten_minutes, 10.0), 24, target=slow),
-        "still head": Class(drawn(ten_minutes, 2.5), 24, target=still_head),
+        "slow": Class(drawn(ten_minutes, 10.0), 20, target=slow),
+        "still head": Class(drawn(ten_minutes, 2.5), 20, target=still_head),
         "curvature 1-5 ms": Class(
-            drawn(lambda r: ten_minutes(r, curve_s=sign(r) * r.uniform(1e-3, 5e-3))), 24, target=curved
+            drawn(lambda r: ten_minutes(r, curve_s=sign(r) * r.uniform(1e-3, 5e-3))), 20, target=curved
         ),
         "curvature below 0.5 ms": Class(
-            drawn(lambda r: ten_minutes(r, curve_s=sign(r) * r.uniform(0, 0.5e-3))), 24, target=curved
+            drawn(lambda r: ten_minutes(r, curve_s=sign(r) * r.uniform(0, 0.5e-3))), 20, target=curved
         ),
-        "warm-up 1-4 ms": Class(drawn(lambda r: ten_minutes(r, warm_s=sign(r) * r.uniform(1e-3, 4e-3))), 24),
-        "jump 5-50 ms": Class(drawn(lambda r: one_jump(r, 0.005, 0.05)), 24, target=both_sides),
-        "jump 50-500 ms": Class(drawn(lambda r: one_jump(r, 0.05, 0.5)), 24, target=both_sides),
-        "jump 0.5-60 s (chapter)": Class(drawn(lambda r: one_jump(r, 0.5, 60.0)), 24, target=both_sides),
-        "two jumps": Class(drawn(two_jumps), 24, target=both_sides),
+        "warm-up 1-4 ms": Class(drawn(lambda r: ten_minutes(r, warm_s=sign(r) * r.uniform(1e-3, 4e-3))), 20),
+        "jump 5-50 ms": Class(drawn(lambda r: one_jump(r, 0.005, 0.05)), 20, target=both_sides),
+        "jump 50-500 ms": Class(drawn(lambda r: one_jump(r, 0.05, 0.5)), 20, target=both_sides),
+        "jump 0.5-60 s (chapter)": Class(drawn(lambda r: one_jump(r, 0.5, 60.0)), 20, target=both_sides),
+        "two jumps": Class(drawn(two_jumps), 20, target=both_sides),
         "mount slips 10-30 deg": Class(
             drawn(lambda r: ten_minutes(r, slip_deg=float(r.uniform(10, 30)))), 12, target=(0.3, 0.6)
         ),
@@ -151,18 +151,18 @@ def classes(data: Path) -> dict[str, Class]:
             12,
             target=normal,
         ),
-        "60-s clip": Class(simulated(minute), 40, target=clip),
-        "60-s clip, rad/s": Class(simulated(replace(minute, degrees=False)), 20, target=clip),
-        "60-s clip, 5 % lost": Class(simulated(replace(minute, lost=0.05)), 20, target=clip),
-        "60-s clip, slow": Class(simulated(minute, 10.0), 20),
-        "60-s clip, still head": Class(simulated(minute, 2.5), 20),
-        "12-s clip": Class(simulated(Setting(seconds=12.0, offset_s=0.5)), 40),
-        "12 s of little motion": Class(simulated(Setting(seconds=12.0, offset_s=0.5), 2.0), 40),
-        "60 s, nominal stamps": Class(simulated(Setting(camera_rate=1.0084)), 24),
+        "60-s clip": Class(simulated(minute), 60, target=clip),
+        "60-s clip, rad/s": Class(simulated(replace(minute, degrees=False)), 40, target=clip),
+        "60-s clip, 5 % lost": Class(simulated(replace(minute, lost=0.05)), 60, target=clip),
+        "60-s clip, slow": Class(simulated(minute, 10.0), 60),
+        "60-s clip, still head": Class(simulated(minute, 2.5), 60),
+        "12-s clip": Class(simulated(Setting(seconds=12.0, offset_s=0.5)), 60),
+        "12 s of little motion": Class(simulated(Setting(seconds=12.0, offset_s=0.5), 2.0), 60),
+        "60 s, nominal stamps": Class(simulated(Setting(camera_rate=1.0084)), 60),
         "head pose, 10 min": Class(
             None, 20, judge=by_head_pose(Setting(seconds=600.0, offset_s=5.0)), target=(0.3, 1.8)
         ),
-        "head pose, 60 s": Class(None, 20, judge=by_head_pose(minute)),
+        "head pose, 60 s": Class(None, 60, judge=by_head_pose(minute)),
         "sound, 2 min": Class(None, 40, judge=by_sound()),
         "unrelated 60 s": Class(unrelated, 40, reject=True),
         "unrelated 10 min": Class(unrelated_long, 12, reject=True),
@@ -180,8 +180,8 @@ def classes(data: Path) -> dict[str, Class]:
         table["real motion"] = Class(joined(data, ten), 30, target=normal, family="normal")
         far = replace(ten, offset_s=60.0, degrees=False)
         table["real motion, +-60 s"] = Class(joined(data, far), 12, target=normal, family="normal")
-        table["real 60-s clip"] = Class(real_clip(data, ears, minute), 40, target=clip)
-        table["real 12-s clip"] = Class(real_clip(data, ears, Setting(seconds=12.0, offset_s=0.5)), 40)
+        table["real 60-s clip"] = Class(real_clip(data, ears, minute), 60, target=clip)
+        table["real 12-s clip"] = Class(real_clip(data, ears, Setting(seconds=12.0, offset_s=0.5)), 60)
         table["unrelated, real"] = Class(unrelated_real(data), 40, reject=True)
     return table
 
@@ -230,15 +230,6 @@ def trial(name: str, seed: int, data: Path, prior_sigma: float) -> Outcome:
     return run(pair, prior=prior)
 
 
-def _why(row: Row) -> None:
-    for seed, o in enumerate(row.outcomes):
-        if o.reasons or o.error_ms > o.bound_ms:
-            why = "; ".join(o.reasons)
-            print(
-                f"    seed {seed}: {o.status}, {o.error_ms:.3f} of {o.bound_ms:.3f} ms, {o.placed_s:.2f} s: {why}"
-            )
-
-
 def main() -> int:
     """Run the trials and print the table; exit 1 when a pair that must be refused was accepted."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -252,28 +243,52 @@ def main() -> int:
         "--why", action="store_true", help="print the reasons of refusals and bounds that miss"
     )
     parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help="file that keeps every trial, one JSON object a line; a run goes on with it",
+    )
+    parser.add_argument("--show", action="store_true", help="only print the table of the results file")
     parser.add_argument("--target-check", action="store_true", help="exit 1 when any target is missed")
     default = os.environ.get("KITCHENSYNC_SHARED_DATA", REPOSITORY.parent / "shared" / "data")
     parser.add_argument("--data", type=Path, default=Path(default), help="folder of the real sample data")
     options = parser.parse_args()
-    print("| " + " | ".join(TITLES) + " |\n" + "|---" * len(TITLES) + "|")
     wrong, missed, total = 0, 0, 0
+    print("| " + " | ".join(TITLES) + " |\n" + "|---" * len(TITLES) + "|")
+    for row in _rows(options):
+        print("| " + " | ".join(row.cells()) + " |", flush=True)
+        if options.why:
+            print("\n".join(row.why()))
+        wrong += row.kind.reject and bool(row.accepted)
+        missed += bool(row.failures())
+        total += len(row.outcomes)
+    print(f"\n{total} trials, {missed} classes miss a target")
+    return 1 if wrong or (options.target_check and missed) else 0
+
+
+def _rows(options: argparse.Namespace) -> Iterator[Row]:
+    """Run the trials class by class; those that the results file knows are not run again."""
+    known = read_results(options.results)
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for name, kind in classes(options.data).items():
             if not re.search(options.only, name):
                 continue
             count = max(1, round(kind.trials * options.scale))
             seeds = range(options.first_seed, options.first_seed + count)
-            jobs = [pool.submit(trial, name, seed, options.data, options.prior_sigma) for seed in seeds]
-            row = Row(name, kind, [job.result() for job in jobs], options.first_seed)
-            print("| " + " | ".join(row.cells()) + " |", flush=True)
-            if options.why:
-                _why(row)
-            wrong += kind.reject and bool(row.accepted)
-            missed += bool(row.failures())
-            total += count
-    print(f"\n{total} trials, {missed} classes miss a target")
-    return 1 if wrong or (options.target_check and missed) else 0
+            if options.show:
+                done = [known[name, seed] for seed in seeds if (name, seed) in known]
+                if done:
+                    yield Row(name, kind, done, options.first_seed)
+                continue
+            jobs = {
+                seed: pool.submit(trial, name, seed, options.data, options.prior_sigma)
+                for seed in seeds
+                if (name, seed) not in known
+            }
+            for seed, job in jobs.items():
+                known[name, seed] = job.result()
+                write_result(options.results, name, seed, known[name, seed])
+            yield Row(name, kind, [known[name, seed] for seed in seeds], options.first_seed)
 
 
 if __name__ == "__main__":

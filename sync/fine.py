@@ -13,7 +13,7 @@ from sync.pairing import FINE_HZ, Pairing
 from sync.rotation import fit_rotation, settle, shift_and_turn, turn_of_halves_deg
 from sync.shape_tests import Step, cost_of, step_test, wants_curve
 from sync.verdict import THRESHOLDS, has_turned
-from sync.whole_fit import jump_sigmas, whole_fit
+from sync.whole_fit import least_jump_sigmas, whole_fit
 from sync.windows import place_jump, window_lags
 
 Floats = npt.NDArray[np.floating]
@@ -147,14 +147,11 @@ def _reshape(
         curved = may_bend and wants_curve(lags, line, prior)
         shape = replace(line.shape, degree=line.shape.degree + 1)
         jumps = step.z > THRESHOLDS["step_z_most"] and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
-        if jumps and not may_bend:  # few short windows: ask all cells
-            good = pairing.overlap(line.at(pairing.camera.t_s))
-            jumps = jump_sigmas(pairing, line, rotation, good, step.t_s) > THRESHOLDS["step_z_most"]
         if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
             rival = cost_of(lags, shape, prior) if curved else cost_of(lags, line.shape, prior)
             if step.cost < STEP_GAIN * rival:
                 found = _refine_jump(pairing, line, step, lags, rotation, prior, span_s)
-                if found is not None:
+                if found is not None and (may_bend or _cells_see_jumps(pairing, found[0], found[2])):
                     line, lags, rotation = found
                     continue
         if not curved:
@@ -197,6 +194,12 @@ def _refine_jump(
             return None
         lags = found[1]
     return found
+
+
+def _cells_see_jumps(pairing: Pairing, line: Line, rotation: Floats) -> bool:
+    """Tell whether all cells together are as sure of every jump as the few windows of a short clip."""
+    good = pairing.overlap(line.at(pairing.camera.t_s))
+    return least_jump_sigmas(pairing, line, rotation, good) > THRESHOLDS["step_z_most"]
 
 
 def _is_empty(lags: Lags, shape: Shape, span_s: tuple[float, float]) -> bool:

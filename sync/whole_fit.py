@@ -128,20 +128,19 @@ def whole_fit(
     )
 
 
-def jump_sigmas(pairing: Pairing, line: Line, rotation: Floats, good: Mask, at_s: float) -> float:
-    """How many of its sigmas a jump at media time `at_s` is large, by all cells, beside shift, drift and turns.
+def least_jump_sigmas(pairing: Pairing, line: Line, rotation: Floats, good: Mask) -> float:
+    """How many of its sigmas the least sure jump of a line is large, by all cells, beside shift, drift and turns.
 
     Windows of a second and a half claim too much in little motion, and a few of them soon look like a jump.
     """
-    linear = _Linear.of(pairing, line, rotation, good, (at_s,))
+    linear = _Linear.of(pairing, line, rotation, good, line.shape.breaks_s)
     inverse = np.linalg.pinv(linear.normal, hermitian=True)
-    change = -inverse @ linear.gradient
-    left = replace(linear, residual=linear.residual + linear.jacobian @ change)
-    variance = max(
-        float((inverse @ of @ inverse)[-1, -1])
-        for of in (left.score_variance(), left.score_variance_as_seen())
-    )
-    return float(abs(change[-1]) / np.sqrt(max(variance, 1e-30)))
+    sizes = np.array([size for _, size in line.jumps])
+    variances = [
+        np.diag(inverse @ of @ inverse)[-len(sizes) :]
+        for of in (linear.score_variance(), linear.score_variance_as_seen())
+    ]
+    return float((np.abs(sizes) / np.sqrt(np.maximum(np.max(variances, axis=0), 1e-30))).min())
 
 
 def _solve(normal: Floats, gradient: Floats, held: float, away: float) -> tuple[Floats, Floats]:

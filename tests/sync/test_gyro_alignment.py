@@ -262,6 +262,27 @@ def test_a_jump_of_the_camera_clock_is_noticed(trials, size_s):
     assert at == pytest.approx(90.0, abs=0.1)
 
 
+@pytest.mark.parametrize("seed", [10054, 10068, 30020, 30058])
+def test_a_few_short_windows_are_no_jump(trials, seed):
+    """Twelve seconds of little motion: three windows of a second and a half looked like a jump of up to 184 ms."""
+    setting = trials.Setting(seconds=12.0, offset_s=0.5)
+    pair = trials.simulated(setting, 2.0)(np.random.default_rng([seed, sum(b"12 s of little motion")]))
+    found = align_pair(*prepare(pair))
+    assert found.clock_map.jumps == ()
+    assert largest_error_ms(found, pair) < max(found.bound95_ms) < HALF_FRAME_MS
+
+
+@pytest.mark.parametrize(("size_s", "at_s"), [(0.005, 30.0), (0.020, 12.0), (-0.030, 45.0)])
+def test_a_jump_within_a_minute_is_still_found(trials, size_s, at_s):
+    pair = simulated(trials, 11)
+    shifted = with_jump(pair, size_s, at_s)
+    found = align_pair(*prepare(shifted))
+    assert found.verdict.status == "check"
+    [(at, size)] = found.clock_map.jumps
+    assert size == pytest.approx(-size_s, abs=2e-4)
+    assert at == pytest.approx(at_s, abs=0.1)
+
+
 def test_a_camera_that_turned_on_the_head_is_noticed(trials):
     pair = simulated(trials, 10)
     turned = pair.camera.copy()
