@@ -11,7 +11,7 @@ from recipe_app.operations.events import event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Operation, checked_body
 from recipe_app.store.oplog import NewOp
 from recipe_app.store.records import Records
-from recipe_app.touch_clock import Exchange, Stamp, stamp_age, stamp_exchange, stamp_receipt
+from recipe_app.touch_clock import Exchange, Stamp, stamp_age, stamp_exchange, stamp_receipt, stamp_wall
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,9 @@ class Intake:
         clock = operation.clock
         if clock is not None and clock.clock_id in ("", self.clock_id):
             return stamp_exchange(_exchange(clock), now_ns=now_ns)
+        if clock is not None and clock.wall_ms is not None:
+            age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
+            return stamp_wall(age_ms=age_ms, now_ns=now_ns)
         if operation.tapped_ms_ago is not None:
             trip = operation.round_trip_ms
             return stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)

@@ -64,7 +64,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             records,
             Folders(data),
             Shelf(shelf_folder, own / "recipes"),
-            clock_id=_clock_id(),
+            clock_id=clock_id(),
             capture=_capture(setup, data),
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
@@ -106,7 +106,7 @@ def _capture(setup: Setup, data: Path) -> Capture | None:
     return setup.station(data, setup.rig)
 
 
-def _clock_id() -> str:
+def clock_id() -> str:
     """Name this run of the computer: CLOCK_MONOTONIC begins anew with the next one."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

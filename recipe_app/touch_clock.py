@@ -24,7 +24,7 @@ BLIND_NS = 500_000_000
 UNKNOWN_AGE_NS = 3_600_000_000_000
 """Uncertainty when nothing about the touch's time can be used: it was before the receipt."""
 
-Basis = Literal["page", "wall", "age", "receipt"]
+Basis = Literal["page", "wall", "age", "receipt", "clock_face"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,15 @@ def stamp_age(*, age_ms: float, round_trip_ms: float | None, now_ns: int) -> Sta
         return Stamp(max(now_ns - round(age_ms * 1e6), 0), BLIND_NS + drift, "age")
     half = round(round_trip_ms * 5e5)
     return Stamp(max(now_ns - round(age_ms * 1e6) - half, 0), half + drift + RESOLUTION_NS, "age")
+
+
+def stamp_wall(*, age_ms: float, now_ns: int) -> Stamp:
+    """Map a touch by the client's wall clock alone: it may be set wrong, and this computer may have been off since.
+
+    A touch from before this computer was started gets its earliest time, and as much more doubt.
+    """
+    age_ns = max(round(age_ms * 1e6), 0)
+    return Stamp(max(now_ns - age_ns, 0), UNKNOWN_AGE_NS + max(age_ns - now_ns, 0), "clock_face")
 
 
 def stamp_receipt(*, now_ns: int) -> Stamp:

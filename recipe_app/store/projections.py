@@ -96,6 +96,7 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "secret": _nothing,
     "code": _nothing,
     "shelved": _nothing,
+    "dump": _nothing,
 }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from recipe_app import steering
 from recipe_app.collaborators import Collaborators
+from recipe_app.dumps import read_dump, take_in
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
@@ -26,6 +28,7 @@ from recipe_app.web.bodies import (
     NewRecipe,
     Override,
     PairingCode,
+    TabletDump,
 )
 
 
@@ -129,6 +132,12 @@ def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) 
     return {"n": stored["n"]}
 
 
+def take_dump(tools: Tools, visitor: Asking, body: TabletDump) -> dict[str, Any]:
+    """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
+    dump = read_dump(body.text, "dump")
+    return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
+
+
 def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[str, Any]:
     """Start, stop or abort the devices of a recording from the desk."""
     tools.intake.recording(recording, kitchen=None)
@@ -163,6 +172,7 @@ ROUTES = [
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}/override", override, Access.ADMIN, "POST"),

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
+from recipe_app.dumps import site_of
 from recipe_app.errors import BadOperation
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
@@ -36,6 +37,7 @@ def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
         "desk": visitor.desk,
         "csrf": visitor.csrf,
         "capture": tools.capture is not None,
+        "site": site_of(tools.records),
         "demo": tools.demo,
     }
 

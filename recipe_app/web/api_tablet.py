@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
 from fastapi.responses import JSONResponse
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from recipe_app import checklist, steering
@@ -16,7 +15,8 @@ from recipe_app.capture_link import FRESH_NS
 from recipe_app.categories import CATEGORIES
 from recipe_app.choosing import frozen, help_for
 from recipe_app.collaborators import Collaborators
-from recipe_app.errors import BadOperation, NotFound, NotNow
+from recipe_app.dumps import keep_voice
+from recipe_app.errors import NotFound, NotNow
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
 from recipe_app.shelf import Recipe, Unusable
@@ -188,13 +188,7 @@ def _keep_voice(
     tools: Collaborators, device: dict[str, Any], recording: str, sha256: str, media_type: str, content: bytes
 ) -> None:
     tools.intake.recording(recording, kitchen=device["kitchen"])
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise BadOperation("the sound does not have this hash; send it again")
-    table = tables.voice
-    with tools.records.changing() as connection:
-        if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is None:
-            values = {"recording": recording, "media_type": media_type, "content": content}
-            connection.execute(insert(table).values(sha256=sha256, **values))
+    keep_voice(tools.records, recording, sha256, media_type, content)
 
 
 ROUTES = [

@@ -116,6 +116,12 @@ class DeskOperation(Strict):
     seen: Annotated[int, Field(ge=0, le=2**53)] = 0
 
 
+class TabletDump(Strict):
+    """What a tablet saved: a file's text, or the texts of its QR frames, one a line."""
+
+    text: Annotated[str, Field(max_length=250_000)]
+
+
 class NewRecipe(Strict):
     """A recipe file as text: a task graph, or plain text, Cooklang or JSON-LD as the start of one."""
 

@@ -133,9 +133,19 @@ async function sendSounds() {
   await load();
 }
 
-// Everything that is kept here, as one file: the last resort when the server is gone for good.
-export async function dump() {
-  return { schema: "tablet-dump/1", made_ms: Date.now(), device: who.device, waiting: await read("outbox"), refused: await read("refused") };
+// Everything that waits here, as the text of a dump; the last resort when the server is gone for good.
+export async function dump({ sounds = true } = {}) {
+  const site = (await read("meta", "me"))?.value.site ?? "";
+  const held = sounds ? await Promise.all((await read("sounds")).map(plainSound)) : [];
+  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch) }));
+  return JSON.stringify({ site, device: who.device, made_ms: Date.now(), waiting: clocked(await read("outbox")), refused: await read("refused"), sounds: held });
+}
+
+async function plainSound({ sha256, recording, blob }) {
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return { sha256, recording, media_type: blob.type, base64: btoa(text) };
 }
 
 setInterval(() => { if (unsent()) drain(); }, AGAIN_MS);

@@ -1,0 +1,175 @@
+"""The last resort: what a tablet still holds, as a file or as QR frames, and taking it in as if it had been sent.
+
+A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which are
+JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`. A frame is
+`KS1z:<id>:<number>/<count>:<crc32>:<payload>`: the payloads together are base64url of the content, deflated (`z`) or
+plain (`p`); the id is the first 16 digits of the content's SHA-256. Voice notes are in files only.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import insert, select
+
+from recipe_app.errors import BadOperation
+from recipe_app.intake import Intake
+from recipe_app.operations.kinds import ClientClock, Operation
+from recipe_app.store import oplog, tables
+from recipe_app.store.records import Records
+
+SCHEMA = "tablet-dump/1"
+MOST_BYTES = 64 << 20
+_FRAME = re.compile(r"KS1(?P<form>[zp]):(?P<id>[0-9a-f]{16}):(?P<number>\d+)/(?P<count>\d+):(?P<crc>[0-9a-f]{8}):(?P<data>[\w-]*)")
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What a tablet held: its operations in order, what was refused before, its voice notes."""
+
+    site: str
+    device: str
+    sha256: str
+    operations: tuple[Operation, ...]
+    sounds: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What became of a dump."""
+
+    operations: int
+    new: int = 0
+    known: int = 0
+    sounds: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+def read_dump(text: str, name: str) -> Dump:
+    """Read a dump from a file's text, or from the texts of its frames, one a line. Raises BadOperation."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and all(line.startswith("KS1") for line in lines):
+        return _parsed(join_frames(lines, name), name)
+    try:
+        document = json.loads(text)
+        content = document["content"]
+        if document["schema"] != SCHEMA or not isinstance(content, str):
+            raise BadOperation(f"{name}: is no dump of a tablet ({SCHEMA})")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
+    if hashlib.sha256(content.encode()).hexdigest() != document.get("sha256"):
+        raise BadOperation(f"{name}: is not what the tablet saved; save it again")
+    return _parsed(content, name)
+
+
+def join_frames(frames: Iterable[str], name: str) -> str:
+    """Join frames in any order, each as often as it was read. Raises BadOperation naming what is missing."""
+    found: dict[int, str] = {}
+    heads: set[tuple[str, str, int]] = set()
+    for frame in frames:
+        match = _FRAME.fullmatch(frame)
+        if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
+            raise BadOperation(f"{name}: a frame is damaged ({frame[:30]!r}); film the frames again")
+        heads.add((match["form"], match["id"], int(match["count"])))
+        found[int(match["number"])] = match["data"]
+    if len(heads) != 1:
+        raise BadOperation(f"{name}: frames of {len(heads)} dumps; give those of one tablet at a time")
+    ((form, id_, count),) = heads
+    if missing := [str(number) for number in range(1, count + 1) if number not in found][:20]:
+        raise BadOperation(f"{name}: frames {', '.join(missing)} of {count} are missing; film them again")
+    content = _unpacked("".join(found[number] for number in range(1, count + 1)), form, name)
+    if hashlib.sha256(content).hexdigest()[:16] != id_:
+        raise BadOperation(f"{name}: the frames together are not what the tablet showed; film them again")
+    return content.decode()
+
+
+def _unpacked(text: str, form: str, name: str) -> bytes:
+    try:
+        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return zlib.decompressobj(-15).decompress(packed, MOST_BYTES) if form == "z" else packed
+    except (binascii.Error, zlib.error) as error:
+        raise BadOperation(f"{name}: the frames do not fit together; film them again") from error
+
+
+def _parsed(content: str, name: str) -> Dump:
+    try:
+        body = json.loads(content)
+        operations = tuple(_operation(entry) for entry in body["waiting"])
+        sounds = tuple({key: str(one[key]) for key in _SOUND} for one in body.get("sounds", []))
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
+        return Dump(str(body["site"]), str(body["device"]), sha256, operations, sounds)
+    except ValidationError as error:
+        raise BadOperation(f"{name}: holds an operation that no tablet makes: {error.errors()[0]['msg']}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
+
+
+_SOUND = ("sha256", "recording", "media_type", "base64")
+
+
+def _operation(entry: dict[str, Any]) -> Operation:
+    """The operation with the clock that the tablet knew, or with its wall clock alone."""
+    wall_ms = entry["touch"]["wall_ms"]
+    alone = {"touch_ms": wall_ms, "sent_ms": wall_ms, "received_ms": wall_ms, "host_ns": 0, "basis": "wall"}
+    clock = entry.get("clock") or {**alone, "clock_id": "none", "wall_ms": wall_ms}
+    return Operation.model_validate({**entry["operation"], "clock": ClientClock.model_validate(clock)})
+
+
+def site_of(records: Records) -> str:
+    """Name this installation: the hash of the first operation ever made here, the same after a restore."""
+    with records.database.reading() as connection:
+        return str(connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar() or oplog.FIRST)[:16]
+
+
+def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outcome:
+    """Log what a dump holds as if its tablet had sent it; again, nothing happens a second time.
+
+    Raises BadOperation for a dump of another site or of a tablet that was never paired here.
+    """
+    if dump.site != site_of(records):
+        raise BadOperation("this dump is of another site; take it in where its tablet was paired")
+    device = records.row(tables.device, dump.device)
+    if device is None:
+        raise BadOperation("this dump is of a tablet that was never paired here")
+    outcome = Outcome(len(dump.operations))
+    for start in range(0, len(dump.operations), 200):
+        for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device):
+            if "error" in receipt:
+                outcome.refused.append(receipt["error"])
+            elif receipt["duplicate"]:
+                outcome.known += 1
+            else:
+                outcome.new += 1
+    outcome.sounds = sum(_keep_sound(records, intake, device, sound) for sound in dump.sounds)
+    if outcome.new or outcome.sounds:
+        said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
+        records.note("dump", dump.device, said, actor=actor)
+    return outcome
+
+
+def _keep_sound(records: Records, intake: Intake, device: dict[str, Any], sound: dict[str, Any]) -> bool:
+    intake.recording(sound["recording"], kitchen=device["kitchen"])
+    content = base64.b64decode(sound["base64"])
+    return keep_voice(records, sound["recording"], sound["sha256"], sound["media_type"], content)
+
+
+def keep_voice(records: Records, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
+    """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation."""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise BadOperation("the sound does not have this hash; send it again")
+    table = tables.voice
+    with records.changing() as connection:
+        if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is not None:
+            return False
+        values = {"recording": recording, "media_type": media_type[:60], "content": content}
+        connection.execute(insert(table).values(sha256=sha256, **values))
+    return True

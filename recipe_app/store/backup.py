@@ -1,0 +1,229 @@
+"""A backup of the app's memory: one zip file, whole or not there, its content by hash.
+
+    backup.json     what it is: kind, number of operations, hash of the last one, SHA-256 of every other member
+    app.db          the database as SQLite's online backup copies it, or instead of it
+    tables.jsonl    the same as a logical dump (PostgreSQL): one object a row, {"table": .., "row": {..}}, the log
+                    first; bytes are base64. What is derived from the log is left out and made again by a restore
+    recipes/*.json  the recipes that were uploaded
+
+Sign-ins and codes are not kept: whoever takes an old backup must not let people in who have left since.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Connection, Table, func, select
+
+from recipe_app.errors import BadSetup
+from recipe_app.store import oplog, tables
+from recipe_app.store.database import open_database
+from storage.disk import LOCAL, private
+
+SCHEMA = "app-backup/1"
+MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"
+KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.voice)
+"""Tables of a logical dump, in an order in which their rows can be put back."""
+NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
+
+Tell = Callable[[float], None]
+PIECE = 1 << 20
+
+
+def back_up(place: Path | str, recipes: Path, target: Path, *, utc_ns: int, tell: Tell) -> dict[str, Any]:
+    """Copy the database at `place` and the recipes to `target`, while the app runs; return the manifest.
+
+    The file is checked before it gets its name; one that was there before is replaced then, and not earlier.
+    Raises BadSetup.
+    """
+    if isinstance(place, Path) and not place.is_file():
+        raise BadSetup(f"{place}: there is no database to back up; give the app's --data or --database")
+    part = target.with_name(target.name + ".part")
+    try:
+        with _only_one(target), _removed(part, _copy_of(part)):
+            manifest = _write(place, recipes, part, utc_ns=utc_ns, tell=tell)
+            check(part)
+            os.replace(part, target)
+            LOCAL.sync_folder(target.parent)
+    except OSError as error:
+        raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
+    return manifest
+
+
+@contextlib.contextmanager
+def _only_one(target: Path) -> Iterator[None]:
+    """Let one backup at a time write to a file."""
+    handle = os.open(target.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise BadSetup(f"{target.parent}: another backup is being written there; wait for it") from error
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _removed(*parts: Path) -> Iterator[None]:
+    """Remove unfinished files: those of a backup that was killed, and ours."""
+    for part in parts:
+        part.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+
+
+def _copy_of(part: Path) -> Path:
+    return part.with_name(part.name + ".db")
+
+
+def _write(place: Path | str, recipes: Path, part: Path, *, utc_ns: int, tell: Tell) -> dict[str, Any]:
+    with open(part, "xb", opener=private) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            writer = _Writer(archive)
+            if isinstance(place, Path):
+                facts = _copy(place, _copy_of(part), writer, tell)
+            else:
+                facts = _dump(place, writer, tell)
+            for path in sorted(recipes.glob("*.json")) if recipes.is_dir() else ():
+                writer.add(f"{RECIPES}/{path.name}", path.read_bytes())
+            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, **facts, "files": writer.files}
+            archive.writestr(_private(MANIFEST), json.dumps(manifest, indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    return manifest
+
+
+class _Writer:
+    """Puts members into the file and keeps their size and hash."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive = archive
+        self.files: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, content: bytes) -> None:
+        with self.member(name) as write:
+            write(content)
+
+    @contextlib.contextmanager
+    def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
+        digest, size = hashlib.sha256(), 0
+        with self.archive.open(_private(name), "w", force_zip64=True) as member:
+
+            def write(content: bytes) -> None:
+                nonlocal size
+                member.write(content)
+                digest.update(content)
+                size += len(content)
+
+            yield write
+        self.files[name] = {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _private(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = 0o600 << 16
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _copy(place: Path, copy: Path, writer: _Writer, tell: Tell) -> dict[str, Any]:
+    """Copy an SQLite file by the online backup, without the tables that are not kept."""
+    os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with (
+        contextlib.closing(sqlite3.connect(place)) as source,
+        contextlib.closing(sqlite3.connect(copy)) as to,
+    ):
+        source.backup(to, pages=256, progress=lambda _, left, all_: tell(0.8 * (1 - left / max(all_, 1))))
+        to.execute("PRAGMA journal_mode=DELETE")
+        for table in NOT_KEPT:
+            to.execute(f"DELETE FROM {table.name}")  # noqa: S608  our own table names
+        to.commit()
+        to.execute("VACUUM")  # what was deleted is not in the file either
+        last = to.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone() or (0, oplog.FIRST)
+    with open(copy, "rb") as file, writer.member(COPY) as write:
+        while piece := file.read(PIECE):
+            write(piece)
+    tell(1)
+    return {"kind": "sqlite", "operations": last[0], "last_hash": last[1]}
+
+
+def _dump(place: str, writer: _Writer, tell: Tell) -> dict[str, Any]:
+    """Dump the rows of one moment, whoever writes meanwhile."""
+    database = open_database(place)
+    engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
+    try:
+        with engine.connect() as connection, connection.begin(), writer.member(DUMP) as write:
+            counted = [select(func.count()).select_from(table) for table in KEPT]
+            total = sum(connection.execute(count).scalar_one() for count in counted)
+            done, last = 0, (0, oplog.FIRST)
+            for table in KEPT:
+                for row in _rows(connection, table):
+                    line = json.dumps({"table": table.name, "row": _plain(row)}, ensure_ascii=False)
+                    write(line.encode() + b"\n")
+                    last = (row["n"], row["hash"]) if table is tables.op else last
+                    done += 1
+                    tell(done / total)
+    finally:
+        database.close()
+    return {"kind": "log", "operations": last[0], "last_hash": last[1]}
+
+
+def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    asked = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=100)
+    for row in connection.execute(asked):
+        yield row._asdict()
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
+
+
+def check(path: Path) -> dict[str, Any]:
+    """Read a backup to its end and compare every hash; return its manifest. Raises BadSetup."""
+    with opened(path) as (archive, manifest):
+        for name in manifest["files"]:
+            with archive.open(name) as member:
+                proven(path, manifest, name, member, lambda _: None)
+    return manifest
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+            names = set(archive.namelist()) - {MANIFEST}
+            if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
+                raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
+            yield archive, manifest
+    except OSError as error:
+        raise BadSetup(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (zipfile.BadZipFile, ValueError, KeyError, AttributeError, EOFError, zlib.error) as error:
+        raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
+
+
+def proven(
+    path: Path, manifest: dict[str, Any], name: str, member: IO[bytes], write: Callable[[bytes], Any]
+) -> None:
+    """Pass a member on and compare its hash at the end. Raises BadSetup."""
+    digest = hashlib.sha256()
+    while piece := member.read(PIECE):
+        digest.update(piece)
+        write(piece)
+    if digest.hexdigest() != manifest["files"][name]["sha256"]:
+        raise BadSetup(f"{path}: {name} is not what was backed up; take another copy")

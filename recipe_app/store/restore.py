@@ -1,0 +1,157 @@
+"""Put a backup back into an empty place: the log is proven by its own chain, the tables are made from it again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, LargeBinary, delete, insert, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from recipe_app.errors import BadSetup
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, opened, proven
+from recipe_app.store.database import Database, open_database
+from storage.disk import LOCAL
+
+BATCH = 500
+_RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
+
+
+def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
+    """Restore a backup into a database that holds nothing yet; return its manifest. Raises BadSetup.
+
+    All of it or nothing: an SQLite file gets its name when it was proven, PostgreSQL one transaction.
+    """
+    with opened(source) as (archive, manifest):
+        if odd := [
+            name for name in manifest["files"] if name not in (COPY, DUMP) and not _RECIPE.fullmatch(name)
+        ]:
+            raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
+        if isinstance(place, Path):
+            _into_file(source, archive, manifest, place)
+        else:
+            _into_server(source, archive, manifest, place)
+        for name in manifest["files"]:
+            if _RECIPE.fullmatch(name):
+                recipes.mkdir(mode=0o700, parents=True, exist_ok=True)
+                with archive.open(name) as member, open(recipes / Path(name).name, "wb") as file:
+                    proven(source, manifest, name, member, file.write)
+    return manifest
+
+
+def _into_file(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: Path) -> None:
+    if place.exists():
+        raise BadSetup(f"{place}: is there already; move it away, or restore into another --data")
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".restore-") as folder:
+        made = Path(folder) / COPY
+        if manifest["kind"] == "sqlite":
+            with archive.open(COPY) as member, open(made, "xb") as file:
+                proven(source, manifest, COPY, member, file.write)
+            _look(source, made)
+        database = open_database(made)
+        try:
+            with database.writing() as connection:
+                _fill(source, archive, manifest, connection)
+        finally:
+            database.close()
+        _fold_in(made)
+        with open(made, "rb") as file:
+            os.fsync(file.fileno())
+        made.chmod(0o600)
+        made.rename(place)
+    LOCAL.sync_folder(place.parent)
+
+
+def _look(source: Path, made: Path) -> None:
+    with contextlib.closing(sqlite3.connect(made)) as connection:
+        try:
+            found = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            found = str(error)
+    if found != "ok":
+        raise BadSetup(f"{source}: its database is damaged ({found}); take another copy")
+
+
+def _fold_in(made: Path) -> None:
+    """Take the write-ahead log into the file, which then can be moved alone."""
+    with contextlib.closing(sqlite3.connect(made)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def _into_server(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: str) -> None:
+    if manifest["kind"] != "log":
+        raise BadSetup(f"{source}: is a copy of an SQLite file; restore it with --data")
+    database = open_database(place)
+    try:
+        _refuse_filled(database)
+        with database.writing() as connection:
+            _fill(source, archive, manifest, connection)
+    finally:
+        database.close()
+
+
+def _refuse_filled(database: Database) -> None:
+    with database.reading() as connection:
+        if connection.execute(select(tables.op.c.n).limit(1)).first() is not None:
+            raise BadSetup("--database: holds operations already; restore into an empty database")
+
+
+def _fill(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], connection: Connection) -> None:
+    """Put the rows back if they are not there, prove the log, make the tables."""
+    if manifest["kind"] == "log":
+        for name, rows in _batches(source, archive, manifest):
+            try:
+                connection.execute(insert(tables.metadata.tables[name]), rows)
+            except SQLAlchemyError as error:
+                raise BadSetup(f"{source}: rows of {name} do not fit the log; take another copy") from error
+    for table in NOT_KEPT:
+        connection.execute(delete(table))
+    last = connection.execute(select(tables.op).order_by(tables.op.c.n.desc()).limit(1)).first()
+    ends = (last.n, last.hash) if last else (0, oplog.FIRST)
+    fault = oplog.first_fault(connection)
+    if fault is not None or ends != (manifest["operations"], manifest["last_hash"]):
+        where = f"at operation {fault}" if fault is not None else "at its end"
+        raise BadSetup(f"{source}: the chain of the log is broken {where}; take another copy")
+    projections.rebuild(connection)
+
+
+def _batches(
+    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    known = {table.name: table for table in KEPT}
+    batch: list[dict[str, Any]] = []
+    name = ""
+    for line in _lines(source, archive, manifest):
+        found = json.loads(line)
+        if found["table"] not in known:
+            raise BadSetup(
+                f"{source}: holds a table {str(found['table'])[:40]!r} that this app does not know"
+            )
+        if batch and (found["table"] != name or len(batch) == BATCH):
+            yield name, batch
+            batch = []
+        name = found["table"]
+        binary = {column.name for column in known[name].columns if isinstance(column.type, LargeBinary)}
+        batch.append({k: base64.b64decode(v) if k in binary else v for k, v in found["row"].items()})
+    if batch:
+        yield name, batch
+
+
+def _lines(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the lines of a dump that was proven to its end before the first is used."""
+    with archive.open(DUMP) as member:
+        proven(source, manifest, DUMP, member, lambda _: None)
+    with archive.open(DUMP) as member:
+        yield from member

@@ -1,0 +1,133 @@
+"""Commands over the app's memory: `kitchensync backup` and `kitchensync restore`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recipe_app.errors import BadOperation
+from recipe_app.graph_cli import attempt, show
+
+DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=Path("recordings"),
+    show_default=True,
+    help="As for `app`.",
+)
+DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def backup(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Back up what the recipe app remembers into FILE, while it runs.
+
+    People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. FILE is replaced
+    when the new one is whole and was read back; a kill in between leaves the old one.
+
+    \b
+    Example: kitchensync backup kitchen.backup --data recordings
+    """
+    from recipe_app.store.backup import back_up
+    from sensors.host_clock import utc_anchor
+
+    with click.progressbar(length=1000, label="backing up", file=sys.stderr) as bar:
+
+        def tell(share: float) -> None:
+            bar.update(max(round(1000 * share) - bar.pos, 0))
+
+        def make() -> dict[str, Any]:
+            place, recipes = _place(data, database)
+            return back_up(place, recipes, file, utc_ns=utc_anchor().utc_ns, tell=tell)
+
+        manifest = attempt(make, schema="backup/1", about=file, as_json=as_json)
+    _say("backup/1", file, manifest, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Restore a backup into a data folder or database that holds nothing of the app yet.
+
+    Every hash and the chain of the log are proven first. People sign in anew; tablets stay paired.
+
+    \b
+    Example: kitchensync restore kitchen.backup --data recordings
+    """
+    from recipe_app.store.restore import restore as put_back
+
+    place, recipes = _place(data, database)
+    manifest = attempt(
+        lambda: put_back(file, place, recipes), schema="restore/1", about=file, as_json=as_json
+    )
+    _say("restore/1", file, manifest, as_json=as_json)
+
+
+@click.command("take-dump")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def take_dump(files: tuple[Path, ...], data: Path, database: str | None, as_json: bool) -> None:
+    """Take in what a tablet saved when it could not reach the app any more.
+
+    FILES are the file that the tablet saved, or pictures or a film of its QR frames. A second time nothing happens.
+
+    \b
+    Example: kitchensync take-dump kitchensync-dump.json --data recordings
+    Example: kitchensync take-dump screen.mp4 --data recordings
+    """
+    outcome = attempt(
+        lambda: _taken(files, data, database), schema="take-dump/1", about=files[0], as_json=as_json
+    )
+    if as_json:
+        show({"schema": "take-dump/1", **outcome})
+        return
+    click.echo("{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome))
+    for reason in outcome["refused"]:
+        click.echo(f"refused: {reason}", err=True)
+
+
+def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
+    from recipe_app.at_rest import memory
+    from recipe_app.dump_pictures import frames_in, is_seen
+    from recipe_app.dumps import MOST_BYTES, read_dump, take_in
+
+    seen = [frame for path in files if is_seen(path) for frame in frames_in(path)]
+    texts = [path for path in files if not is_seen(path)]
+    if large := [path for path in texts if path.stat().st_size > 2 * MOST_BYTES]:
+        raise BadOperation(f"{large[0].name}: is larger than any dump of a tablet")
+    dumps = [read_dump(path.read_text(encoding="utf-8", errors="replace"), path.name) for path in texts]
+    if seen:
+        dumps.append(read_dump("\n".join(seen), files[0].name))
+    total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
+    with memory(data, database) as tools:
+        for dump in dumps:
+            for key, value in asdict(take_in(dump, tools.records, tools.intake, actor="")).items():
+                total[key] += value
+    return total
+
+
+def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
+    from recipe_app.serve import APP_FOLDER
+
+    return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
+
+
+def _say(schema: str, file: Path, manifest: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        show({**manifest, "schema": schema, "file": str(file)})
+    else:
+        click.echo(f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}")

@@ -1,0 +1,307 @@
+"""Backups: what comes back is what was there, a damaged one is refused, and a kill leaves the old one whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from databases import emptied
+from histories import history, recording_body
+from sqlalchemy import insert, select
+
+from recipe_app.errors import BadSetup
+from recipe_app.people.door import Door
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.backup import back_up, check
+from recipe_app.store.database import Database, open_database
+from recipe_app.store.oplog import NewOp
+from recipe_app.store.records import Records
+from recipe_app.store.restore import restore
+from recipe_app.store_cli import backup as backup_command
+from recipe_app.store_cli import restore as restore_command
+
+PIN = "482916"
+UTC_NS = 1_790_000_000_000_000_000
+KEPT = ("op", "unfiled", "credential", "device_key", "voice")
+
+
+def records_of(database: Database) -> Records:
+    return Records(database, now_ns=lambda: 7, utc_ns=lambda: UTC_NS)
+
+
+def new(op: dict[str, Any], seq: int) -> NewOp:
+    same = {name: op[name] for name in ("op_id", "kind", "body", "host_ns", "seen")}
+    said = {"device": "d1", "actor": "p1", "subject": "r1", "uncertainty_ns": 1, "basis": "page"}
+    return NewOp(**same, **said, seq=seq, received_host_ns=1, received_utc_ns=5)
+
+
+def fill(database: Database) -> None:
+    """People with secrets, a tablet, a recording with a history, a voice note."""
+    records = records_of(database)
+    door = Door(records)
+    records.note("kitchen", "k1", {"name": "Kitchen"}, actor="")
+    person = door.add_person("Basil “ß” \U0001f373", ["participant"], actor="")
+    door.set_pin(person, PIN, actor="")
+    device, _ = door.pair(door.pairing_code("k1", actor=""), "Tablet", secure=None)
+    door.sign_in(person, "pin", PIN, device=device, desk=False)
+    records.note("recording", "r1", recording_body(folder="soup_1"), actor=person)
+    unique = {op["op_id"]: op for op in history(3)[1:]}.values()
+    records.accept([new(op, seq) for seq, op in enumerate(unique, start=1)])
+    with records.changing() as connection:
+        sound = {
+            "sha256": "0" * 64,
+            "recording": "r1",
+            "media_type": "audio/webm",
+            "content": bytes(range(256)),
+        }
+        connection.execute(insert(tables.voice).values(**sound))
+
+
+def content(database: Database) -> dict[str, Any]:
+    """Everything that a backup promises to keep, and what is derived from it."""
+    with database.reading() as connection:
+        rows = {
+            name: sorted(map(repr, connection.execute(select(tables.metadata.tables[name])))) for name in KEPT
+        }
+        return rows | {"derived": projections.dump(connection), "fault": oplog.first_fault(connection)}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where the app's memory is: a file, or an emptied server."""
+    if request.param == "sqlite":
+        return tmp_path / "data" / "_app" / "app.db"
+    return emptied(request.getfixturevalue("postgresql_server"))
+
+
+@pytest.fixture
+def filled(place: Path | str) -> dict[str, Any]:
+    database = open_database(place)
+    fill(database)
+    found = content(database)
+    database.close()
+    return found
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "_app" / "recipes"
+    folder.mkdir(parents=True)
+    (folder / "tea.json").write_text('{"steps": {}}')
+    return folder
+
+
+def make(place: Path | str, recipes: Path, target: Path) -> dict[str, Any]:
+    return back_up(place, recipes, target, utc_ns=UTC_NS, tell=lambda _: None)
+
+
+def test_what_comes_back_is_what_was_there(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "kitchen.backup"
+    made = make(place, recipes, target)
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert check(target) == made
+    assert filled["fault"] is None
+    there: list[Path | str] = [tmp_path / "new" / "_app" / "app.db"]
+    if isinstance(place, str):
+        there.append(emptied(place))
+    for new_place in there:
+        assert restore(target, new_place, tmp_path / "new" / "_app" / "recipes") == made
+        database = open_database(new_place)
+        assert content(database) == filled
+        assert records_of(database).rows(tables.login) == records_of(database).rows(tables.ticket) == []
+        records_of(database).note("kitchen", "k2", {"name": "Next"}, actor="")  # and it goes on
+        database.close()
+        with pytest.raises(BadSetup, match="already"):
+            restore(target, new_place, tmp_path / "other")
+    assert (tmp_path / "new" / "_app" / "recipes" / "tea.json").read_text() == '{"steps": {}}'
+    assert (tmp_path / "new" / "_app" / "app.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_secret_stands_in_it_in_plain_text(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "kitchen.backup"
+    make(place, recipes, target)
+    with zipfile.ZipFile(target) as archive:
+        whole = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"argon2id" in whole
+    assert PIN.encode() not in whole
+    assert b'"table": "login"' not in whole
+
+
+def test_a_backup_is_of_one_moment_whoever_writes(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    database, end = open_database(place), threading.Event()
+    records = records_of(database)
+
+    def write() -> None:
+        number = 0
+        while not end.is_set():
+            number += 1
+            records.note("kitchen", f"more {number}", {"name": f"More {number}"}, actor="")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    counts = []
+    try:
+        for number in range(3):
+            time.sleep(0.1)
+            counts.append(make(place, recipes, tmp_path / f"{number}.backup")["operations"])
+    finally:
+        end.set()
+        writer.join()
+        database.close()
+    assert counts == sorted(set(counts))
+    restored = tmp_path / "new" / "app.db"
+    restore(tmp_path / "2.backup", restored, tmp_path / "new" / "recipes")
+    database = open_database(restored)
+    with database.reading() as connection:
+        assert len(list(oplog.everything(connection))) == counts[2]
+        assert oplog.first_fault(connection) is None
+    database.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_damaged_backup_is_refused_in_one_line(
+    place: Path, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "kitchen.backup"
+    make(place, recipes, target)
+    good, rng = target.read_bytes(), random.Random(8)
+    damages: list[bytes] = [b"", b"PK", good[:-30], good[: len(good) // 2], b"x" * 500]
+    for _ in range(40):
+        spot = rng.randrange(len(good))
+        damages.append(good[:spot] + bytes([good[spot] ^ (1 << rng.randrange(8))]) + good[spot + 1 :])
+    for damage in damages:
+        target.write_bytes(damage)
+        restored = tmp_path / "new" / "app.db"
+        if refusal := refused(target, restored):
+            assert "\n" not in refusal
+            assert not restored.exists()
+            assert not list(restored.parent.glob(".restore-*"))
+        else:  # a bit that says nothing, such as a file date: then all of it is there
+            database = open_database(restored)
+            assert content(database) == filled
+            database.close()
+            restored.unlink()
+
+
+def refused(target: Path, restored: Path) -> str:
+    try:
+        restore(target, restored, restored.parent / "recipes")
+    except BadSetup as error:
+        return str(error)
+    return ""
+
+
+def rewritten(source: Path, target: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the log of a dump, and every hash of the file with it: only the chain can tell."""
+    import hashlib
+
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as made:
+        manifest = json.loads(archive.read("backup.json"))
+        changed = change(archive.read("tables.jsonl"))
+        digest = {"bytes": len(changed), "sha256": hashlib.sha256(changed).hexdigest()}
+        made.writestr("tables.jsonl", changed)
+        made.writestr("backup.json", json.dumps({**manifest, "files": {"tables.jsonl": digest}}))
+
+
+@pytest.mark.parametrize("place", ["postgresql"], indirect=True)
+def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any], tmp_path: Path) -> None:
+    target, forged = tmp_path / "kitchen.backup", tmp_path / "forged.backup"
+    make(place, tmp_path / "none", target)
+    changes: list[tuple[Callable[[bytes], bytes], str]] = [
+        (
+            lambda dump: dump.replace(b'\\"name\\":\\"Kitchen\\"', b'\\"name\\":\\"Kitchem\\"'),
+            "broken at operation 1",
+        ),
+        (
+            lambda dump: b"\n".join(line for line in dump.splitlines() if b'"n": 9,' not in line) + b"\n",
+            "do not fit",
+        ),
+        (lambda dump: dump.replace(b'"table": "voice"', b'"table": "login"'), "does not know"),
+        (lambda dump: dump[:900], "damaged"),
+    ]
+    for change, said in changes:
+        rewritten(target, forged, change)
+        with pytest.raises(BadSetup, match=said):
+            restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
+        with pytest.raises(BadSetup, match=said):
+            restore(forged, emptied(place), tmp_path / "recipes")
+    with zipfile.ZipFile(forged, "w") as made:
+        made.writestr("../evil.json", "{}")
+        made.writestr("backup.json", json.dumps({"schema": "app-backup/1", "files": {"../evil.json": {}}}))
+    with pytest.raises(BadSetup, match="evil"):
+        restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
+
+
+COMMAND = [sys.executable, "-c", "from recipe_app.store_cli import backup; backup()"]
+
+
+def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
+    data, target = tmp_path / "data", tmp_path / "out" / "kitchen.backup"
+    target.parent.mkdir()
+    database = open_database(data / "_app" / "app.db")
+    fill(database)
+    rng = random.Random(5)
+    with records_of(database).changing() as connection:
+        for number in range(1, 25):
+            sound = {"recording": "r1", "media_type": "audio/webm", "content": rng.randbytes(1 << 20)}
+            connection.execute(insert(tables.voice).values(sha256=f"{number:064}", **sound))
+    command = [*COMMAND, str(target), "--data", str(data)]
+    begun = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    usual_s, killed, half_done = time.monotonic() - begun, 0, 0
+    old = first = check(target)["operations"]
+    for round_ in range(10):
+        records_of(database).note("kitchen", f"k{round_ + 10}", {"name": f"Kitchen {round_}"}, actor="")
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.2, 1.0) * usual_s)
+        process.kill()
+        killed += process.wait() < 0
+        half_done += len(os.listdir(target.parent)) > 1
+        now = check(target)["operations"]
+        assert now in (old, first + round_ + 1)  # the old one, or the new one
+        old = now
+    assert killed >= 3
+    assert half_done >= 1
+    subprocess.run(command, check=True, capture_output=True)
+    assert os.listdir(target.parent) == [target.name]
+    database.close()
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> None:
+    run, target = CliRunner().invoke, tmp_path / "kitchen.backup"
+    data = str(tmp_path / "data")
+    done = run(backup_command, [str(target), "--data", data, "--json"])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["schema"], said["file"], said["kind"]) == ("backup/1", str(target), "sqlite")
+    there = run(restore_command, [str(target), "--data", data, "--json"])
+    assert there.exit_code == 1
+    assert "is there already" in json.loads(there.stdout)["error"]
+    done = run(restore_command, [str(target), "--data", str(tmp_path / "new")])
+    assert done.exit_code == 0
+    assert f"{said['operations']} operations" in done.output
+    refused = run(backup_command, [str(target), "--data", str(tmp_path / "absent")])
+    assert refused.exit_code == 1
+    assert "there is no database to back up" in refused.stderr
+    refused = run(backup_command, [str(tmp_path / "no" / "x.backup"), "--data", data])
+    assert refused.exit_code == 1
+    assert "cannot be written" in refused.stderr
+    assert run(restore_command, [str(tmp_path / "absent.backup")]).exit_code == 2
