@@ -9,6 +9,7 @@ from typing import Any
 from recipe_app.errors import BadOperation
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+SCALES = (1, 0.7, 0.5, 1.5, 2)
 FILMS = (".mp4", ".mov", ".mkv", ".webm", ".avi")
 
 
@@ -19,17 +20,31 @@ def is_seen(path: Path) -> bool:
 
 def frames_in(path: Path) -> list[str]:
     """Return the texts of all frames that can be read, each once. Raises BadOperation when there are none."""
-    import cv2
-
-    detector = cv2.QRCodeDetector()
     found: dict[str, None] = {}
     for image in _images(path):
-        text, _, _ = detector.detectAndDecode(image)
-        if text.startswith("KS1"):
+        if text := _read(image):
             found[text] = None
     if not found:
-        raise BadOperation(f"{path.name}: no frame of a dump can be read in it; film the screen sharp and whole")
+        raise BadOperation(
+            f"{path.name}: no frame of a dump can be read in it; film the screen sharp and whole"
+        )
     return list(found)
+
+
+def _read(image: Any) -> str:
+    """Read a frame by two detectors at several sizes: each misses some pictures that another one reads."""
+    import cv2
+
+    detectors = (cv2.QRCodeDetector(), cv2.QRCodeDetectorAruco())
+    for scale in SCALES:
+        seen = (
+            image if scale == 1 else cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        )
+        for detector in detectors:
+            text, _, _ = detector.detectAndDecode(seen)
+            if text.startswith("KS1"):
+                return str(text)
+    return ""
 
 
 def _images(path: Path) -> Iterator[Any]:

@@ -1,9 +1,9 @@
 """The last resort: what a tablet still holds, as a file or as QR frames, and taking it in as if it had been sent.
 
-A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which are
-JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`. A frame is
-`KS1z:<id>:<number>/<count>:<crc32>:<payload>`: the payloads together are base64url of the content, deflated (`z`) or
-plain (`p`); the id is the first 16 digits of the content's SHA-256. Voice notes are in files only.
+A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which
+are JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`.
+A frame is `KS1z:<id>:<number>/<count>:<crc32>:<payload>`: the payloads together are base64url of the content,
+deflated (`z`) or plain (`p`); the id is the first 16 digits of the content's SHA-256. Voice notes are in files only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from recipe_app.store.records import Records
 
 SCHEMA = "tablet-dump/1"
 MOST_BYTES = 64 << 20
-_FRAME = re.compile(r"KS1(?P<form>[zp]):(?P<id>[0-9a-f]{16}):(?P<number>\d+)/(?P<count>\d+):(?P<crc>[0-9a-f]{8}):(?P<data>[\w-]*)")
+_FRAME = re.compile(
+    r"KS1(?P<form>[zp]):(?P<id>[0-9a-f]{16}):(?P<number>\d{1,4})/(?P<count>\d{1,4}):(?P<crc>[0-9a-f]{8}):(?P<data>[\w-]*)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,9 @@ def _parsed(content: str, name: str) -> Dump:
         sha256 = hashlib.sha256(content.encode()).hexdigest()
         return Dump(str(body["site"]), str(body["device"]), sha256, operations, sounds)
     except ValidationError as error:
-        raise BadOperation(f"{name}: holds an operation that no tablet makes: {error.errors()[0]['msg']}") from error
+        raise BadOperation(
+            f"{name}: holds an operation that no tablet makes: {error.errors()[0]['msg']}"
+        ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
 
@@ -127,7 +132,8 @@ def _operation(entry: dict[str, Any]) -> Operation:
 def site_of(records: Records) -> str:
     """Name this installation: the hash of the first operation ever made here, the same after a restore."""
     with records.database.reading() as connection:
-        return str(connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar() or oplog.FIRST)[:16]
+        first = connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar()
+    return str(first or oplog.FIRST)[:16]
 
 
 def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outcome:
@@ -158,7 +164,10 @@ def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outc
 
 def _keep_sound(records: Records, intake: Intake, device: dict[str, Any], sound: dict[str, Any]) -> bool:
     intake.recording(sound["recording"], kitchen=device["kitchen"])
-    content = base64.b64decode(sound["base64"])
+    try:
+        content = base64.b64decode(sound["base64"], validate=True)
+    except binascii.Error as error:
+        raise BadOperation("a voice note of this dump is damaged; save it again") from error
     return keep_voice(records, sound["recording"], sound["sha256"], sound["media_type"], content)
 
 

@@ -76,7 +76,9 @@ def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None
 
 
 @click.command("take-dump")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
 @DATA
 @DATABASE
 @JSON

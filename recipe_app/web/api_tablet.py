@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
 from fastapi.responses import JSONResponse
-from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 
 from recipe_app import checklist, steering

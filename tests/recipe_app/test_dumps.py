@@ -1,0 +1,198 @@
+"""The last resort: a dump as file or frames comes in once, and nothing comes in that is not whole and ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import zlib
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import segno
+from click.testing import CliRunner
+
+from recipe_app.dumps import read_dump, site_of, take_in
+from recipe_app.errors import BadOperation
+from recipe_app.store import tables
+from recipe_app.store.records import new_id
+from recipe_app.store_cli import take_dump
+
+SOUND = bytes(range(256)) * 8
+
+
+def content_of(kitchen: Any, recording: str, **more: Any) -> str:
+    """What a tablet holds: a step that was sent, but without an answer; one that was not; a voice note."""
+    (device,) = [row for row in kitchen.tools.records.rows(tables.device) if row["name"] == "Tablet"]
+    node = kitchen.tools.records.frozen(recording)["order"][0]
+    sent = kitchen.operation(recording, "start", {"node": node}, tapped_ms_ago=5, round_trip_ms=2)
+    kitchen.post(sent)
+    later = kitchen.operation(recording, "done", {"node": node})
+    bare = {key: value for key, value in sent.items() if key not in ("tapped_ms_ago", "round_trip_ms")}
+    wall_ms = kitchen.utc_ns / 1e6 - 60_000
+    touch = {"page": "p", "touch_ms": 77.0, "wall_ms": wall_ms}
+    clock = {"touch_ms": 77.0, "sent_ms": 70.0, "received_ms": 72.0, "host_ns": 999_000_000_000}
+    clock |= {"basis": "page", "clock_id": "boot-1", "wall_ms": wall_ms}
+    waiting = [{"operation": bare, "touch": touch, "clock": None}]
+    waiting += [{"operation": later, "touch": touch, "clock": clock}]
+    sound = {"sha256": hashlib.sha256(SOUND).hexdigest(), "recording": recording, "media_type": "audio/webm"}
+    sounds = [{**sound, "base64": base64.b64encode(SOUND).decode()}]
+    held = {"site": site_of(kitchen.tools.records), "device": device["id"], "made_ms": 5, "refused": []}
+    return json.dumps({**held, "waiting": waiting, "sounds": sounds, **more})
+
+
+def as_file(content: str) -> str:
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
+    return json.dumps({"schema": "tablet-dump/1", "sha256": sha256, "content": content})
+
+
+def as_frames(content: str, room: int = 200) -> list[str]:
+    deflate = zlib.compressobj(wbits=-15)
+    packed = deflate.compress(content.encode()) + deflate.flush()
+    payload = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    parts = [payload[at : at + room] for at in range(0, len(payload), room)]
+    id_ = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return [
+        f"KS1z:{id_}:{n}/{len(parts)}:{zlib.crc32(part.encode()):08x}:{part}"
+        for n, part in enumerate(parts, 1)
+    ]
+
+
+@pytest.fixture
+def recording(kitchen: Any) -> str:
+    made: str = kitchen.choose()["recording"]
+    return made
+
+
+def take(kitchen: Any, text: str) -> Any:
+    return take_in(read_dump(text, "dump"), kitchen.tools.records, kitchen.tools.intake, actor="p1")
+
+
+def test_each_effect_comes_in_once_from_file_or_frames(kitchen: Any, recording: str) -> None:
+    content = content_of(kitchen, recording)
+    outcome = take(kitchen, as_file(content))
+    assert (outcome.new, outcome.known, outcome.sounds, outcome.refused) == (1, 1, 1, [])
+    before = kitchen.tools.records.ops(recording)
+    assert [op["kind"] for op in before] == ["recording", "start", "done"]
+    assert (
+        before[-1]["host_ns"] == 999_000_000_000 + 6_000_000
+    )  # on the capture clock by the tablet's own exchange
+    frames = as_frames(content)
+    random.Random(1).shuffle(frames)
+    again = take(kitchen, "\n".join([*frames, frames[0]]))
+    assert (again.new, again.known, again.sounds) == (0, 2, 0)
+    assert kitchen.tools.records.ops(recording) == before
+    (voice,) = kitchen.tools.records.rows(tables.voice)
+    assert voice["content"] == SOUND
+    with kitchen.database.reading() as connection:
+        noted = connection.execute(tables.op.select().where(tables.op.c.kind == "dump")).all()
+    assert len(noted) == 1  # who took it in is in the log
+
+
+def test_a_tablet_that_comes_back_sends_nothing_twice(kitchen: Any, recording: str) -> None:
+    content = content_of(kitchen, recording)
+    take(kitchen, as_file(content))
+    late = [entry["operation"] for entry in json.loads(content)["waiting"]]
+    assert [receipt["duplicate"] for receipt in kitchen.post(*late)] == [True, True]
+
+
+def test_with_a_wall_clock_alone_the_doubt_is_an_hour_and_more(kitchen: Any, recording: str) -> None:
+    content = json.loads(content_of(kitchen, recording))
+    entry = content["waiting"][1]
+    entry["clock"]["clock_id"] = "boot-0"  # the computer was started anew since
+    take(kitchen, as_file(json.dumps(content)))
+    op = kitchen.tools.records.ops(recording)[-1]
+    hour_ns = 3_600_000_000_000
+    assert op["basis"] == "clock_face"
+    assert abs(op["host_ns"] - (kitchen.now_ns - 60_000_000_000)) < 1_000_000
+    assert op["uncertainty_ns"] == hour_ns
+    entry["operation"] |= {"op_id": new_id(kitchen.utc_ns), "seq": 99_999}
+    entry["touch"]["wall_ms"] = entry["clock"]["wall_ms"] = kitchen.utc_ns / 1e6 - 5_000_000
+    take(kitchen, as_file(json.dumps(content)))
+    op = kitchen.tools.records.ops(recording)[-1]
+    assert op["host_ns"] == 0  # before this run of the computer began
+    assert abs(op["uncertainty_ns"] - hour_ns - (5_000_000_000_000 - kitchen.now_ns)) < 1_000_000
+
+
+def test_another_site_and_an_unknown_tablet_are_refused_in_words(kitchen: Any, recording: str) -> None:
+    before = kitchen.tools.records.ops(recording)
+    with pytest.raises(BadOperation, match="another site"):
+        take(kitchen, as_file(content_of(kitchen, recording, site="0" * 16)))
+    with pytest.raises(BadOperation, match="never paired"):
+        take(kitchen, as_file(content_of(kitchen, recording, device="nobody")))
+    assert [op["kind"] for op in kitchen.tools.records.ops(recording)[len(before) :]] == ["start", "start"]
+
+
+def test_what_is_damaged_is_refused_in_words(kitchen: Any, recording: str) -> None:
+    content = content_of(kitchen, recording)
+    file, frames = as_file(content), as_frames(content)
+    other = as_frames(content_of(kitchen, recording, made_ms=6))
+    assert len(frames) > 3
+    forged = frames[0][:-1] + ("a" if frames[0][-1] != "a" else "b")
+    swapped = [frames[0].replace(":1/", ":2/"), frames[1].replace(":2/", ":1/"), *frames[2:]]
+    tries = [
+        ("", "damaged or no dump"),
+        ("{}", "damaged or no dump"),
+        ("[1]", "damaged or no dump"),
+        ("[" * 90_000, "damaged or no dump"),
+        (file[:-40], "damaged or no dump"),
+        (file.replace('\\"made_ms\\": 5', '\\"made_ms\\": 7'), "is not what the tablet saved"),
+        (as_file("{}"), "damaged or no dump"),
+        (as_file(content.replace('"kind": "done"', '"kind": "fly"')), "no tablet makes"),
+        ("\n".join([*frames[:1], *frames[2:-1]]), f"frames 2, {len(frames)} of {len(frames)} are missing"),
+        ("\n".join([forged, *frames[1:]]), "a frame is damaged"),
+        ("\n".join([*frames, other[0]]), "frames of 2 dumps"),
+        ("\n".join(swapped), "do not fit together|together are not"),
+    ]
+    before = kitchen.tools.records.ops(recording)
+    for text, said in tries:
+        with pytest.raises(BadOperation, match=said) as caught:
+            take(kitchen, text)
+        assert "\n" not in str(caught.value)
+    assert kitchen.tools.records.ops(recording) == before
+
+
+def test_the_desk_takes_a_dump(kitchen: Any, recording: str) -> None:
+    operator = kitchen.desk("operator")
+    file = as_file(content_of(kitchen, recording))
+    answer = operator.post("/api/v1/desk/dumps", json={"text": file}).json()
+    assert (answer["operations"], answer["new"], answer["known"]) == (2, 1, 1)
+    answer = operator.post("/api/v1/desk/dumps", json={"text": file[:-9]})
+    assert answer.status_code == 422
+    assert "damaged" in answer.json()["error"]
+
+
+def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp_path: Path) -> None:
+    frames = as_frames(content_of(kitchen, recording))
+    images = []
+    for number, frame in enumerate(frames):
+        path = tmp_path / f"{number}.png"
+        segno.make(frame, error="l").save(path, scale=4, border=6)
+        images.append(cv2.imread(str(path)))
+    film = tmp_path / "screen.avi"
+    side = max(image.shape[0] for image in images) // 2 * 2
+    writer = cv2.VideoWriter(str(film), cv2.VideoWriter.fourcc(*"MJPG"), 10, (side, side))
+    for image in images:
+        frame_image = cv2.resize(image, (side, side), interpolation=cv2.INTER_NEAREST)
+        for _ in range(2):
+            writer.write(frame_image)
+    writer.release()
+    run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
+    done = run(take_dump, [str(film), *data])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {
+        "schema": "take-dump/1", "operations": 2, "new": 1, "known": 1, "sounds": 1, "refused": []
+    }  # fmt: skip
+    pictures = [str(tmp_path / f"{number}.png") for number in range(len(frames))]
+    assert json.loads(run(take_dump, [*pictures, *data]).stdout)["known"] == 2
+    refused = run(take_dump, [*pictures[1:], *data])
+    assert refused.exit_code == 1
+    assert "frames 1 of" in json.loads(refused.stdout)["error"]
+    blank = tmp_path / "blank.png"
+    cv2.imwrite(str(blank), np.full((80, 80), 255, np.uint8))
+    assert "no frame of a dump" in json.loads(run(take_dump, [str(blank), *data]).stdout)["error"]
+    assert "never started here" in run(take_dump, [str(film), "--data", str(tmp_path / "no")]).stderr
