@@ -33,7 +33,7 @@ export async function load() {
 // What one touch did: all of it is kept, or none; then the caller may show it.
 export async function add(recording, seen, actions, touch) {
   const entries = actions.map(({ kind, body, op_id }) => ({
-    operation: { op_id: op_id ?? newId(), recording, actor: who.actor, kind, body: body ?? {}, seen }, touch,
+    operation: { op_id: op_id ?? newId(), recording, actor: who.actor, kind, body: body ?? {}, seen }, touch, clock: clockOf(touch),
   }));
   await change(["meta", "outbox"], ({ meta, outbox }) => {
     const counter = meta.get("seq");
@@ -137,7 +137,7 @@ async function sendSounds() {
 export async function dump({ sounds = true } = {}) {
   const site = (await read("meta", "me"))?.value.site ?? "";
   const held = sounds ? await Promise.all((await read("sounds")).map(plainSound)) : [];
-  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch) }));
+  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch) ?? entry.clock }));
   return JSON.stringify({ site, device: who.device, made_ms: Date.now(), waiting: clocked(await read("outbox")), refused: await read("refused"), sounds: held });
 }
 
