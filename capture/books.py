@@ -9,8 +9,8 @@ from typing import Any
 import redis
 
 from capture import queue
+from capture.outcome import Outcome
 from capture.plan import Plan
-from capture.supervisor import Outcome
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
 from storage.chunk import chunk_paths

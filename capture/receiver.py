@@ -6,6 +6,8 @@ all streams' share one send, one wake-up of the queue server, and one of the dra
 
 from __future__ import annotations
 
+import contextlib
+import os
 import select
 import threading
 import time
@@ -73,6 +75,8 @@ class Receiver(threading.Thread):
         self._waiting_bytes = 0
         self._send_at_s = 0.0
         self._ending = False
+        self._wake = os.eventfd(0)
+        self._poll.register(self._wake, select.EPOLLIN)
 
     def receive(self, client: StreamClient, stream: Receiving) -> None:
         """Queue what a connected client receives until it is over; then raise what the client raised."""
@@ -85,8 +89,10 @@ class Receiver(threading.Thread):
         raise connection.error
 
     def stop(self) -> None:
-        """End once all connections are over."""
+        """End once all connections are over, at once where they are."""
         self._ending = True
+        with contextlib.suppress(OSError):  # it has ended by itself
+            os.eventfd_write(self._wake, 1)
 
     def run(self) -> None:
         """Receive and send until the end."""
@@ -99,6 +105,7 @@ class Receiver(threading.Thread):
             raise
         finally:
             self._poll.close()
+            os.close(self._wake)
 
     def _loop(self) -> None:
         look_s = time.monotonic() + LOOK_S
@@ -106,7 +113,10 @@ class Receiver(threading.Thread):
             now_s = time.monotonic()
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             for number, _ in self._poll.poll(max(until_s - now_s, 0.0)):
-                self._take(number)
+                if number == self._wake:
+                    os.eventfd_read(self._wake)
+                else:
+                    self._take(number)
             now_s = time.monotonic()
             if self._waiting and now_s >= self._send_at_s:
                 self._send()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import BadRig
+from capture.order import Order
 from capture.plan import HeadsetPlan, SensorPlan
-from capture.session import Order
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
 from sensors.gopro.settings import wanted_options

@@ -10,7 +10,6 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +17,24 @@ from capture import queue
 from capture.books import BOOKS, BOOKS_BYTES, close_books, is_open
 from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
+from capture.first_manifest import first_manifest
 from capture.hold import held
-from capture.plan import GROUP, RUNNING, HeadsetPlan, Plan, SensorPlan, is_running, runtime_folder
+from capture.order import Order
+from capture.outcome import Outcome
+from capture.plan import GROUP, RUNNING, Plan, is_running, runtime_folder
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
 from capture.reserve import set_aside
-from capture.supervisor import Outcome, Supervisor
-from capture.zone import local_zone
-from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
+from capture.supervisor import Supervisor
 from sensors.hololens.remote import RemoteControl, require_version
-from sensors.host_clock import utc_anchor
-from sensors.plugin import load_sensor
 from storage.disk import make_durable_folders
 from storage.errors import RecordingExists
-from storage.manifest import SCHEMA, Manifest, edit_manifest, read_manifest, write_json
+from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the operator asked for."""
-
-    recording: str
-    data: Path
-    headsets: list[HeadsetPlan]
-    cameras: dict[str, str]
-    sensors: list[SensorPlan] = field(default_factory=list, kw_only=True)
-    camera_settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
-    seconds: float | None = None
-    start_timeout_s: float = 30.0
-    accept_version: str | None = None
-    redis_url: str | None = None
-    retake_of: str | None = None
-    consent: str = "none"
-    participant: str = ""
-    place: str = ""
-    chunk_s: float = 10.0
-    stores: list[Path] = field(default_factory=list)
-    """Folders of network stores that get a proved copy while recording."""
-    gyroscope_unit: str = "auto"
-    """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
-    linger_ms: int = 20
 
 
 @dataclass
@@ -95,7 +67,7 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
         try:
             (path / "events").mkdir()
             (path / LOGS).mkdir()
-            write_json(path / MANIFEST, _manifest(order, plan, devices))
+            write_json(path / MANIFEST, first_manifest(order, plan, devices))
             set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
             with _mover(order, path) as mover:
                 supervisor = Supervisor(plan, server, cameras, hold=hold, mover=mover)
@@ -238,48 +210,6 @@ def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
         yield server
     finally:
         server.stop()
-
-
-def _manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
-    anchor = utc_anchor()
-    streams = {}
-    for headset in order.headsets:
-        profile = Profile(**headset.profile)
-        for short in headset.streams:
-            streams[f"{headset.name}/{short}"] = {
-                "device": headset.name,
-                "port": stream_spec(short).port,
-                "nominal_hz": nominal_hz(short, profile),
-                "format": describe(short, profile),
-            }
-    for sensor in order.sensors:
-        devices[sensor.name] = {"kind": "plugin", "sensor": sensor.kind, "settings": sensor.settings}
-        for stream in load_sensor(sensor.kind, sensor.settings).streams():
-            if stream.name in sensor.streams:
-                streams[f"{sensor.name}/{stream.name}"] = {
-                    "device": sensor.name,
-                    "nominal_hz": stream.nominal_hz,
-                    "format": stream.format,
-                }
-    return {
-        "schema": SCHEMA,
-        "recording": plan.recording,
-        "uuid": plan.uuid,
-        "state": "recording",
-        "retake_of": order.retake_of,
-        "started": {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns},
-        "stopped": None,
-        "zone": local_zone(anchor.utc_ns),
-        "consent": order.consent,
-        "pseudonym": order.participant,
-        "place": order.place,
-        "recipe": None,
-        "devices": devices,
-        "profile": {headset.name: headset.profile for headset in order.headsets},
-        "streams": streams,
-        "software": {"kitchensync": version("kitchensync")},
-        "files": {},
-    }
 
 
 def _run(supervisor: Supervisor, order: Order, show: Callable[[Supervisor], None]) -> Outcome:

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
+from capture.outcome import Outcome
 from capture.plan import Plan
 from capture.queue_server import QueueServer
 from capture.reserve import RESERVE, RESERVE_BYTES, set_aside
@@ -30,16 +30,6 @@ DRAIN_LIMIT_S = 120.0
 NO_SPACE_LIMIT_S = 15.0
 LAST_WORD_S = 4.0
 LOW_SPACE_BYTES = 200 << 20
-
-
-@dataclass
-class Outcome:
-    """How a recording went, as seen while it was made."""
-
-    reason: str = ""
-    restarts: list[dict[str, Any]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    first_packets: bool = False
 
 
 class Supervisor:

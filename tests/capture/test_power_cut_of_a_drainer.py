@@ -18,9 +18,9 @@ from disk_model import TracingDisk, choices, remains
 from capture import drainer as drainer_module
 from capture.books import close_books
 from capture.drainer import Drainer
+from capture.outcome import Outcome
 from capture.plan import Plan
 from capture.queue import QueuedPacket, QueueReader, QueueWriter
-from capture.supervisor import Outcome
 from storage.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.verify import verify

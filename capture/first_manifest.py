@@ -1,0 +1,57 @@
+"""The manifest of a recording as it is when nothing has come yet."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from capture.order import Order
+from capture.plan import Plan
+from capture.zone import local_zone
+from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
+from sensors.host_clock import utc_anchor
+from sensors.plugin import load_sensor
+from storage.manifest import SCHEMA, Manifest
+
+
+def first_manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
+    """Return the manifest; plug-in sensors are added to `devices`."""
+    anchor = utc_anchor()
+    streams = {}
+    for headset in order.headsets:
+        profile = Profile(**headset.profile)
+        for short in headset.streams:
+            streams[f"{headset.name}/{short}"] = {
+                "device": headset.name,
+                "port": stream_spec(short).port,
+                "nominal_hz": nominal_hz(short, profile),
+                "format": describe(short, profile),
+            }
+    for sensor in order.sensors:
+        devices[sensor.name] = {"kind": "plugin", "sensor": sensor.kind, "settings": sensor.settings}
+        for stream in load_sensor(sensor.kind, sensor.settings).streams():
+            if stream.name in sensor.streams:
+                streams[f"{sensor.name}/{stream.name}"] = {
+                    "device": sensor.name,
+                    "nominal_hz": stream.nominal_hz,
+                    "format": stream.format,
+                }
+    return {
+        "schema": SCHEMA,
+        "recording": plan.recording,
+        "uuid": plan.uuid,
+        "state": "recording",
+        "retake_of": order.retake_of,
+        "started": {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns},
+        "stopped": None,
+        "zone": local_zone(anchor.utc_ns),
+        "consent": order.consent,
+        "pseudonym": order.participant,
+        "place": order.place,
+        "recipe": None,
+        "devices": devices,
+        "profile": {headset.name: headset.profile for headset in order.headsets},
+        "streams": streams,
+        "software": {"kitchensync": version("kitchensync")},
+        "files": {},
+    }

@@ -1,0 +1,16 @@
+"""What is said of a recording once it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Outcome:
+    """How a recording went, as seen while it was made."""
+
+    reason: str = ""
+    restarts: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    first_packets: bool = False
