@@ -49,6 +49,16 @@ def demo() -> Iterator[tuple[str, str]]:
         process.wait()
 
 
+def facts_of(said: str) -> tuple[str, str, str]:
+    """Return PIN, pairing code and address of the invite, as the tour prints them."""
+    pin, code = re.search(r"PIN (\d{6})", said), re.search(r"pair#(\S{9})", said)
+    invite = re.search(r"^invite=(\S+)", said, re.MULTILINE)
+    assert pin
+    assert code
+    assert invite
+    return pin[1], code[1], invite[1]
+
+
 class Camera:
     """Takes numbered pictures of a page."""
 
@@ -206,17 +216,13 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     take = Camera(out)
     with demo() as (url, said), chromium() as browser:
-        pin, code = re.search(r"PIN (\d{6})", said), re.search(r"pair#(\S{9})", said)
-        invite = re.search(r"^invite=(\S+)", said, re.MULTILINE)
-        assert pin
-        assert code
-        assert invite
+        pin, code, invite = facts_of(said)
         context = browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock", "microphone"])
         tablet = Tablet(context.new_page(), url)
-        recording = walk(tablet, pin[1], code[1], take)
+        recording = walk(tablet, pin, code, take)
         other_ways(tablet, take)
         dressed(browser, tablet, recording, take)
-        desk(browser, url, invite[1], recording, take)
+        desk(browser, url, invite, recording, take)
     print(f"{take.count} pictures in {out}")
     return 1 if tablet.problems else 0
 

@@ -31,12 +31,14 @@ RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 
 
 @contextlib.contextmanager
-def served(app: Any) -> Iterator[str]:
+def served(app: Any, **options: Any) -> Iterator[str]:
     """Serve an app on a free loopback port by a real server; yield its address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", **options)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -74,6 +76,10 @@ class Kitchen:
     def url(self) -> str:
         """The address of the app, served by a real server."""
         return self.opened.enter_context(served(create_app(self.tools)))
+
+    def serve(self, app: Any, **options: Any) -> str:
+        """Serve another app for as long as this world lasts; return its address."""
+        return self.opened.enter_context(served(app, **options))
 
     def client(self, **headers: str) -> httpx.Client:
         """A client without any rights, or with those of its headers."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browser import LANDSCAPE, PORTRAIT, Tablet, chromium
+from screens import serious, small_boxes
 
 from recipe_app.store.tables import voice as voice_table
 
@@ -175,38 +176,6 @@ def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: A
     page.wait_for_timeout(300)
     assert {step["state"] for step in kitchen.tools.records.state(recording)["steps"].values()} == {"done"}
     assert page.screenshot() == first
-
-
-TOUCHABLE = "button, a, select, input:not([type=radio]):not([type=checkbox]), label.option"
-SMALL = """([touchable, least]) => [...document.querySelectorAll(touchable)]
-  .map((box) => [box, Math.round(box.getBoundingClientRect().height)])
-  .filter(([box, height]) => box.checkVisibility() && height < least)
-  .map(([box, height]) => `${box.textContent || box.id} ${height}`)"""
-
-
-def small_boxes(page: Any, least: int) -> list[str]:
-    """What can be touched and is smaller than `least` CSS pixels, by its words."""
-    return list(page.evaluate(SMALL, [TOUCHABLE, least]))
-
-
-def serious(page: Any) -> list[str]:
-    """What axe finds serious or critical on this screen. Its script runs beside our policy, not under it."""
-    axe = pytest.importorskip("axe_playwright_python.base", reason="axe comes with the dev extra")
-    script = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": script})
-    asked = {
-        "expression": "axe.run().then((found) => JSON.stringify([found.violations, found.passes.length]))",
-        "awaitPromise": True,
-    }
-    found, passes = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
-    assert passes > 10
-    return [
-        f"{one['id']}: {node['target']} {node['failureSummary']}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])

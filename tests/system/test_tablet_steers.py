@@ -77,7 +77,7 @@ class Person:
         for number in range(5):
             page.locator("footer .done").click()  # begins the first step, then ends one after the other
             page.get_by_text(f"{number} / 11").wait_for()
-            page.wait_for_timeout(3000)
+            page.wait_for_timeout(2500)
             if number in (1, 2):
                 tablet.tap("Error", exact=True)
                 tablet.tap(["Timing", "Measurement"][number - 1])

@@ -80,11 +80,18 @@ for (const form of document.querySelectorAll("form[data-send]")) {
     send(form).catch((error) => say(error.message));
   });
 }
+for (const form of document.querySelectorAll("form[data-open]")) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.assign(`${form.dataset.open}?${new URLSearchParams(new FormData(form))}`);
+  });
+}
 for (const button of document.querySelectorAll("button[data-post]")) {
   button.addEventListener("click", () => post(button).catch((error) => say(error.message)));
 }
 at("result-close").addEventListener("click", () => { at("result").close(); location.reload(); });
 at("print")?.addEventListener("click", () => print());
+document.querySelector("main").inert = false; // a form that is sent before this would go the browser's own way
 
 const invited = location.pathname === "/desk/sign-in" && location.hash.length > 1;
 if (invited) {

@@ -41,6 +41,16 @@ export function open(recording) {
     draw();
   }
 
+  // What a sheet does: once, and it goes when that is kept, not before.
+  function once(close, work) {
+    let begun = false;
+    return (touch) => {
+      if (begun) return null;
+      begun = true;
+      return work(touch).finally(close);
+    };
+  }
+
   function done(touch, node) { // the next step begins with the same touch, unless another one is open already
     const actions = [{ op_id: newId(), kind: "done", body: { node } }];
     const next = opened().length <= 1 ? waiting().find((one) => one !== node) : undefined;
@@ -68,7 +78,7 @@ export function open(recording) {
       !quiet && h("p", { class: "step-text" }, recording.text(node)),
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
         [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
-        () => { close(); act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] } } }); },
+        once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] } } })),
         { class: "tile", "data-category": category }))),
       button(t("follow.error.none"), close, { class: "cancel" }),
     ].filter(Boolean), { wide: true });
@@ -78,13 +88,13 @@ export function open(recording) {
     sheet(t("follow.steps"), (close) => {
       const list = h("ol", { class: "all-steps" }, order.map((node, place) => {
         const state = stateOf(node);
-        const say = (kind) => (touch) => { close(); act(touch, { kind, body: { node } }); };
+        const say = (kind) => once(close, (touch) => act(touch, { kind, body: { node } }));
         return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text" }, recording.text(node)),
           state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(state === "waiting" ? t("follow.begin") : t("follow.again"), say(state === "waiting" ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
-      return [list, h("p", { class: "actions" }, button(t("follow.mark"), (touch) => { close(); act(touch, { kind: "mark", body: { text: t("follow.marked") } }); }, { class: "cancel" }),
-        recording.state.redo.length > 0 && button(t("follow.redo"), (touch) => { close(); redo(touch); }, { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
+      return [list, h("p", { class: "actions" }, button(t("follow.mark"), once(close, (touch) => act(touch, { kind: "mark", body: { text: t("follow.marked") } })), { class: "cancel" }),
+        recording.state.redo.length > 0 && button(t("follow.redo"), once(close, redo), { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
     }, { wide: true });
   }
 
@@ -100,7 +110,7 @@ export function open(recording) {
 
   function pause() {
     sheet(t("pause.title"), (close) => h("div", { class: "grid two-tiles" },
-      button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t("pause.privacy.hint"))], (touch) => { close(); act(touch, { kind: "pause" }); }, { class: "cancel" }),
+      button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t("pause.privacy.hint"))], once(close, (touch) => act(touch, { kind: "pause" })), { class: "cancel" }),
       button([h("span", { class: "name" }, t("pause.wipe")), h("span", { class: "hint" }, t("pause.wipe.hint"))], () => { close(); cover.lock(); }, { class: "cancel" }),
       button(t("back"), close, { class: "cancel" })));
   }

@@ -1,0 +1,209 @@
+"""The desk as a person uses it, in a real browser: every page, every flow, in light and dark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import LANDSCAPE, chromium
+from screens import fit_to_be_shown
+
+from recipe_app.store import tables
+
+pytestmark = pytest.mark.timeout(240)
+PASSWORD = "a long enough pass phrase"
+GRAPH = {
+    "steps": {"0": "START", "1": "Add-1 egg", "2": "Whisk-the egg", "3": "END"},
+    "edges": [[0, 1], [1, 2], [2, 3]],
+}
+COOKLANG = "Boil @water{1%l} in a #pot{}.\n\nAdd @rice{200%g} and cook for ~{12%minutes}.\n"
+
+
+@pytest.fixture
+def desk(kitchen: Any) -> Iterator[Any]:
+    """An admin who is signed in at the desk, after the invite."""
+    admin = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
+    invite = kitchen.tools.door.invite(admin, actor="")
+    with chromium() as browser:
+        page = browser.new_context(viewport=LANDSCAPE).new_page()
+        page.set_default_timeout(15_000)
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(f"{kitchen.url}/desk/sign-in#{invite}")
+        fit_to_be_shown(page)
+        page.get_by_label("New password").fill(PASSWORD)
+        page.get_by_role("button", name="Save").click()
+        page.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.get_by_role("button", name="Sign in at the desk").click()
+        page.wait_for_url("**/desk")
+        yield page
+        assert problems == []
+
+
+def test_people_kitchens_and_tablets(kitchen: Any, desk: Any) -> None:
+    page = desk
+    fit_to_be_shown(page)
+    page.get_by_role("link", name="Kitchens and tablets").click()
+    page.get_by_label("Name").fill("<b>Kitchen</b> 7")
+    page.get_by_role("button", name="Add a kitchen").click()
+    page.get_by_role("heading", name="<b>Kitchen</b> 7").wait_for()  # escaped, never markup
+    page.get_by_role("button", name="Pair a tablet").click()
+    code = page.locator("dialog[open] #result-text").inner_text()
+    fit_to_be_shown(page)
+    page.get_by_role("button", name="OK").click()
+    device = kitchen.tools.door.pair(code, "Tablet by the sink", secure=False)[0]
+    page.reload()
+    page.get_by_text("not secure").wait_for()
+    fit_to_be_shown(page)
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_text("removed", exact=True).wait_for()
+    assert not kitchen.tools.records.row(tables.device, device)["active"]
+
+    page.get_by_role("link", name="People").click()
+    page.get_by_label("Pseudonym").fill("Thyme")
+    page.locator("#pin").fill("482916")
+    page.get_by_label("Researcher").check()
+    page.get_by_role("button", name="Add a person").click()
+    page.locator("dialog[open] #result-text", has_text="/desk/sign-in#").wait_for()
+    page.get_by_role("button", name="OK").click()
+    row = page.get_by_role("row", name="Thyme")
+    row.get_by_placeholder("PIN").fill("739155")
+    with page.expect_navigation():
+        row.get_by_role("button", name="Set the PIN").click()
+    page.get_by_role("row", name="Thyme").get_by_role("button", name="QR card").click()
+    page.locator("dialog[open] #result-text", has_text="/q/").wait_for()
+    page.get_by_role("button", name="OK").click()
+    page.get_by_role("row", name="Thyme").get_by_role("button", name="Switch off").click()
+    page.get_by_role("button", name="Switch on").wait_for()
+    fit_to_be_shown(page)
+    (thyme,) = kitchen.tools.records.rows(tables.person, tables.person.c.pseudonym == "Thyme")
+    assert not thyme["active"]
+
+
+def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
+    kitchen: Any, desk: Any, tmp_path: Path
+) -> None:
+    page = desk
+    page.get_by_role("link", name="Recipes").click()
+    (tmp_path / "egg.json").write_text(json.dumps(GRAPH))
+    page.get_by_label("File").set_input_files(tmp_path / "egg.json")
+    page.get_by_role("button", name="Add a recipe").click()
+    page.get_by_role("link", name="Egg", exact=True).wait_for()
+    for title, form, words in (
+        ("Lemon water", "txt", "Cut a lemon.\nPour water.\nAdd the lemon.\n"),
+        ("Rice", "cook", COOKLANG),
+    ):
+        page.get_by_label("Name").fill(title)
+        page.get_by_label("Written as").select_option(form)
+        page.get_by_label("The recipe").fill(words)
+        page.get_by_role("button", name="Write a recipe here").click()
+        page.get_by_role("link", name=title, exact=True).wait_for()
+    page.get_by_label("Name").fill("Broken")
+    page.get_by_label("Written as").select_option("json")
+    page.get_by_label("The recipe").fill('{"steps": {"1": "Add-x"}, "edges": [[1, 1]]}')
+    page.get_by_role("button", name="Write a recipe here").click()
+    page.get_by_role("alert").get_by_text("Broken", exact=False).or_(
+        page.get_by_role("alert").get_by_text("broken")
+    ).wait_for()
+    fit_to_be_shown(page)
+    longer = {
+        "steps": {**GRAPH["steps"], "3": "Salt-the egg", "4": "END"},
+        "edges": [[0, 1], [1, 2], [2, 3], [3, 4]],
+    }
+    (tmp_path / "egg.json").write_text(json.dumps(longer))
+    page.reload()
+    page.get_by_label("File").set_input_files(tmp_path / "egg.json")
+    page.get_by_role("button", name="Add a recipe").click()
+    page.get_by_role("row", name="Egg 3").wait_for()
+    page.get_by_role("link", name="Egg", exact=True).click()
+    page.get_by_text("current").wait_for()
+    assert page.locator(".rows li").count() == 2
+    fit_to_be_shown(page)
+    page.goto(f"{kitchen.url}/desk/recipes/tea_and_toast")
+    page.get_by_label("What is this session for?").select_option("disordered")
+    page.get_by_label("Number of the draw").fill("7")
+    page.get_by_role("button", name="Draw it").click()
+    page.get_by_role("heading", name="What this script changes").wait_for()
+    fit_to_be_shown(page)
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert page.locator(".certificate").is_visible()
+
+
+def made(kitchen: Any) -> str:
+    """A recording of three steps with an error; one error is in two versions."""
+    bundle = kitchen.choose(strategy="induced")
+    recording, order = str(bundle["recording"]), bundle["ops"][0]["body"]["order"]
+    error_id = kitchen.operation(recording, "end", {})["op_id"]
+    fields = {"node": order[0], "categories": [3], "description": "a minute too long"}
+    kitchen.post(
+        kitchen.operation(recording, "claim", {}),
+        *(
+            kitchen.operation(recording, kind, {"node": node})
+            for node in order[:3]
+            for kind in ("start", "done")
+        ),
+        kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}),
+    )
+    _, token = kitchen.pair("Tablet by the sink")
+    change = {"error_id": error_id, "fields": {"description": "half a minute"}}
+    operation = kitchen.operation(recording, "edit_error", change, seen=1)
+    bearer = {"authorization": f"Bearer {token}"}
+    assert kitchen.client(**bearer).post("/api/v1/ops", json={"operations": [operation]}).status_code == 200
+    return recording
+
+
+def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: Any) -> None:
+    page, recording = desk, made(kitchen)
+    page.goto(f"{kitchen.url}/desk")
+    page.get_by_text("8 left out").wait_for()
+    fit_to_be_shown(page)
+    page.get_by_role("link", name="tea and toast").click()
+    page.get_by_text("Held by Tablet").wait_for()
+    page.get_by_role("button", name="Take it from the tablet").click()
+    page.get_by_text("Held by Tablet").wait_for(state="detached")
+    fit_to_be_shown(page)
+    page.locator(".versions li", has_text="a minute too long").get_by_role("button").click()
+    page.locator(".versions").wait_for(state="detached")
+    page.locator("form", has=page.locator("select[name=node]")).get_by_placeholder("What is different").fill(
+        "too much butter"
+    )
+    page.locator("form", has=page.locator("select[name=node]")).get_by_role("button", name="Save").click()
+    page.locator("input[value='too much butter']").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download everything as a file").click()
+    content = json.loads(Path(download.value.path()).read_text())
+    errors = content["state"]["errors"].values()
+    assert {error["description"] for error in errors} == {"a minute too long", "too much butter"}
+    assert all(error["conflicts"] == {} for error in errors)
+    assert content["operations"] == kitchen.tools.records.ops(recording)
+
+    page.goto(f"{kitchen.url}/desk/audit")
+    page.get_by_text("The chain of the log holds").wait_for()
+    fit_to_be_shown(page)
+    page.goto(f"{kitchen.url}/doctor")
+    page.locator("#doctor li.good").nth(4).wait_for()
+    fit_to_be_shown(page)
+
+
+def test_only_an_admin_lets_a_recording_begin_with_open_points(kitchen: Any, desk: Any) -> None:
+    bundle = kitchen.choose()
+    recording = bundle["recording"]
+    version = bundle["checklist"]["consent"]
+    page = desk
+    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
+    page.get_by_label("Why may it begin all the same?").fill("the mirror is bolted to the wall")
+    page.get_by_role("button", name="Let it begin").click()
+    page.get_by_role("alert").get_by_text("consent is not given").wait_for()
+    kitchen.post(kitchen.operation(recording, "consent", {"version": version, "accepted": True}))
+    page.get_by_role("button", name="Let it begin").click()
+    page.get_by_role("button", name="Let it begin").wait_for(state="detached")
+    checked = kitchen.tools.records.state(recording)["checked"]
+    assert checked["confirmed_by"] == "Ada"
+    assert checked["override"].startswith("the mirror is bolted to the wall (open: jewellery")
+    operator = kitchen.desk("operator")
+    body = {"op_id": recording, "reason": "because"}
+    assert operator.post(f"/api/v1/desk/recordings/{recording}/override", json=body).status_code in (401, 403)

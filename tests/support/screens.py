@@ -1,0 +1,52 @@
+"""What every screen must be: large enough to be touched, and without a serious finding of axe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOUCHABLE = "button, a, select, input:not([type=radio]):not([type=checkbox]), label.option"
+SMALL = """([touchable, least]) => [...document.querySelectorAll(touchable)]
+  .map((box) => [box, box.getBoundingClientRect()])
+  .filter(([box, { width, height }]) => box.checkVisibility() && Math.round(Math.min(width, height)) < least)
+  .map(([box, { width, height }]) => `${box.textContent || box.id} ${width} x ${height}`)"""
+
+
+def small_boxes(page: Any, least: int) -> list[str]:
+    """What can be touched and is smaller than `least` CSS pixels, by its words."""
+    return list(page.evaluate(SMALL, [TOUCHABLE, least]))
+
+
+def serious(page: Any) -> list[str]:
+    """What axe finds serious or critical on this screen. Its script runs beside our policy, not under it."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="axe comes with the dev extra")
+    script = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": script})
+    asked = {
+        "expression": "axe.run().then((found) => JSON.stringify([found.violations, found.passes.length]))",
+        "awaitPromise": True,
+    }
+    found, passes = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+    assert passes > 10
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+def fit_to_be_shown(page: Any, least: int = 48) -> None:
+    """Assert that a screen has no small box, no serious finding in light and in dark, and no sideways scrolling."""
+    page.wait_for_load_state("load")
+    small = small_boxes(page, least)
+    assert small == [], small
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        found = serious(page)
+        assert found == [], f"{scheme}: {found}"
