@@ -3,8 +3,8 @@
     python -P benchmarks/tap_to_paint.py [--taps 60] [--slower 4]
 
 A finger is real input to Chromium; the clock is the page's own. A tap ends when the frame after the change of the
-text was painted. Every touch is in the browser's database (strict durability) before the text changes. Prints one line of
-JSON; exit 1 when the 95th percentile of any kind is 100 ms or more.
+text was painted. Every touch is in the browser's database (strict durability) before the text changes. Prints one
+line of JSON; exit 1 when the 95th percentile of any kind is 100 ms or more.
 """
 
 from __future__ import annotations

@@ -69,7 +69,14 @@ class Camera:
         """Take one picture, once the page is still."""
         page.wait_for_timeout(450)
         self.count += 1
-        page.screenshot(path=self.out / f"{name}.png", full_page=whole, animations="disabled")
+        seen = page.viewport_size
+        if whole:  # a taller screen, so that what is fixed to its edges stays there
+            height = page.evaluate("document.documentElement.scrollHeight")
+            page.set_viewport_size({**seen, "height": max(height, seen["height"])})
+            page.wait_for_timeout(200)
+        page.screenshot(path=self.out / f"{name}.png", animations="disabled")
+        if whole:
+            page.set_viewport_size(seen)
 
 
 def walk(tablet: Tablet, pin: str, code: str, take: Camera) -> str:

@@ -250,11 +250,10 @@ def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = 
     return render(request, "desk/audit.html", visitor=visitor, ops=page, fault=fault, names=names)
 
 
-def doctor(request: Request, tools: Tools) -> Response:
+def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Is this browser fit: secure context, storage, wake lock, clock; and the certificate to install if not."""
-    return render(
-        request, "doctor.html", has_ca=tools.ca_file is not None, waiting=len(tools.records.waiting())
-    )
+    fields = {"has_ca": tools.ca_file is not None, "waiting": len(tools.records.waiting())}
+    return render(request, "doctor.html", visitor=visitor if visitor.desk else None, **fields)
 
 
 def authority(tools: Tools) -> Response:

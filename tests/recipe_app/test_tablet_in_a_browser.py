@@ -279,6 +279,10 @@ def test_two_tablets_one_recording(kitchen: Any, tablet: Tablet, browser: Any) -
     kitchen.tools.records.note("release", recording, {}, actor="")
     tablet.page.reload()
     tablet.screen("follow")
+    for _ in range(100):
+        if len(ops(kitchen, recording, "claim")) == 3:
+            break
+        tablet.page.wait_for_timeout(50)
     claims = ops(kitchen, recording, "claim")
     assert len({op["device"] for op in claims}) == 2
     assert kitchen.tools.records.state(recording)["holder"] == claims[0]["device"]

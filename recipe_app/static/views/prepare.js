@@ -63,8 +63,8 @@ export function open(recording) {
       h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
         versionsBadge(recording, error, (fields, touch) => set(error, fields, touch))),
       h("span", { class: "what" }, error.text || error.description, error.text && error.description && h("span", { class: "hint" }, " ", error.description)),
-      own && button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
-      own && button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
+      own && h("span", { class: "actions" }, button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
+        button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
   }
 
   function step(node, place, errors) {

@@ -60,8 +60,8 @@ export function open(recording) {
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
     h("span", { class: "hint" }, error.at ? clock(recording, error.at) : t("review.added"),
       recording.bundle.places?.[error.error_id] && h("span", {}, " · ", t("error.pictures", { where: recording.bundle.places[error.error_id] }))),
-    button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
-    button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` }));
+    h("span", { class: "actions" }, button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
+      button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
 
   function draw() {
     redraw(main, tour("review"),
@@ -113,7 +113,7 @@ function timeline(recording) {
   return h("div", { class: "timeline", role: "table", "aria-label": t("review.timeline") }, nodes.map((node) => {
     const step = recording.state.steps[node];
     return h("div", { class: "line", role: "row" },
-      h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. ${recording.text(node)}`),
+      h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. `, h("bdi", {}, recording.text(node))),
       h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : "…"}`).join(", ") || t("review.skipped") },
         step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? all[1])),
         errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
