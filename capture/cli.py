@@ -37,6 +37,10 @@ COMMANDS: Table = {
     "backup": ("recipe_app.store_cli:backup", "Back up what the recipe app remembers, while it runs."),
     "restore": ("recipe_app.store_cli:restore", "Restore a backup of the recipe app."),
     "take-dump": ("recipe_app.store_cli:take_dump", "Take in what a tablet saved without the app."),
+    "annotations": (
+        "recipe_app.store_cli:collection_commands",
+        "Take in and give back folders of published annotations.",
+    ),
     "calibrate": ("calibration.cli:calibrate", "Calibrate lenses, mounts and inertial sensors."),
     "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
     "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),

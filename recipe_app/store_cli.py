@@ -122,6 +122,72 @@ def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[st
     return total
 
 
+@click.group("annotations")
+def collection_commands() -> None:
+    """Take folders of published annotations into the app, and give them back.
+
+    \b
+    Example: kitchensync annotations import captaincook4d --data recordings
+    """
+
+
+@collection_commands.command("import")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@DATA
+@DATABASE
+@JSON
+def import_folder(folder: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Take FOLDER, in the form of CaptainCook4D, into the app: its recordings stand in the desk's list.
+
+    \b
+    Example: kitchensync annotations import captaincook4d --data recordings
+    """
+    from recipe_app import published
+    from recipe_app.at_rest import memory
+
+    def make() -> dict[str, Any]:
+        with memory(data, database) as tools:
+            return published.take_in(published.files_of(folder), folder.name[:40], tools.records, actor="")
+
+    taken = attempt(make, schema="annotations-import/1", about=folder, as_json=as_json)
+    if as_json:
+        show({"schema": "annotations-import/1", **taken})
+    else:
+        click.echo(f"{taken['name']}: {taken['recordings']} recordings, {taken['new']} operations are new")
+
+
+@collection_commands.command("export")
+@click.option("--collection", help="Its id, as the import says it [default: the only one].")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
+@DATA
+@DATABASE
+@JSON
+def export_folder(collection: str | None, out: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Write a folder of annotations from the app's log, byte for byte as it came.
+
+    \b
+    Example: kitchensync annotations export --data recordings --out captaincook4d-again
+    """
+    from recipe_app import published
+    from recipe_app.at_rest import memory
+    from recipe_app.graphs.formats.files import write_text
+
+    def make() -> list[str]:
+        with memory(data, database) as tools:
+            known = list(published.collections(tools.records))
+            only = known[0] if len(known) == 1 else ""
+            files = published.give_back(collection or only, tools.records)
+            for path, text in files.items():
+                write_text(out / path, text)
+        return sorted(files)
+
+    written = attempt(make, schema="annotations-export/1", about=out, as_json=as_json)
+    if as_json:
+        show({"schema": "annotations-export/1", "out": str(out), "written": written})
+    else:
+        click.echo(f"{out}: {len(written)} files")
+
+
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
     from recipe_app.serve import APP_FOLDER
 

@@ -129,6 +129,15 @@ def _row(new: NewOp, n: int, previous: str) -> dict[str, Any]:
     return values
 
 
+def known_ids(connection: Connection, op_ids: Sequence[str]) -> set[str]:
+    """Return which operations are stored already."""
+    found: set[str] = set()
+    for start in range(0, len(op_ids), 1000):
+        asked = select(table.c.op_id).where(table.c.op_id.in_(op_ids[start : start + 1000]))
+        found |= set(connection.execute(asked).scalars())
+    return found
+
+
 def next_seq(connection: Connection, device: str = SERVER) -> int:
     """Return the next sequence number of a device."""
     return 1 + (

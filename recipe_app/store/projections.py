@@ -27,6 +27,12 @@ def apply(connection: Connection, op: Op, ops_of: OpsOf = oplog.ops_of) -> None:
         apply_recordings(connection, subjects, errors={op["subject"]} if touches_errors(op) else set())
 
 
+def apply_desk(connection: Connection, op: Op) -> None:
+    """Take an operation into the tables that is of no recording; leave the others out."""
+    if op["kind"] in _DESK:
+        _DESK[op["kind"]](connection, op)
+
+
 def rebuild(connection: Connection) -> int:
     """Empty the derived tables and make them again from the log; return the number of operations."""
     for table in tables.DERIVED:
@@ -97,6 +103,7 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "code": _nothing,
     "shelved": _nothing,
     "dump": _nothing,
+    "collection": _nothing,
 }
 
 

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select
@@ -21,6 +22,7 @@ from recipe_app.store.oplog import SERVER, NewOp
 from recipe_app.store.together import Together
 
 Op = dict[str, Any]
+BATCH = 1000
 KEPT = 256
 """Recordings whose operations are kept in memory."""
 
@@ -96,6 +98,28 @@ class Records:
                 connection.execute(insert(tables.unfiled).values(n=stored["n"]))
             projections.apply(connection, stored, self._ops_within)
         return stored
+
+    def note_all(self, made: Sequence[NewOp]) -> int:
+        """Append operations that the server itself makes, many at once; return how many are new.
+
+        Their device is the server, whatever they say, numbered in their order.
+        """
+        fresh: list[Op] = []
+        with self.changing() as connection:
+            known = oplog.known_ids(connection, [op.op_id for op in made])
+            new = [op for op in made if op.op_id not in known]
+            seq = oplog.next_seq(connection)
+            for start in range(0, len(new), BATCH):
+                batch = [
+                    replace(op, device=SERVER, seq=seq + place)
+                    for place, op in enumerate(new[start : start + BATCH], start)
+                ]
+                fresh += [op for op, _ in oplog.append_all(connection, batch) if isinstance(op, dict)]
+            for op in fresh:
+                projections.apply_desk(connection, op)
+            subjects = self._beyond(connection, {op["subject"] for op in fresh})
+            projections.apply_recordings(connection, subjects, errors=set(subjects))
+        return len(fresh)
 
     def _folder_within(self, connection: Connection, op: Op) -> str | None:
         if op["kind"] == "recording":

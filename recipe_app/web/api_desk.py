@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from recipe_app import steering
+from fastapi.responses import Response
+
+from recipe_app import published, steering
 from recipe_app.collaborators import Collaborators
 from recipe_app.dumps import read_dump, take_in
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
@@ -23,6 +25,7 @@ from recipe_app.web.bodies import (
     ChangePerson,
     Control,
     DeskOperation,
+    NewCollection,
     NewKitchen,
     NewPerson,
     NewRecipe,
@@ -138,6 +141,18 @@ def take_dump(tools: Tools, visitor: Asking, body: TabletDump) -> dict[str, Any]
     return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
 
 
+def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
+    """Take in a folder of published annotations; a second time nothing happens."""
+    return published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
+
+
+def export_collection(tools: Tools, collection: str) -> Response:
+    """Give the files of a collection back, packed, byte for byte as they came."""
+    packed = published.as_zip(published.give_back(collection, tools.records))
+    named = {"content-disposition": 'attachment; filename="annotations.zip"'}
+    return Response(packed, media_type="application/zip", headers=named)
+
+
 def steer(tools: Tools, visitor: Asking, recording: str, body: Control) -> dict[str, Any]:
     """Start, stop or abort the devices of a recording from the desk."""
     tools.intake.recording(recording, kitchen=None)
@@ -172,6 +187,8 @@ ROUTES = [
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST"),
+    Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),

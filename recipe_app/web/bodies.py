@@ -122,6 +122,13 @@ class TabletDump(Strict):
     text: Annotated[str, Field(max_length=250_000)]
 
 
+class NewCollection(Strict):
+    """A folder of published annotations: relative path -> text."""
+
+    name: Name
+    files: Annotated[dict[Annotated[str, Field(max_length=120)], str], Field(max_length=400)]
+
+
 class NewRecipe(Strict):
     """A recipe file as text: a task graph, or plain text, Cooklang or JSON-LD as the start of one."""
 

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY = 1 << 18
 """A batch of operations, a recipe; voice notes have a bound of their own."""
 MAX_VOICE = 8 << 20
+MAX_FOLDER = 64 << 20
+"""A folder of annotations, from the desk."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
@@ -44,7 +46,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        most = MAX_VOICE if scope["path"].startswith("/api/v1/voice/") else MAX_BODY
+        most = _most(scope["path"])
         if refusal := self._refusal(scope, headers, most):
             await _answer(send, *refusal)
         else:
@@ -77,6 +79,12 @@ class Guard:
             host = host_header
         name = host.strip("[]").lower()
         return is_loopback_address(name) or name in self.hosts
+
+
+def _most(path: str) -> int:
+    if path.startswith("/api/v1/voice/"):
+        return MAX_VOICE
+    return MAX_FOLDER if path == "/api/v1/desk/collections" else MAX_BODY
 
 
 def _same_origin(scope: Scope, headers: Headers) -> bool:

@@ -15,6 +15,7 @@ from fastapi import Query, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
+from recipe_app import published
 from recipe_app.categories import CATEGORIES
 from recipe_app.checklist import still_open
 from recipe_app.choosing import frozen
@@ -95,7 +96,7 @@ def desk_sign_in(request: Request, tools: Tools) -> Response:
 def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
     """The recordings, newest first, and what is missing before the first one."""
     table = tables.recording
-    found = tools.records.rows(table, order=table.c.created_utc_ns.desc(), limit=200)
+    found = tools.records.rows(table, order=table.c.created_utc_ns.desc(), limit=1000)
     people = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     todo = {
         "kitchen": not tools.records.rows(tables.kitchen, limit=1),
@@ -109,6 +110,7 @@ def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
         "people": people,
         "todo": todo,
         "kitchens": _kitchens(tools),
+        "collections": published.collections(tools.records),
     }
     return render(request, "desk/overview.html", visitor=visitor, **fields)
 

@@ -37,7 +37,10 @@ FAMILIES = {
     "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
     "stages": ["choose", "prepare", "follow", "review"],
     "step": ["waiting", "open", "done", "skipped"],
-    "strategy": [f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")],
+    "strategy": [
+        "published",
+        *(f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")),
+    ],
 }
 
 

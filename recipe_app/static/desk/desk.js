@@ -30,9 +30,17 @@ function correction(form) {
   return { op_id: newId(), kind: form.dataset.kind, body, seen: Number(form.dataset.seen) };
 }
 
+async function folderOf(chosen) { // the files of the form's folders, by their paths below the chosen one
+  const wanted = [...chosen].map((file) => [file.webkitRelativePath.split("/").slice(1).join("/"), file])
+    .filter(([path]) => /^(annotation_json|annotation_csv|data_splits|metadata|task_graphs)\/\w+\.(json|csv)$/.test(path));
+  const files = await Promise.all(wanted.map(async ([path, file]) => [path, await file.text()]));
+  return { name: chosen[0].webkitRelativePath.split("/")[0].slice(0, 40), files: Object.fromEntries(files) };
+}
+
 async function send(form) {
   const { send: url, then, show } = form.dataset;
   let body = form.dataset.kind ? correction(form) : fieldsOf(form);
+  if (form.id === "collection") body = await folderOf(at("folder").files);
   if (form.id === "upload") {
     const [file] = at("file").files;
     body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
@@ -42,7 +50,7 @@ async function send(form) {
     body = { file_name: `${title.trim().toLowerCase().replaceAll(" ", "_")}.${kind}`, text: words };
   }
   if ("op" in form.dataset) body.op_id = newId();
-  const answer = await ask(url, { body });
+  const answer = await ask(url, { body, timeout: form.id === "collection" ? 300_000 : 8000 });
   if (show && answer[show]) return result(form.dataset, answer[show]);
   if (then === "sign-in") {
     at("invite").hidden = true;

@@ -1,0 +1,175 @@
+"""Folders of published annotations: into the log, into the desk's list, and back byte for byte."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.annotation_files import format_annotations
+from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
+from recipe_app.published import category_of, check_names, collections, give_back, take_in
+from recipe_app.store import oplog, projections, tables
+from recipe_app.store.database import Database
+from recipe_app.store.records import Records
+from recipe_app.store_cli import collection_commands
+
+pytestmark = pytest.mark.timeout(300)
+CATEGORIES = {"Preparation Error": 1, "Order Error": 3, "Missing Step": 7, "Other": 8}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """The files of the form below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("*/*.*")}
+
+
+def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
+    kitchen: Any, shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder, run = shared_data("captaincook4d"), CliRunner().invoke
+    data = ["--data", str(kitchen.data), "--json"]
+    done = run(collection_commands, ["import", str(folder), *data])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["recordings"] == 252
+    page = kitchen.desk("researcher").get("/desk").text
+    names = json.loads((folder / "annotation_json/complete_step_annotations.json").read_text())
+    assert len(names) == 252
+    shown = [f"{body['activity_name']} {name}".replace("_", " ") for name, body in names.items()]
+    assert [name for name in shown if name not in page] == []
+    out = tmp_path / "out"
+    assert run(collection_commands, ["export", "--out", str(out), *data]).exit_code == 0
+    assert tree(out) == tree(folder)
+    held = kitchen.tools.records.ops(next(iter(collections(kitchen.tools.records))))[0]["body"]
+    assert {path.partition("/")[0] for path in held["as_they_stand"]} == {
+        "task_graphs"
+    }  # all else is made anew
+    rows = kitchen.tools.records.rows(tables.recording)
+    entries = {f"{body['activity_name']} {name}": body["steps"] for name, body in names.items()}
+    for row in rows:
+        steps = entries[row["recipe"]]
+        assert (row["steps"], row["steps_done"]) == (len(steps), sum(s["start_time"] >= 0 for s in steps))
+    assert sum(row["errors"] > 0 for row in rows) == sum(
+        any(step["has_errors"] for step in steps) for steps in entries.values()
+    )
+
+
+texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30)
+seconds = st.one_of(st.just(-1.0), st.integers(0, 900), st.floats(0, 900, allow_nan=False))
+errors = st.builds(TaggedError, st.sampled_from([*CATEGORIES]), texts)
+entries = st.builds(
+    Entry,
+    st.integers(0, 400),
+    texts,
+    seconds,
+    seconds,
+    st.lists(errors, max_size=3).map(tuple),
+    st.none() | texts,
+)
+recordings = st.builds(
+    AnnotatedRecording,
+    st.tuples(st.integers(1, 40), st.integers(1, 60)).map(lambda pair: f"{pair[0]}_{pair[1]}"),
+    st.integers(1, 30),
+    texts,
+    st.integers(0, 9),
+    st.integers(0, 12),
+    st.lists(entries, max_size=5).map(tuple),
+)
+folders = st.builds(
+    Annotations,
+    st.lists(recordings, max_size=4, unique_by=lambda one: one.recording_id).map(tuple),
+    st.dictionaries(st.integers(0, 400), texts, max_size=4),
+    st.just(CATEGORIES),
+    st.just((("recording_id", "minutes"), ("1_7", "3"))),
+    st.just({"data_splits/person_data_split_normal.json": {"val": ["1_7"], "train": []}}),
+    st.none() | st.just('"a"\n"b"\n'),
+)
+oddities = st.dictionaries(
+    st.sampled_from(["annotation_csv/step_annotations.csv", "annotation_json/error_category_idx.json"]),
+    st.just("{ }\r\n"),
+)
+
+
+@given(folders, oddities, st.booleans())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_folder_of_the_form_goes_out_as_it_came(
+    database: Database, folder: Annotations, odd: dict[str, str], sparse: bool
+) -> None:
+    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    files = format_annotations(folder) | {"task_graphs/tea.json": '{"steps": {}}'} | odd
+    if sparse:
+        files = {path: text for path, text in files.items() if not path.startswith("annotation_csv")}
+    taken = take_in(files, "generated", records, actor="p1")
+    assert give_back(taken["collection"], records) == files
+    assert take_in(files, "generated", records, actor="p1")["new"] == 0
+    with database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+
+
+def test_the_tables_are_what_the_log_says(database: Database) -> None:
+    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    done = Entry(3, "Pour", 1.5, 2, (TaggedError("Order Error", "early"), TaggedError("Other", "x")))
+    one = AnnotatedRecording("1_7", 1, "Tea", 4, 2, (done, Entry(4, "Sip", -1.0, -1.0)))
+    taken = take_in(
+        format_annotations(Annotations((one,), {3: "Pour"}, CATEGORIES)), "tea", records, actor="p1"
+    )
+    with database.writing() as connection:
+        before = projections.dump(connection)
+        projections.rebuild(connection)
+        assert projections.dump(connection) == before
+    (row,) = before["recording"]
+    assert (row["recipe"], row["steps"], row["steps_done"], row["errors"]) == ("Tea 1_7", 2, 1, 2)
+    assert {tuple(json.loads(error["categories"])) for error in before["error"]} == {(2,), (7,)}
+    state = records.state(row["id"])
+    assert state["steps"]["1"]["runs"] == [{"start": 1_500_000_000, "end": 2_000_000_000}]
+    assert collections(records) == {taken["collection"]: "tea"}
+    assert category_of("Missing Step") == 6
+    assert category_of("Unheard Of") == 7
+
+
+def test_a_researcher_uploads_and_downloads_at_the_desk(kitchen: Any) -> None:
+    one = AnnotatedRecording("1_7", 1, "Tea & <b>toast</b>", 4, 2, (Entry(3, "Pour", 1.5, 2),))
+    files = format_annotations(Annotations((one,), {3: "Pour"}, CATEGORIES))
+    researcher = kitchen.desk("researcher")
+    large = {**files, "metadata/notes.csv": "x" * 1_000_000}  # more than any other request may have
+    answer = researcher.post("/api/v1/desk/collections", json={"name": "mine", "files": large})
+    assert answer.status_code == 200, answer.text
+    page = researcher.get("/desk").text
+    assert "Tea &amp; &lt;b&gt;toast" in page
+    link = f"/api/v1/desk/collections/{answer.json()['collection']}/export"
+    assert link in page
+    with zipfile.ZipFile(io.BytesIO(researcher.get(link).content)) as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == large
+    assert researcher.get("/api/v1/desk/collections/absent/export").status_code == 404
+    for name in (
+        "../evil.json",
+        "annotation_json/../../evil.json",
+        "/etc/passwd",
+        "task_graphs/.json",
+        "x.json",
+    ):
+        answer = researcher.post(
+            "/api/v1/desk/collections", json={"name": "bad", "files": {**files, name: ""}}
+        )
+        assert answer.status_code == 422
+        assert "no file of this form" in answer.json()["error"]
+
+
+def test_what_is_no_such_folder_is_one_line(kitchen: Any, tmp_path: Path) -> None:
+    with pytest.raises(BadGraph, match="no file of this form"):
+        check_names({"annotation_json/a b.json": ""})
+    run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
+    done = run(collection_commands, ["import", str(tmp_path), *data])
+    assert done.exit_code == 1
+    assert "there is no annotation_json/complete_step_annotations.json" in json.loads(done.stdout)["error"]
+    done = run(collection_commands, ["export", "--out", str(tmp_path / "out"), *data])
+    assert done.exit_code == 1
+    assert "no collection" in json.loads(done.stdout)["error"]
