@@ -32,6 +32,9 @@ __all__ = [
 COPY_BYTES = 64 << 10
 """Up to this size a body is copied into one send; a larger one is sent by itself."""
 
+LOADING_S = 120.0
+"""A server that was killed reads its append-only file before it answers."""
+
 KEEP_S = 3.0
 KEEP_BYTES = 48 << 20
 """How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
@@ -43,12 +46,15 @@ def connect(url: str) -> redis.Redis:
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:
-    """Wait for the first answer. Raises QueueUnavailable."""
+    """Wait for the first answer; a server that reads its file again is given more time. Raises QueueUnavailable."""
     end = time.monotonic() + limit_s
+    last = end + LOADING_S
     while True:
         try:
             client.ping()
         except redis.RedisError as error:
+            if isinstance(error, redis.BusyLoadingError):
+                end = min(time.monotonic() + limit_s, last)
             if time.monotonic() > end:
                 raise QueueUnavailable(where, f"does not answer ({error})") from error
             time.sleep(0.02)

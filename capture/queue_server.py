@@ -18,9 +18,10 @@ from capture.orphan import end_with_parent
 MEMORY_MB = 1024
 """The queue never grows beyond; before that the drainers seal, at it the producers wait."""
 
-MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 1 << 30, 64 << 20, 8
+MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 256 << 20, 64 << 20, 8
 """The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
-these. Each time costs a copy of all that waits, so a raw depth camera wants it rarely."""
+these. Not often, since each time costs a copy of all that waits; not more rarely, since a server that was killed reads
+all of it before it answers (1 GB of small packets: a quarter of a minute on a busy computer)."""
 
 FOR_PACKETS = {
     # What waits has been compressed by the sensor, or soon will be by the drainer.

@@ -8,8 +8,10 @@ from collections import namedtuple
 import pytest
 
 from capture import queue
+from capture.errors import QueueUnavailable
 from capture.queue import QueuedPacket, QueueWriter
 from capture.queue_server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from storage.names import stream_key
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -36,7 +38,7 @@ def test_no_log_of_the_server_keeps_pieces_of_packets(client):
 
 @pytest.mark.parametrize(
     ("free", "least"),
-    [(80 << 20, LEAST_FILE_BYTES), (2 << 30, 256 << 20), (50 << 30, MOST_FILE_BYTES)],
+    [(80 << 20, LEAST_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MOST_FILE_BYTES)],
 )
 def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_folder, monkeypatch, free, least):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free, 0, free))
@@ -48,3 +50,17 @@ def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_fold
         assert int(told["auto-aof-rewrite-min-size"]) == least
     finally:
         server.stop()
+
+
+def test_a_killed_server_reads_its_file_before_it_answers(server, client):
+    writer = QueueWriter(client, "u", "s", 1)
+    for first in range(0, 60_000, 500):
+        packets = [QueuedPacket(seq, seq, seq, 1, bytes(900), 0) for seq in range(first, first + 500)]
+        assert writer.put(packets, lambda: True) == 500
+    server.process.kill()
+    server.process.wait()
+    client.connection_pool.disconnect()
+    with pytest.raises(QueueUnavailable):
+        queue.wait_until_ready(client, "q", limit_s=0.01)
+    server.start()
+    assert client.xlen(stream_key("u", "s")) == 60_000
