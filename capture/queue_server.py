@@ -20,8 +20,8 @@ MEMORY_MB = 1024
 
 MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 256 << 20, 64 << 20, 8
 """The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
-these. Not often, since each time costs a copy of all that waits; not more rarely, since a server that was killed reads
-all of it before it answers (1 GB of small packets: a quarter of a minute on a busy computer)."""
+these. Each time costs a copy of all that waits; but a server that was killed reads the whole file before it answers
+(1 GB of small packets: a quarter of a minute on a busy computer)."""
 
 FOR_PACKETS = {
     # What waits has been compressed by the sensor, or soon will be by the drainer.
