@@ -34,6 +34,7 @@ COMMANDS: Table = {
     "report": ("sync.cli:report", "Write report.html, one page to judge a recording by."),
     "graph": ("recipe_app.cli:graph", "Check task graphs, draw orders and error scripts, judge recordings."),
     "app": ("recipe_app.cli:app", "Serve the tablet's recipe app."),
+    "adopt": ("recipe_app.adopt_cli:adopt", "Make a recording of videos that were filmed elsewhere."),
     "backup": ("recipe_app.store_cli:backup", "Back up what the recipe app remembers, while it runs."),
     "restore": ("recipe_app.store_cli:restore", "Restore a backup of the recipe app."),
     "take-dump": ("recipe_app.store_cli:take_dump", "Take in what a tablet saved without the app."),

@@ -49,12 +49,21 @@ class Folders:
         except StorageError:
             return "unknown"
 
+    def joinable(self, name: str) -> bool:
+        """Tell whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
+        try:
+            manifest = read_manifest(self._path(name))
+        except StorageError:
+            return False
+        return manifest.get("state") == "recording" or bool(manifest.get("adopted"))
+
     def running(self) -> list[str]:
-        """Return the recordings that are being made, newest first."""
+        """Return the recordings that are being made or were filmed elsewhere, newest first."""
         found = []
         for path in self.data.glob(f"*/{MANIFEST}"):
             manifest = self._peek(path)
-            if manifest.get("state") == "recording" and not path.parent.name.startswith(("_", ".")):
+            open_ = manifest.get("state") == "recording" or manifest.get("adopted")
+            if open_ and not path.parent.name.startswith(("_", ".")):
                 started = manifest.get("started") or {}
                 found.append((-int(started.get("utc_ns", 0)), path.parent.name))
         return [name for _, name in sorted(found)]

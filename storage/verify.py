@@ -25,6 +25,8 @@ from storage.stream_balance import balance
 __all__ = ["FAIL", "PASS", "WARN", "recordings_in", "verify", "verify_all"]
 
 Progress = Callable[[str], None]
+FILMS = ("gopro", "video")
+"""Kinds of devices whose files `media.json` promises."""
 NEEDED = ("recording", "state", "files", "streams", "devices")
 """What a manifest must say before anything can be judged by it."""
 
@@ -46,7 +48,7 @@ def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, An
     with ReaderApart() as apart:
         streams = _check_streams(recording, manifest, findings, progress, apart)
     for device, facts in manifest["devices"].items():
-        if facts["kind"] == "gopro":
+        if facts["kind"] in FILMS:
             streams |= account(recording, device, findings, progress)
     _check_constants(recording, manifest, findings)
     _check_events(recording, findings)

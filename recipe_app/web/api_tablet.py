@@ -95,7 +95,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
 
 
 def _folder(tools: Collaborators, folder: str | None) -> str | None:
-    if folder is not None and tools.folders.state(folder) != "recording":
+    if folder is not None and not tools.folders.joinable(folder):
         raise NotNow(f"{folder} is not recording any more; choose without a recording")
     return folder
 

@@ -1,0 +1,135 @@
+"""Make a recording of videos that were filmed elsewhere, so that errors can be logged and reviewed on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from recipe_app.errors import BadSetup, RecipeError
+from sensors.errors import SensorError
+from sensors.gopro.card import copy_verified
+from sensors.host_clock import utc_anchor
+from storage.errors import RecordingExists
+from storage.manifest import SCHEMA, write_json
+from storage.media_blocks import block_checksums
+from storage.names import MANIFEST, MEDIA, check_recording_id
+
+DEVICE = "video"
+"""The folder of the videos, and the name of what filmed them."""
+KIND = "video"
+
+Progress = Callable[[str, int, int], None]
+
+
+class NotAdopted(RecipeError):
+    """A file that cannot become part of a recording."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}; nothing was adopted")
+
+
+def adopt(
+    data: Path, recording: str, files: Sequence[Path], *, consent: str, participant: str, tell: Progress
+) -> dict[str, Any]:
+    """Copy videos into a new recording, proven and hashed; return its manifest and its media.
+
+    The recording gets its name when all of it is there. `tell` hears of file, bytes copied and bytes in all.
+    Raises BadName, RecordingExists, NotAdopted, BadSetup.
+    """
+    folder = data / check_recording_id(recording)
+    if folder.exists():
+        raise RecordingExists(folder)
+    looked = [(path, name, _look(path)) for path, name in zip(files, safe_names(files), strict=True)]
+    part = data / f".adopt-{recording}.part"
+    try:
+        shutil.rmtree(part, ignore_errors=True)  # what a killed call left
+        (part / DEVICE).mkdir(parents=True)
+        entries = [_copied(path, part / DEVICE / name, facts, tell) for path, name, facts in looked]
+        media = {"schema": "media/1", "device": DEVICE, "state": "done", "problem": "", "files": entries}
+        write_json(part / DEVICE / MEDIA, media)
+        manifest = _manifest(recording, consent, participant)
+        write_json(part / MANIFEST, manifest)
+        os.rename(part, folder)  # onto a folder that another call made meanwhile this fails
+    except OSError as error:
+        raise BadSetup(f"{folder}: cannot be made ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return {"manifest": manifest, "files": entries, "path": str(folder)}
+
+
+def safe_names(files: Sequence[Path]) -> list[str]:
+    """Return file names that are safe in any folder, each once; what comes from elsewhere is no path."""
+    names: list[str] = []
+    for path in files:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", path.stem).strip("._-")[:80] or "video"
+        end = re.sub(r"[^A-Za-z0-9]", "", path.suffix)[:8].upper() or "MP4"
+        name, number = f"{stem}.{end}", 1
+        while name.lower() in {known.lower() for known in names}:
+            number += 1
+            name = f"{stem}-{number}.{end}"
+        names.append(name)
+    return names
+
+
+def _look(path: Path) -> dict[str, Any]:
+    """Return what a video says of itself. Raises NotAdopted for what is none."""
+    import av
+
+    try:
+        with av.open(str(path.absolute())) as container:
+            video = next(iter(container.streams.video), None)
+            if video is None:
+                raise NotAdopted(path.name, "holds no video")
+            duration_s = float(container.duration or 0) / av.time_base
+            size = [video.codec_context.width, video.codec_context.height]
+            rate = float(video.average_rate or 0)
+            said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
+            return said | {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
+    except (av.error.FFmpegError, OSError) as error:
+        raise NotAdopted(path.name, f"cannot be read as a video ({error.strerror or error})") from error
+
+
+def _copied(path: Path, target: Path, facts: dict[str, Any], tell: Progress) -> dict[str, Any]:
+    size = path.stat().st_size
+    try:
+        digest = copy_verified(path, target, lambda done: tell(path.name, done, size))
+    except SensorError as error:
+        raise NotAdopted(path.name, str(error)) from error
+    stored = {"file": target.name, "bytes": size, "stored_bytes": size, "sha256": digest}
+    return {
+        **stored,
+        "original": path.name,
+        "imported": True,
+        "video": facts,
+        "blocks": block_checksums(target),
+    }
+
+
+def _manifest(recording: str, consent: str, participant: str) -> dict[str, Any]:
+    anchor = utc_anchor()
+    moment = {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns}
+    return {
+        "schema": SCHEMA,
+        "recording": recording,
+        "uuid": str(uuid.uuid4()),
+        "state": "complete",
+        "adopted": moment,
+        "retake_of": None,
+        "started": moment,
+        "stopped": {**moment, "reason": "adopted"},
+        "consent": consent,
+        "pseudonym": participant,
+        "place": "",
+        "recipe": None,
+        "devices": {DEVICE: {"kind": KIND}},
+        "profile": {},
+        "streams": {},
+        "software": {"kitchensync": version("kitchensync")},
+        "files": {},
+    }

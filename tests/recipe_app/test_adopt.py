@@ -1,0 +1,122 @@
+"""A recording of videos that were filmed elsewhere: proven, joined from the tablet, and never by a name unchecked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recipe_app.adopt import adopt as make
+from recipe_app.adopt import safe_names
+from recipe_app.adopt_cli import adopt
+from storage.verify import verify
+
+
+def film(path: Path, *, seconds: int = 2) -> Path:
+    with av.open(str(path), "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(10 * seconds):
+            image = np.full((48, 64, 3), number * 5 % 255, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(adopt, [*map(str, arguments), "--json"])
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> list[Path]:
+    names = ("Küche 1.mp4", "elsewhere/Küche 1.MP4", "..hidden.mov")
+    (tmp_path / "elsewhere").mkdir()
+    return [film(tmp_path / name, seconds=number + 1) for number, name in enumerate(names)]
+
+
+def test_videos_become_a_recording_that_verifies(tmp_path: Path, videos: list[Path]) -> None:
+    data = tmp_path / "data"
+    done = run("lab2-017", *videos, "--data", data, "--consent", "form-12", "--participant", "P3")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert [file["file"] for file in answer["files"]] == ["K_che_1.MP4", "K_che_1-2.MP4", "hidden.MOV"]
+    for file, video in zip(answer["files"], videos, strict=True):
+        copied = (data / "lab2-017" / "video" / file["file"]).read_bytes()
+        assert copied == video.read_bytes()
+        assert (file["sha256"], file["original"]) == (hashlib.sha256(copied).hexdigest(), video.name)
+    assert [file["video"]["duration_s"] for file in answer["files"]] == [1, 2, 3]
+    found = verify(data / "lab2-017")
+    assert (found["status"], found["reasons"]) == ("PASS", [])
+    assert set(found["streams"]) == {f"video/{file['file']}" for file in answer["files"]}
+    assert [path.name for path in data.iterdir()] == ["lab2-017"]
+    broken = data / "lab2-017" / "video" / "hidden.MOV"
+    content = bytearray(broken.read_bytes())
+    content[100] ^= 1
+    broken.chmod(0o600)
+    broken.write_bytes(content)
+    assert verify(data / "lab2-017")["status"] == "FAIL"
+
+
+def test_what_cannot_be_adopted_is_one_line_and_leaves_nothing(tmp_path: Path, videos: list[Path]) -> None:
+    data = tmp_path / "data"
+    text = tmp_path / "notes.mp4"
+    text.write_text("no video")
+    sound = tmp_path / "sound.wav"
+    with av.open(str(sound), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=8000)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), format="s16", layout="mono")
+        frame.sample_rate = 8000
+        container.mux(stream.encode(frame))
+    tries = [
+        (("take", text), "notes.mp4: cannot be read as a video"),
+        (("take", videos[0], sound), "sound.wav: holds no video"),
+        (("../take", videos[0]), "../take"),
+        ((".hidden", videos[0]), ".hidden"),
+    ]
+    for arguments, said in tries:
+        done = run(*arguments, "--data", data)
+        assert done.exit_code == 1, arguments
+        assert said in json.loads(done.stdout)["error"]
+        assert len(done.stderr.strip().splitlines()) <= 2
+        assert not data.exists() or list(data.iterdir()) == []
+    assert run("take", videos[0], "--data", data).exit_code == 0
+    before = (data / "take" / "recording.json").read_bytes()
+    done = run("take", videos[1], "--data", data)
+    assert done.exit_code == 1
+    assert "take" in json.loads(done.stdout)["error"]
+    assert (data / "take" / "recording.json").read_bytes() == before
+    assert run("take", tmp_path / "absent.mp4", "--data", data).exit_code == 2
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=40).filter(lambda name: "\x00" not in name), min_size=1, max_size=5)
+)
+def test_no_name_from_elsewhere_is_a_path(names: list[str]) -> None:
+    safe = safe_names([Path(name) for name in names])
+    assert len({name.lower() for name in safe}) == len(names)
+    for name in safe:
+        assert Path(name).name == name
+        assert name.isascii()
+        assert name[0].isalnum() or name[0] == "_"
+
+
+def test_errors_are_logged_on_it_from_the_tablet(kitchen: Any, tmp_path: Path) -> None:
+    video = film(tmp_path / "kitchen.mp4")
+    make(kitchen.data, "lab2-017", [video], consent="none", participant="", tell=lambda *_: None)
+    assert "lab2-017" in kitchen.tablet.get("/api/v1/running").json()["running"]
+    recording = kitchen.choose(folder="lab2-017")["recording"]
+    node = kitchen.tools.records.frozen(recording)["order"][0]
+    body = {"error_id": "01a0c450-6c00-7188-8fb2-049364c0c5b1", "fields": {"node": node, "categories": [3]}}
+    (receipt,) = kitchen.post(kitchen.operation(recording, "error", body, tapped_ms_ago=5, round_trip_ms=1))
+    events = kitchen.events(kitchen.data / "lab2-017", "tablet_late")
+    assert [event["kind"] for event in events] == ["recipe", "error"]
+    assert events[1]["op_id"] == receipt["op_id"]
+    assert verify(kitchen.data / "lab2-017")["status"] == "PASS"
