@@ -71,6 +71,9 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
         tablet.tap("Save what waits to a file")
     file = tmp_path / "dump.json"
     saved.value.save_as(file)
+    keys = {cookie["value"] for cookie in page.context.cookies()}
+    assert len(keys) == 2
+    assert not [key for key in keys if key in file.read_text()]  # what lets this tablet in is not in its dump
     tablet.tap("Show what waits as QR codes")
     pictures = film(tablet, tmp_path)
     assert len(pictures) > 2
