@@ -26,6 +26,7 @@ SCHEMA = "sync/1"
 FEW = 4
 MANY = 100  # from here on a cluster is worth the seconds it takes to start
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+OFTEN_NEEDED = ("av", "pyarrow.parquet")  # loaded once for all workers, not once in each
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
 
@@ -137,7 +138,7 @@ def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterato
 def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload(["sync.job"])
+        context.set_forkserver_preload(["sync.job", *OFTEN_NEEDED])
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
         jobs = {pool.submit(one, path, master): path for path in paths}
         for job in as_completed(jobs):

@@ -7,7 +7,6 @@ mode (size, rate, lens) the latency with its error.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,13 +19,13 @@ from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from storage.manifest import write_json
 from sync.answers import plain, software_version
-from sync.errors import BadLatencyStore, NoCameraName
+from sync.errors import NoCameraName
 from sync.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
 from sync.image_rotation import LENSES, Lens, image_turns, track
-from sync.latency_store import STORE, store_of
+from sync.latency_store import STORE, STORE_SCHEMA, read_store
 from sync.resample import make_track
 
-SCHEMA, STORE_SCHEMA = "sync-camera/1", "camera-latency/1"
+SCHEMA = "sync-camera/1"
 WIDTH_PX = 640
 Progress = Callable[[float, float], None]
 
@@ -65,40 +64,13 @@ def keep(answer: dict[str, Any], data: Path) -> Path:
     if not answer["serial"]:
         raise NoCameraName(answer["input"]["path"])
     path = data / STORE
-    store = _read(path) or {"schema": STORE_SCHEMA, "cameras": {}}
+    store = read_store(path) or {"schema": STORE_SCHEMA, "cameras": {}}
     entry = {key: answer[key] for key in ("latency_ms", "sigma_ms", "model", "input", "version")}
     entry["r2"] = answer["evidence"]["r2"]
     entry["measured_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
     store["cameras"].setdefault(answer["serial"], {})[answer["mode"]] = entry
     write_json(path, store)
     return path
-
-
-def stored_latency(recording: Path, camera_file: Path) -> dict[str, Any] | None:
-    """Return the stored entry for the camera and mode of a file in a recording, None when there is none.
-
-    Raises BadLatencyStore, and SensorError when the file cannot be read.
-    """
-    store = _read(store_of(recording))
-    if store is None:
-        return None
-    media = open_media(camera_file)
-    if media.video is None:
-        return None
-    entry = store["cameras"].get(media.serial or "", {}).get(media.mode.latency_name)
-    return dict(entry) if entry else None
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        store = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise BadLatencyStore(path, error) from error
-    if not isinstance(store, dict) or store.get("schema") != STORE_SCHEMA:
-        raise BadLatencyStore(path, f"it has not the schema {STORE_SCHEMA}")
-    return store
 
 
 def _measure(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from sync.fine import Fine
 from sync.headset_gyro import HEAD_POSE, HeadsetGyro
@@ -66,7 +66,7 @@ def _stamps_ms(repair: StampRepair) -> float:
 
 def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats, span_s: tuple[float, float]) -> Floats:
     """Statistical sigma, widened so that two of it hold 95 % of the largest errors over `span_s`."""
-    wide = 0.5 * _sigmas(fine, span_s) * float(student_t.ppf(0.975, _freedom(fine))) / TWO_SIDED_95
+    wide = 0.5 * _sigmas(fine, span_s) * float(stdtrit(_freedom(fine), 0.975)) / TWO_SIDED_95
     if not fine.is_whole:
         wide *= fine.coupling * (HEAD_POSE_FACTOR if headset.source == HEAD_POSE else 1.0)
     return np.hypot(wide * fine.line.sigma_s(where_s), STAT_FLOOR_S) * 1e3

@@ -13,7 +13,6 @@ from storage.manifest import write_json
 from storage.recording import open_recording
 from sync.answers import plain
 from sync.bridge import Bridge
-from sync.camera_latency import stored_latency
 from sync.cameras import CameraFile, CameraTake
 from sync.chapters import heard_moved, of_chapter, prior_moved
 from sync.clock_map import ClockMap, sample_rows
@@ -21,6 +20,7 @@ from sync.compare import Compared, compare
 from sync.event_frames import write_event_frames
 from sync.fusion import by_clocks, by_sound
 from sync.headset_gyro import HEAD_POSE
+from sync.latency_store import stored_latency
 from sync.pair_alignment import PairAlignment
 from sync.result import (
     alignment_object,

@@ -1,12 +1,48 @@
-"""Where the measured picture latencies of cameras lie."""
+"""Where the measured picture latencies of cameras lie, and how `sync` finds that of a file.
+
+Apart from measuring them, which wants OpenCV: workers of many recordings need not load it.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
-STORE = "camera-latency.json"
+from sensors.gopro.media import open_media
+from sync.errors import BadLatencyStore
+
+STORE, STORE_SCHEMA = "camera-latency.json", "camera-latency/1"
 
 
 def store_of(recording: Path) -> Path:
     """Path of the store that counts for a recording: in the folder that holds it."""
     return recording.absolute().parent / STORE
+
+
+def stored_latency(recording: Path, camera_file: Path) -> dict[str, Any] | None:
+    """Return the stored entry for the camera and mode of a file in a recording, None when there is none.
+
+    Raises BadLatencyStore, and SensorError when the file cannot be read.
+    """
+    store = read_store(store_of(recording))
+    if store is None:
+        return None
+    media = open_media(camera_file)
+    if media.video is None:
+        return None
+    entry = store["cameras"].get(media.serial or "", {}).get(media.mode.latency_name)
+    return dict(entry) if entry else None
+
+
+def read_store(path: Path) -> dict[str, Any] | None:
+    """Read a store; None when there is none. Raises BadLatencyStore."""
+    try:
+        store = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise BadLatencyStore(path, error) from error
+    if not isinstance(store, dict) or store.get("schema") != STORE_SCHEMA:
+        raise BadLatencyStore(path, f"it has not the schema {STORE_SCHEMA}")
+    return store

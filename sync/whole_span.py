@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 COVERED = 0.95
 NEARLY_ONE = 0.999
@@ -18,17 +18,17 @@ def sigmas_at_both_ends(correlation: float) -> float:
     other. Integral over u of the normal density times the probability of v given u.
     """
     if abs(correlation) > NEARLY_ONE:
-        return float(norm.ppf(0.5 + 0.5 * COVERED))
+        return float(ndtri(0.5 + 0.5 * COVERED))
     spread = np.sqrt(1.0 - correlation**2)
 
     def missing(k: float) -> float:
         u = k * NODES
-        given = norm.cdf((k - correlation * u) / spread) - norm.cdf((-k - correlation * u) / spread)
-        return float(k * (SHARES * norm.pdf(u)) @ given) - COVERED
+        given = ndtr((k - correlation * u) / spread) - ndtr((-k - correlation * u) / spread)
+        return float(k * (SHARES * np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)) @ given) - COVERED
 
     return float(brentq(missing, 1.9, 2.3))
 
 
 def sigmas_of(count: int) -> float:
     """Return k that holds `count` independent normal errors at once (Sidak)."""
-    return float(norm.ppf(0.5 + 0.5 * COVERED ** (1.0 / count)))
+    return float(ndtri(0.5 + 0.5 * COVERED ** (1.0 / count)))
