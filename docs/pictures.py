@@ -148,6 +148,12 @@ def cook(tablet: Tablet, take: Camera) -> None:
     tablet.tap("All steps")
     take(page, "all-steps")
     tablet.tap("Back", exact=True)
+    tablet.tap("Pause", exact=True)
+    take(page, "pause")
+    page.get_by_role("button", name="Privacy pause").click()
+    page.locator(".cover .done").wait_for()
+    take(page, "privacy-pause")
+    page.locator(".cover .done").click()
     tablet.tap("To the review")
     tablet.tap("Yes, to the review")
     tablet.screen("review")
@@ -204,6 +210,7 @@ def desk(browser: Any, url: str, invite: str, recording: str, take: Camera) -> N
     page.wait_for_selector("dialog[open] img")
     take(page, "desk-pairing-code")
     for name, address in (
+        ("recipe", "desk/recipes/tea_and_toast"),
         ("recording", f"desk/recordings/{recording}"),
         ("script", f"desk/recordings/{recording}/script"),
     ):

@@ -18,6 +18,8 @@ from recipe_app.store.tables import voice as voice_table
 pytestmark = pytest.mark.timeout(240)
 PIN = "482916"
 LONGEST_PUBLISHED_STEP = 282
+LEAST_AT_ONE_METRE = 42
+"Pixels of a letter whose capitals are 16 minutes of arc high: 1000 tan(16/60 deg) mm, 160 to an inch, over 0.7."
 KEPT_HERE = """new Promise((resolve) => {
     const request = indexedDB.open("kitchensync");
     request.onsuccess = () => {
@@ -241,7 +243,23 @@ def test_the_longest_published_step_fits_without_scrolling(
             " parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)]; })()"
         )
         assert sizes[0] <= sizes[1]
-        assert sizes[2] >= 28
+        assert sizes[2] >= LEAST_AT_ONE_METRE
+        assert tablet.page.get_by_text("This step is long").count() == 0
+
+
+@pytest.mark.parametrize(("metres", "largest"), [("0.5", 29), ("1", 58), ("1.5", 86)])
+def test_letters_are_as_large_as_the_distance_wants(
+    kitchen: Any, tablet: Tablet, metres: str, largest: int
+) -> None:
+    tablet.begin("Tea and toast")
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    tablet.tap(f"{metres} m", exact=True)
+    tablet.page.go_back()
+    tablet.screen("prepare")
+    tablet.checklist()
+    shown = tablet.page.evaluate("parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)")
+    assert shown == largest
 
 
 def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
@@ -261,6 +279,25 @@ def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
         )
         assert len(said) > 6
         assert [text for text in said if not text.startswith("⟦")] == []
+
+
+def test_what_is_not_known_is_not_claimed(kitchen: Any, tablet: Tablet) -> None:
+    """Without fresh health the state is unknown; without a wake lock a strip says so, and the log has it."""
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    page.locator(".dot.recording").wait_for()
+    page.add_init_script("navigator.wakeLock.request = () => Promise.reject(new Error('power save'))")
+    page.locator("html[data-offline=ready]").wait_for()
+    page.reload()
+    page.get_by_text("The screen may go dark").wait_for()
+    tablet.saved()
+    assert ops(kitchen, recording, "awake")[-1]["body"] == {"held": False}
+    page.context.set_offline(True)
+    page.locator(".dot.unknown").wait_for()
+    page.get_by_text("State unknown").wait_for()
+    page.context.set_offline(False)
+    page.locator(".dot.recording").wait_for()
 
 
 def test_two_tablets_one_recording(kitchen: Any, tablet: Tablet, browser: Any) -> None:

@@ -158,7 +158,7 @@ export function open(recording) {
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
-        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), recording.text(node)))));
+        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), h("span", { class: "what" }, recording.text(node))))));
     drawTimers();
     const [one] = now;
     const also = now.length > 0 && next[0];

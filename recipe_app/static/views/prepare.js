@@ -77,7 +77,7 @@ export function open(recording) {
   }
 
   function draw() {
-    const errors = living(recording);
+    const errors = living(recording).filter((error) => error.planned);
     const { order, script } = recording.shown;
     redraw(main, tour(`prepare.${strategy}`),
       h("section", { class: "strategy" }, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`)), h("p", {}, t(`prepare.${strategy}`)),
