@@ -31,6 +31,7 @@ from virtual_kitchen.world.optics import Optics
 BOARD, PRINT = Board(), boards.Board(11, 8, 0.024, 0.018)
 MIDDLE_M = (0.132, 0.096)
 VIEWS, INSTANTS = 30, 20
+KINDS = ("fisheye", "pinhole")
 FRONT = Optics("pinhole", 1280, 720, 1010, 1010, 639.5, 359.5, (0, 0, 0, 0, 0))
 TARGETS = {"focal_percent": 0.2, "distortion_px": 0.3, "turn_deg": 0.1, "place_mm": 3.0}
 
@@ -86,6 +87,7 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
     z_lens = (lens.lens.parameters - truth) / lens.sigma
     z_mount = np.concatenate((turn, place)) / np.sqrt(np.diag(found.covariance))
     return {
+        "lens": kind,
         "seed": seed,
         "focal_percent": float(100 * np.abs(lens.lens.parameters[:2] / truth[:2] - 1).max()),
         "distortion_px": distortion_px(lens, optics),
@@ -93,6 +95,8 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
         "place_mm": float(1e3 * np.linalg.norm(place)),
         "lens_held": (np.abs(z_lens) < 2).tolist(),
         "mount_held": (np.abs(z_mount) < 2).tolist(),
+        "lens_sigmas": z_lens.tolist(),
+        "mount_sigmas": z_mount.tolist(),
     }
 
 
@@ -108,19 +112,31 @@ def distortion_px(found: Intrinsics, optics: Optics) -> float:
     return float(np.sqrt(np.mean(np.sum(off.reshape(-1, 2) ** 2, axis=1))))
 
 
+def all_trials(seeds: range, workers: int, keep: Path | None) -> dict[str, list[dict[str, Any]]]:
+    """Run the trials of both lens models; those that are in `keep` (JSON lines) are taken from there."""
+    lines = keep.read_text(encoding="utf-8").splitlines() if keep is not None and keep.exists() else []
+    known = {(row["lens"], row["seed"]): row for row in map(json.loads, lines)}
+    todo = [(kind, seed) for seed in seeds for kind in KINDS if (kind, seed) not in known]
+    with ProcessPoolExecutor(workers) as pool:
+        for row in pool.map(trial, *zip(*todo, strict=True)) if todo else ():
+            known[row["lens"], row["seed"]] = row
+            if keep is not None:
+                with keep.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+    return {kind: [known[kind, seed] for seed in seeds] for kind in KINDS}
+
+
 def main() -> None:
     """Run the trials of both lens models and print a table, worst errors and how often the doubt held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="file of finished trials: a run that was stopped goes on")
     parser.add_argument("--json", action="store_true")
     wanted = parser.parse_args()
     seeds = range(wanted.first_seed, wanted.first_seed + wanted.trials)
-    results: dict[str, Any] = {}
-    with ProcessPoolExecutor(wanted.workers) as pool:
-        for kind in ("fisheye", "pinhole"):
-            results[kind] = list(pool.map(trial, [kind] * len(seeds), seeds))
+    results = all_trials(seeds, wanted.workers, wanted.keep)
     if wanted.json:
         print(json.dumps({"schema": "calibration-trials/1", "trials": results}))
         return

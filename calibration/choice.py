@@ -18,6 +18,9 @@ WIDEST_EDGE_PX = 2.2
 "A sharp picture's edges are about one pixel wide at any size; beyond this it is blurred."
 FEWEST_CORNERS = 12
 MOST_VIEWS = 40
+ALIKE = 0.02
+"""Views nearer to each other than this (a hundredth of the picture, or as much in size or slant) are one place:
+taken twice, a place would count as two witnesses that agree, and the doubt would come out too small."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,12 @@ def choose(
             left_out[candidate.seen.name] = why
         else:
             good.append(candidate.seen)
-    if len(good) <= most:
+    if not good:
         return good, left_out
     features = np.stack([_feature(view, board) for view in good])
     chosen = [int(np.argmin(np.linalg.norm(features[:, :2], axis=1)))]
     distance = np.linalg.norm(features - features[chosen[0]], axis=1)
-    while len(chosen) < most:
+    while len(chosen) < most and distance.max() > ALIKE:
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.linalg.norm(features - features[chosen[-1]], axis=1))
     left_out |= {good[i].name: "like others that were chosen" for i in set(range(len(good))) - set(chosen)}

@@ -129,44 +129,38 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
         return
     for mount in found:
         _show_mount(mount.answer)
-        click.echo(f"  kept in {mount.path}")
+        click.echo(f"  kept in {mount.path}\n  picture {mount.picture}")
 
 
 @calibrate.command()
 @click.argument(
     "recordings", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    show_default="the recording's folder",
+    help="Folder whose calibrations are compared with.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 when a mount moved.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def check(recordings: tuple[Path, ...], strict: bool, as_json: bool) -> None:
+def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json: bool) -> None:
     """Check that each camera stayed where it was on the head, by motion alone.
 
-    RECORDINGS are synchronized recordings. Both gyroscopes tell how camera and headset are turned against each other;
-    a minute that differs from the whole by more than half a degree is a mount that moved.
+    RECORDINGS are synchronized recordings, or folders of them. Both gyroscopes tell how camera and headset are turned
+    against each other; a minute that differs from the whole by more than half a degree is a mount that moved, and so
+    is a recording that differs from the calibration that counts for it. The answer is kept for `kitchensync report`,
+    which asks the same of recordings that were not checked.
 
     \b
     Example:
       kitchensync calibrate check data/take-1
     """
-    from calibration.errors import CalibrationError
-    from calibration.mount_job import SCHEMA, check_recording
-    from storage.errors import StorageError
+    from calibration.mount_check import check_and_keep
+    from storage.verify import recordings_in
 
-    answers = []
-    for path in recordings:
-        try:
-            answers.append(check_recording(path))
-        except (CalibrationError, StorageError) as error:
-            reason = " ".join(str(error).split())
-            answers.append(
-                {
-                    "schema": SCHEMA,
-                    "recording": path.name,
-                    "status": "FAIL",
-                    "reasons": [reason],
-                    "mounts": [],
-                }
-            )
+    found = [recording for path in recordings for recording in recordings_in(path)]
+    answers = [check_and_keep(path, data) for path in found]
     worst = max((answer["status"] for answer in answers), key=("PASS", "WARN", "FAIL").index)
     if as_json:
         click.echo(json.dumps({"schema": "calibrate-check-all/1", "status": worst, "recordings": answers}))
@@ -247,13 +241,12 @@ def _show_check(answer: dict[str, Any]) -> None:
     for reason in answer["reasons"]:
         click.echo(f"  - {reason}")
     for mount in answer["mounts"]:
-        angle = f"{mount['angle_deg']:.2f} +- {2 * mount['sigma_deg']:.2f} degrees"
-        click.echo(f"  {mount['file']}: turned {angle} from the front camera")
+        if mount["status"] == "PASS":
+            click.echo(f"  {mount['words']}")
         for minute in mount["minutes"]:
-            turned = (
-                "too little motion" if minute["turned_deg"] is None else f"{minute['turned_deg']:.2f} degrees"
-            )
-            click.echo(f"    {minute['middle_s']:7.0f} s  {turned}")
+            turned, doubt = minute["turned_deg"], minute["sigma_deg"]
+            said = "too little motion" if turned is None else f"{turned:.2f} +- {2 * doubt:.2f} degrees"
+            click.echo(f"    {minute['middle_s']:7.0f} s  {said}")
 
 
 def _show_lens(answer: dict[str, Any]) -> None:

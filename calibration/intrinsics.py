@@ -26,6 +26,8 @@ FEWEST_CORNERS, FEWEST_VIEWS = 12, 8
 FOLDS = 5
 GUESSES = (0.35, 0.45, 0.55, 0.7, 0.9, 1.2)
 "Focal lengths to start from, of the picture's width."
+ROUNDS = 4
+"So often at most a lens is fitted, with the views left out that fit far worse than the rest."
 WORST_VIEW = 3.0
 "A view this many times worse than the median is left out."
 WORST_RMS_PX = 1.5
@@ -72,10 +74,10 @@ def estimate(
     size, good, left_out = _checked(views)
     fit = _Fit(board, square_pixels, robust)
     lens, poses = _started(fit, good, LENSES[kind](*size, 1.0, 1.0, (size[0] - 1) / 2, (size[1] - 1) / 2))
-    for _ in range(3):
+    for attempt in range(ROUNDS):
         result = fit.run(lens, poses, good)
         lens = lens.changed(result.shared)
-        bad = _outliers(result.residuals, good, lens.width) if robust else {}
+        bad = _outliers(result.residuals, good, lens.width) if robust and attempt + 1 < ROUNDS else {}
         if not bad:
             break
         for index in sorted(bad, reverse=True):

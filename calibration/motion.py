@@ -7,6 +7,7 @@ Both gyroscopes feel one angular velocity, each in its own axes: `w_b = R w_a + 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 BLOCK_S = 5.0
 "Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."
-WINDOW_S = 60.0
+WINDOW_S, SHORT_WINDOW_S = 60.0, 30.0
+"A minute at a time; half a minute in recordings of less than four."
 LEAST_TURNING_RAD_PER_S = 0.03
 "Second largest spread of the angular velocity: turning about one axis alone leaves the rotation about it open."
 MOVED_DEG, MOVED_SIGMAS = 0.5, 4.0
@@ -131,15 +133,16 @@ class MountCheck:
 
 
 def check_mount(rate_hz: float, of_a: Floats, of_b: Floats, reference: Floats | None = None) -> MountCheck:
-    """Compare the rotation of each minute with `reference` (3, 3), or with that of the whole recording."""
+    """Compare the rotation of each window with `reference` (3, 3), or with that of the whole recording."""
     if reference is None:
         reference = rotation_from_motion(rate_hz, of_a, of_b).b_from_a
-    size = round(WINDOW_S * rate_hz)
-    count = max(1, len(of_a) // size)
+    window_s = WINDOW_S if len(of_a) >= 4 * WINDOW_S * rate_hz else SHORT_WINDOW_S
+    count = max(1, round(len(of_a) / (window_s * rate_hz)))
+    edges = np.linspace(0, len(of_a), count + 1).astype(int)
     middle, turned, sigma = [], [], []
-    for index in range(count):
-        part = slice(index * size, (index + 1) * size if index + 1 < count else None)
-        middle.append((part.start + len(of_a[part]) / 2) / rate_hz)
+    for start, stop in pairwise(edges):
+        part = slice(start, stop)
+        middle.append((start + stop) / 2 / rate_hz)
         try:
             found = rotation_from_motion(rate_hz, of_a[part], of_b[part])
         except Refused:

@@ -1,4 +1,4 @@
-"""Is the mount where it was? `kitchensync calibrate check` on one recording or many."""
+"""What both gyroscopes of a recording tell: a mount by motion, and sensors at rest."""
 
 from __future__ import annotations
 
@@ -12,30 +12,10 @@ from scipy.spatial.transform import Rotation
 from calibration.frames import inverse
 from calibration.imu import STILL_ACCELEROMETER_M_PER_S2, STILL_GYROSCOPE_RAD_PER_S, allan, down, rest
 from calibration.motion import MountCheck, check_mount, rotation_from_motion
-from calibration.recorded import GRID_HZ, Alignment, alignments, rig_from, turning
+from calibration.recorded import GRID_HZ, Alignment, rig_from, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
 from storage.recording import Recording, open_recording
-
-SCHEMA = "calibrate-check/1"
-
-
-def check_recording(path: Path) -> dict[str, Any]:
-    """Find each camera's rotation from the front camera by motion alone, minute by minute.
-
-    Raises Refused, NotAligned, StorageError.
-    """
-    with open_recording(path) as recording:
-        mounts = [mount_by_motion(recording, alignment) for alignment in alignments(recording)]
-        moved = [mount["file"] for mount in mounts if mount["moved"]]
-        reasons = [f"the mount of {file} moved during the recording" for file in moved]
-        return {
-            "schema": SCHEMA,
-            "recording": recording.id,
-            "status": "WARN" if moved else "PASS",
-            "reasons": reasons,
-            "mounts": mounts,
-        }
 
 
 def mount_by_motion(recording: Recording, alignment: Alignment) -> dict[str, Any]:

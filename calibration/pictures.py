@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from calibration.board import Seen
 from calibration.intrinsics import Intrinsics
+from calibration.rig import RigPose
 
+Floats = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
 
 _WIDTH = 960
@@ -23,34 +25,48 @@ ARROWS = 100.0
 
 def coverage_picture(found: Intrinsics, views: Sequence[Seen]) -> Image:
     """Draw corners with their residuals (left), and one standard deviation of the lens over the picture (right)."""
-    lens = found.lens
-    scale = _WIDTH / lens.width
-    height = round(lens.height * scale)
-    left = np.full((height, _WIDTH, 3), 255, np.uint8)
-    for column in range(1, 8):
-        cv2.line(left, (column * _WIDTH // 8, 0), (column * _WIDTH // 8, height), (232, 232, 232), 1)
-    for row in range(1, 6):
-        cv2.line(left, (0, row * height // 6), (_WIDTH, row * height // 6), (232, 232, 232), 1)
     by_name = {view.name: view for view in views}
-    for name, residuals in zip(found.used, found.residuals, strict=True):
-        for at, off in zip(by_name[name].pixels * scale, residuals * scale * ARROWS, strict=True):
-            start, end = (
-                tuple(np.rint(at).astype(int).tolist()),
-                tuple(np.rint(at + off).astype(int).tolist()),
-            )
-            cv2.line(left, start, end, _MARK, 1, cv2.LINE_AA)
-            cv2.circle(left, start, 2, _INK, -1, cv2.LINE_AA)
+    corners = [(by_name[name].pixels, off) for name, off in zip(found.used, found.residuals, strict=True)]
+    left = _reprojections((found.lens.width, found.lens.height), corners)
     words = f"{len(found.used)} views, {found.rms_px:.2f} px left, {found.held_out_px:.2f} px on unseen views"
-    title = [(left, f"Corners and residuals x {ARROWS:.0f}: {words}")]
-    right = _sigma_map(found, height)
+    right = _sigma_map(found, left.shape[0])
     largest = float(np.nanmax(found.picture_sigma_px))
-    title.append(
-        (
-            right,
-            f"One sigma of the lens: {np.nanmedian(found.picture_sigma_px):.2f} px, at most {largest:.2f} px",
-        )
-    )
-    return np.hstack([_titled(picture, line) for picture, line in title])
+    doubt = f"One sigma of the lens: {np.nanmedian(found.picture_sigma_px):.2f} px, at most {largest:.2f} px"
+    return np.hstack([_titled(left, f"Corners and residuals x {ARROWS:.0f}: {words}"), _titled(right, doubt)])
+
+
+def mount_picture(found: RigPose) -> Image:
+    """Draw the corners of all instants with their residuals: front camera left, the camera in question right."""
+    panels = []
+    for side, name in ((0, "Front camera"), (1, "Camera")):
+        seen = [(pair.in_a, pair.in_b)[side] for pair in found.pairs]
+        corners = [(view.pixels, off[side]) for view, off in zip(seen, found.left, strict=True)]
+        words = f"{name}, residuals x {ARROWS:.0f}: {len(seen)} instants, {found.rms_px[side]:.2f} px left"
+        panels.append(_titled(_reprojections(seen[0].size, corners), words))
+    height = max(panel.shape[0] for panel in panels)
+    return np.hstack(
+        [
+            cv2.copyMakeBorder(panel, 0, height - panel.shape[0], 0, 0, cv2.BORDER_CONSTANT, value=_PAPER)
+            for panel in panels
+        ]
+    )  # type: ignore[arg-type]
+
+
+def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats]]) -> Image:
+    """Draw corners (n, 2) on an 8 x 6 grid over a picture of a size, each with its residual (n, 2), enlarged."""
+    scale = _WIDTH / size[0]
+    height = round(size[1] * scale)
+    drawn = np.full((height, _WIDTH, 3), 255, np.uint8)
+    for column in range(1, 8):
+        cv2.line(drawn, (column * _WIDTH // 8, 0), (column * _WIDTH // 8, height), (232, 232, 232), 1)
+    for row in range(1, 6):
+        cv2.line(drawn, (0, row * height // 6), (_WIDTH, row * height // 6), (232, 232, 232), 1)
+    for pixels, residuals in corners:
+        for at, off in zip(pixels * scale, residuals * scale * ARROWS, strict=True):
+            start, end = (tuple(np.rint(point).astype(int).tolist()) for point in (at, at + off))
+            cv2.line(drawn, start, end, _MARK, 1, cv2.LINE_AA)
+            cv2.circle(drawn, start, 2, _INK, -1, cv2.LINE_AA)
+    return drawn
 
 
 def _sigma_map(found: Intrinsics, height: int) -> Image:

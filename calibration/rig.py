@@ -21,6 +21,8 @@ from calibration.intrinsics import Intrinsics, board_poses
 Floats = npt.NDArray[np.float64]
 
 FEWEST_PAIRS = 8
+ROUNDS = 4
+"So often at most a mount is fitted, with the instants left out that fit far worse than the rest."
 FEWEST_CORNERS = 8
 WORST_RMS_PX = 2.5
 "Of both pictures, at 1920 columns."
@@ -50,6 +52,10 @@ class RigPose:
     "In the pictures of a and b."
     used: tuple[str, ...]
     left_out: dict[str, str]
+    left: tuple[tuple[Floats, Floats], ...]
+    "(n, 2) observed less predicted in the pictures of a and b, for each pair used, pixels."
+    pairs: tuple[Pair, ...]
+    "The pairs used."
 
     @property
     def sigma_deg(self) -> float:
@@ -70,10 +76,10 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
     """
     good, left_out = _with_enough_corners(pairs)
     start = _consensus(good, b.lens, board)
-    for _ in range(3):
+    for attempt in range(ROUNDS):
         fitted = _Fit(good, board, start)
         result = fitted.run(b.lens)
-        bad = fitted.outliers(result.residuals)
+        bad = fitted.outliers(result.residuals) if attempt + 1 < ROUNDS else []
         start = fitted.mounted(result.shared)
         if not bad:
             break
@@ -89,7 +95,8 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
             "time alignment, the board's size, and that the mount is tight"
         )
     covariance = result.covariance + _from_lens(fitted, result.shared, b)
-    return RigPose(start, covariance, rms, tuple(pair.in_a.name for pair in good), left_out)
+    used = tuple(pair.in_a.name for pair in good)
+    return RigPose(start, covariance, rms, used, left_out, fitted.by_pair(result.residuals), tuple(good))
 
 
 def _too_few(count: int) -> str:
@@ -155,6 +162,11 @@ class _Fit:
         squared = np.sum(residuals**2, axis=1)
         starts = np.concatenate(([0], np.cumsum(self._counts.ravel())[:-1]))
         return np.asarray((np.add.reduceat(squared, starts) / self._counts.ravel()).reshape(-1, 2))
+
+    def by_pair(self, residuals: Floats) -> tuple[tuple[Floats, Floats], ...]:
+        """Return the residuals of each pair, in the pictures of a and b."""
+        parts = np.split(residuals, np.cumsum(self._counts.ravel())[:-1])
+        return tuple(zip(parts[::2], parts[1::2], strict=True))
 
     def rms(self, residuals: Floats) -> tuple[float, float]:
         """Return the RMS in the pictures of a and b, pixels."""

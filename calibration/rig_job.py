@@ -18,6 +18,7 @@ from calibration.cameras import Pinhole
 from calibration.errors import Refused
 from calibration.intrinsics import Intrinsics
 from calibration.mount_job import mount_by_motion
+from calibration.pictures import mount_picture, write_png
 from calibration.recorded import Alignment, alignments
 from calibration.results import find, lens_from_words, save
 from calibration.rig import Pair, RigPose, from_board
@@ -29,6 +30,9 @@ from storage.recording import Recording, open_recording
 
 FASTEST_PX = 3.0
 "In the front camera, from frame to frame, at 1920 columns: beyond, the rolling shutters bend the board."
+SAME_PLACE_PX = 8.0
+"""In the front camera, at 1920 columns: a board this near to where an earlier instant saw it is at the same place.
+Taken again and again, one place would count as many witnesses that agree, and the doubt would come out too small."""
 FARTHEST_PX = 12.0
 "In the GoPro, between the two frames around an instant, at 1920 columns: corners are interpolated between them."
 TICKS_PER_S = 1e7
@@ -41,6 +45,7 @@ class RigAnswer:
 
     answer: dict[str, Any]
     path: Path
+    picture: Path
 
 
 def calibrate_rig(path: Path, board: Board, data: Path, progress: Progress | None = None) -> list[RigAnswer]:
@@ -75,9 +80,9 @@ def _one(
         **_words(found),
         "by_motion": _by_motion(recording, alignment, found),
     }
-    return RigAnswer(
-        answer | {"serial": serial, "mode": mode}, save(data, serial, "rig", mode, filmed, answer)
-    )
+    kept = save(data, serial, "rig", mode, filmed, answer)
+    write_png(picture := kept.with_suffix(".png"), mount_picture(found))
+    return RigAnswer(answer | {"serial": serial, "mode": mode}, kept, picture)
 
 
 def _lens(answer: dict[str, Any]) -> Intrinsics:
@@ -130,13 +135,17 @@ def _pairs(
 ) -> Iterator[Pair]:
     """Yield the instants at which the front camera is nearly still and both see the board."""
     stream = recording[f"{alignment.headset}/pv"]
+    taken: list[Seen] = []
     with PictureReader(media) as reader:
         for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):
             media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0])
             if not np.isfinite(media_s):
                 continue
+            if any(_way(other, in_pv) <= SAME_PLACE_PX * in_pv.size[0] / 1920 for other in taken):
+                continue
             in_camera = _at(reader, media, media_s, detector, in_pv.name)
             if in_camera is not None:
+                taken.append(in_pv)
                 yield Pair(in_pv, in_camera, _front_lens(recording, stream.name, frame, in_pv.size))
 
 

@@ -91,7 +91,7 @@ def main(context: click.Context) -> None:
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
     """
-    context.obj = {"station": _station}
+    context.obj = {"station": _station, "mounts": _check_mounts}
 
 
 def _station(data: Path, rig: Path) -> Any:
@@ -99,3 +99,10 @@ def _station(data: Path, rig: Path) -> Any:
     from capture.station import station
 
     return station(data, rig)
+
+
+def _check_mounts(recording: Path) -> None:
+    """Join the report with who knows about mounts: `sync` and `calibration` are siblings."""
+    from calibration.mount_check import refresh
+
+    refresh(recording)

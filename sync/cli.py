@@ -209,7 +209,8 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-def report(paths: tuple[Path, ...]) -> None:
+@click.pass_context
+def report(context: click.Context, paths: tuple[Path, ...]) -> None:
     """Write report.html, one self-contained page to judge a recording by, and print where it lies.
 
     PATHS are recordings, or folders of recordings, whose summary page then links to them. Damage is named on the page
@@ -231,6 +232,8 @@ def report(paths: tuple[Path, ...]) -> None:
         found = recordings_in(path)
         for recording in found:
             try:
+                if (check_mounts := (context.obj or {}).get("mounts")) is not None:
+                    check_mounts(recording)
                 click.echo(write_report(recording))
             except (StorageError, SyncError) as error:
                 bad += 1

@@ -78,6 +78,13 @@ class _StartUtc(click.ParamType):
 )
 @click.option("--start-utc", type=_StartUtc(), default=None, help="The world's UTC when this command starts.")
 @click.option("--replay", metavar="FILE.npz:NAME|FILE.MP4", default=None, help="Move the head as recorded.")
+@click.option(
+    "--scene",
+    type=click.Choice(["cooking", "board"]),
+    default="cooking",
+    show_default=True,
+    help="board: the cook shows a calibration board, optics and mount known, far depth that of the room.",
+)
 @click.option("--fault", "fault_texts", metavar="NAME:ARGS", multiple=True, help="Let something go wrong.")
 @click.option(
     "--faults", is_flag=True, is_eager=True, expose_value=False, callback=_list_faults, help="List faults."

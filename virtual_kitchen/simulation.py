@@ -1,6 +1,7 @@
 """One run of the virtual kitchen: everything bound before anything listens, the truth at the end."""
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,18 +15,26 @@ import cv2
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
+from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.faults import CameraFault
+from virtual_kitchen.gopro.sensors import Mount
 from virtual_kitchen.gopro.server import VirtualGoPro
+from virtual_kitchen.headset.client_configuration import VideoFormat
 from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.pv_stream import eye, focal_px_of
 from virtual_kitchen.headset.server import VirtualHeadset
 from virtual_kitchen.kitchen import NS_PER_S, Kitchen
 from virtual_kitchen.truth import Truth
+from virtual_kitchen.world import rotations
+from virtual_kitchen.world.board_show import BoardShow
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
 
 CAMERA_WAIT_S = 30.0  # after --seconds, for the camera's files to be fetched
 CAMERA_GRACE_S = 2.0  # the camera must stay idle and fetched for so long
 _TICK_S = 0.1
+COOKING, BOARD = "cooking", "board"
+_DRAWN_AT = VideoFormat(1280, 720, 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +55,14 @@ class Options:
     gyroscope_unit: str = "deg_per_s"
     start_utc_ns: int | None = None
     replay: str | None = None
+    scene: str = COOKING
     faults: FaultPlan = field(default_factory=FaultPlan)
 
 
 def run(options: Options) -> None:
     """Serve until the time, a signal, or the camera's last byte; raise `KitchenError` for what cannot be served."""
     cv2.setNumThreads(1)
+    _check(options)
     kitchen, replay = _kitchen(options)
     unthrottled = options.speed == 0
     headset = Headset(
@@ -92,6 +103,29 @@ def run(options: Options) -> None:
         raise KitchenError(f"the truth could not be written to {options.out}: {error.strerror}") from error
 
 
+def _check(options: Options) -> None:
+    """Raise `KitchenError` for what does not go together."""
+    if options.scene == COOKING:
+        return
+    for name, is_asked in (
+        ("--replay", options.replay is not None),
+        ("--rings", options.rings or options.ring_store is not None),
+        ("--speed 0", options.speed == 0),
+        ("--gopro-chapter-seconds", options.gopro_chapter_seconds is not None),
+    ):
+        if is_asked:
+            raise KitchenError(f"--scene board does not go with {name}: leave one of them away")
+
+
+def _shown_board(seed: int) -> BoardRoll:
+    """Return the film of a cook who shows a calibration board, encoded."""
+    turn = rotations.matrices(Mount.of_seed(seed).wxyz[None])[0]
+    roll = BoardRoll(BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT))))
+    print("encoding the film of the board ...", file=sys.stderr, flush=True)
+    roll.warm_up()
+    return roll
+
+
 def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     """Build the world whole, so that nothing has to be made when the first client comes."""
     try:
@@ -106,6 +140,9 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     if options.start_utc_ns is not None:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None
+    if options.scene == BOARD:
+        kitchen.roll = _shown_board(options.seed)
+        kitchen.truth.notes["calibration"] = kitchen.roll.show.truth()
     return kitchen, replay
 
 

@@ -16,6 +16,7 @@ from sync.report import facts
 from sync.report.alignment import Alignment, read_alignments
 from sync.report.cameras import CameraFile, read_cameras
 from sync.report.events import KINDS, Story, read_story
+from sync.report.mounts import read_mounts
 from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
@@ -108,6 +109,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "alignments": [
             {"about": a, "numbers": numbers(a, _first_picture(a, cameras, span))} for a in alignments
         ],
+        "mounts": read_mounts(recording.path),
         "strip": _strip(streams, clocks, cameras, span),
         "story": story,
         "commands": facts.commands(recording.path),

@@ -15,10 +15,7 @@ from virtual_kitchen.gopro.encoders import (
     AAC_SAMPLES,
     AUDIO_HZ,
     FIRST_BLOCK,
-    HEIGHT,
-    WIDTH,
     AudioEncoder,
-    VideoEncoder,
 )
 from virtual_kitchen.gopro.models import FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
@@ -29,6 +26,7 @@ from virtual_kitchen.gopro.sensors import (
     Timeline,
     frame_media_s,
 )
+from virtual_kitchen.gopro.views import BoardView, KitchenView
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.sound import kitchen_sound
 
@@ -54,17 +52,17 @@ class TakeFile:
     ) -> None:
         """Start the first chapter's file at `path`; the later ones get their own names beside it."""
         self._kitchen, self._timeline = kitchen, timeline
-        self._mount = Mount.of_seed(kitchen.seed)
         self._telemetry = Telemetry(
-            kitchen.motion, timeline, self._mount, ids.model.name, kitchen.seed, instruments
+            kitchen.motion, timeline, Mount.of_seed(kitchen.seed), ids.model.name, kitchen.seed, instruments
         )
         self._picture_late_s = instruments.picture_late_s
-        self._video, self._audio = VideoEncoder(), AudioEncoder()
+        self._view = KitchenView(kitchen) if kitchen.roll is None else BoardView(kitchen)
+        self._audio = AudioEncoder()
         self._next_block = FIRST_BLOCK
-        self._views = np.empty((0, 4))
+        self._world_s = np.empty(0)
         self._frames = 0
         self._metadata_frames = 0
-        pictures = PictureFormat(b"hvc1", WIDTH, HEIGHT, self._video.configuration)
+        pictures = PictureFormat(b"hvc1", *self._view.size, self._view.configuration)
         self.writer = ChapterWriter(
             partial(chapter_path, path), pictures, self._audio.configuration, ids, wall, rule, on_chapter
         )
@@ -76,23 +74,17 @@ class TakeFile:
 
     def add_frame(self) -> None:
         """Render and encode the next frame; after each full payload write its sound and its metadata."""
-        in_payload = self._frames % FRAMES_PER_PAYLOAD
-        if in_payload == 0:
-            times = self._timeline.world_s(
-                frame_media_s(np.arange(self._frames, self._frames + FRAMES_PER_PAYLOAD))
-                + self._picture_late_s
-            )
-            self._views = self._mount.camera_orientation(self._kitchen.motion.orientation(times))
-        focal_px = self._mount.focal_per_width * WIDTH
-        picture = self._kitchen.scene.render_i420(self._views[in_payload], WIDTH, HEIGHT, focal_px)
-        self._write_video(self._video.encode(self._frames, picture))
+        if self._frames % FRAMES_PER_PAYLOAD == 0:
+            payload = np.arange(self._frames, self._frames + FRAMES_PER_PAYLOAD)
+            self._world_s = self._timeline.world_s(frame_media_s(payload) + self._picture_late_s)
+        self._write_video(self._view.frame(self._frames, self._world_s))
         self._frames += 1
         if self._frames % FRAMES_PER_PAYLOAD == 0:
             self._write_followers()
 
     def finish(self) -> int:
         """Write what is left and the moov box; return the last file's bytes."""
-        self._write_video(self._video.flush())
+        self._write_video(self._view.flush())
         self._write_followers()
         self._write_audio(self._audio.encode(None))
         return self.writer.finish()

@@ -10,6 +10,9 @@ from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.world import rotations
+from virtual_kitchen.world.motion import VIEWING_POINT_M
+from virtual_kitchen.world.room_depth import distance_m
 from virtual_kitchen.world.seeds import generator
 
 WIDTH, HEIGHT, HZ = 320, 288, 5
@@ -17,6 +20,8 @@ SENSOR_HZ, SENSOR_STEP = 62.976e6, 12_595_200
 RING = 10  # pictures until the room repeats itself
 LATENCY_S = 0.06
 _MOST_FILTER = 6
+_ROUND_PX = 165  # the picture is round
+_NOISE_MM = 3.0
 U16 = npt.NDArray[np.uint16]
 
 
@@ -30,7 +35,7 @@ def picture(seed: int, index: int) -> tuple[U16, U16]:
         cv2.circle(depth, centre, int(rng.integers(15, 40)), float(rng.uniform(700, 1800)), -1)
     depth += generator(seed, "long throw noise", index).normal(0, 6, depth.shape)
     brightness = np.clip(2.5e9 / depth**2, 0, 65535)
-    invalid = np.hypot(rows - HEIGHT / 2, columns - WIDTH / 2) > 165
+    invalid = np.hypot(rows - HEIGHT / 2, columns - WIDTH / 2) > _ROUND_PX
     depth[invalid] = 0
     return np.rint(depth).astype(np.uint16), np.rint(brightness).astype(np.uint16)
 
@@ -39,6 +44,30 @@ def as_png(depth: U16, brightness: U16) -> bytes:
     """Return both as one PNG of 320x288 RGBA pixels whose BGRA bytes are depth, then brightness."""
     bgra = np.stack((depth, brightness)).astype("<u2").view(np.uint8).reshape(HEIGHT, WIDTH, 4)
     return bytes(cv2.imencode(".png", bgra)[1])
+
+
+class RoomPictures:
+    """Depth of the room itself, along the camera's rays from where the head is: the truth, and the sensor's noise."""
+
+    def __init__(self, headset: Headset) -> None:
+        self._headset = headset
+        u, v = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
+        cx, cy = LONGTHROW.centre_px
+        focal = LONGTHROW.focal_px
+        rays = np.stack(((u - cx) / focal, (v - cy) / focal, np.ones(u.shape)), axis=-1).reshape(-1, 3)
+        self._rays = rays / np.linalg.norm(rays, axis=1, keepdims=True) @ LONGTHROW.from_rig
+        self._invalid = np.hypot(u - WIDTH / 2, v - HEIGHT / 2) > _ROUND_PX
+
+    def at(self, k: int, world_s: float) -> tuple[U16, U16]:
+        """Return depth (mm along each ray, 0 invalid) and brightness, both (288, 320) uint16, of picture k."""
+        at = np.array([max(world_s, 0.0)])
+        turn = rotations.matrices(self._headset.motion.orientation(at))[0]
+        place = self._headset.motion.position(at)[0] - VIEWING_POINT_M + turn @ np.array(LONGTHROW.place_m)
+        depth = 1e3 * distance_m(place, self._rays @ turn.T).reshape(HEIGHT, WIDTH)
+        depth += generator(self._headset.kitchen.seed, "room noise", k).normal(0, _NOISE_MM, depth.shape)
+        brightness = np.clip(2.5e9 / depth**2, 0, 65535)
+        depth[self._invalid] = 0
+        return np.rint(depth).astype(np.uint16), np.rint(brightness).astype(np.uint16)
 
 
 class LongThrowFeed:
@@ -51,6 +80,7 @@ class LongThrowFeed:
         period_s = SENSOR_STEP / SENSOR_HZ * divisor * (1 + rng.uniform(-40e-6, 40e-6))
         self._schedule = Schedule(period_s, float(rng.uniform(0, 1 / HZ)), LATENCY_S)
         self._sensor_epoch = int(rng.integers(10**8, 10**13))
+        self._room = RoomPictures(headset) if headset.kitchen.roll is not None else None
 
     def first_k(self, world_s: float) -> int:
         """Return the next picture."""
@@ -62,13 +92,18 @@ class LongThrowFeed:
 
     def packet(self, k: int) -> Packet:
         """Return picture k and its sensor ticks."""
-        at_s, index = self._schedule.captured_s(k), k * self._divisor % RING
-        if index not in self._pictures:
-            self._pictures[index] = as_png(*picture(self._headset.kitchen.seed, index))
+        at_s = self._schedule.captured_s(k)
+        image = as_png(*self._room.at(k, at_s)) if self._room is not None else self._from_ring(k)
         sensor_ticks = self._sensor_epoch + k * SENSOR_STEP * self._divisor
         pose = self._headset.pose(at_s) if self._with_pose else b""
-        payload = self._pictures[index] + struct.pack("<Q", sensor_ticks)
+        payload = image + struct.pack("<Q", sensor_ticks)
         return Packet(self._headset.clock.ticks_at(at_s), payload, pose)
+
+    def _from_ring(self, k: int) -> bytes:
+        index = k * self._divisor % RING
+        if index not in self._pictures:
+            self._pictures[index] = as_png(*picture(self._headset.kitchen.seed, index))
+        return self._pictures[index]
 
 
 class LongThrowStream:

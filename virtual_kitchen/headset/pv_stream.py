@@ -17,6 +17,8 @@ from virtual_kitchen.headset.client_configuration import (
 from virtual_kitchen.headset.device import Headset
 from virtual_kitchen.headset.packets import Feed, Packet, Schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
+from virtual_kitchen.world.board_show import CAMERA_AXES, BoardPictures, Eye
+from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
@@ -65,11 +67,13 @@ class PvFeed:
         hz = wanted.format.hz * (1 + rng.uniform(-40e-6, 40e-6))
         phase_s = float(rng.uniform(0, 1 / wanted.format.hz))
         self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
-        self._focal_px = wanted.format.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
+        self._focal_px = focal_px_of(wanted.format)
         pixels_per_s = wanted.format.width * wanted.format.height * wanted.format.hz
         self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
         self._group: PictureGroup | None = None
         self._next_k = -1
+        self._board: BoardPictures | None = None
+        self._board_focal_px = 0.0
 
     @property
     def _is_encoded(self) -> bool:
@@ -86,12 +90,28 @@ class PvFeed:
     def packet(self, k: int) -> Packet:
         """Return frame k, stamped with the middle of its exposure."""
         at_s = self._schedule.captured_s(k)
-        view = self._headset.motion.orientation(np.array([at_s]))[0]
         size = self._wanted.format
-        picture = self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
+        picture = self._picture(at_s)
         image = self._encode(k, picture) if self._is_encoded else _nv12(picture, size)
         pose = self._pose(at_s) if self._wanted.with_pose else b""
         return Packet(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
+
+    def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
+        """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
+        size, roll = self._wanted.format, self._headset.kitchen.roll
+        if roll is None:
+            view = self._headset.motion.orientation(np.array([at_s]))[0]
+            return self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
+        focal_px = self._focal_px * self._breathing
+        if self._board is None or focal_px != self._board_focal_px:
+            self._board = BoardPictures(roll.show, eye(size, focal_px))
+            self._board_focal_px = focal_px
+        return self._board.at(*roll.show.moment(at_s))
+
+    @property
+    def _breathing(self) -> float:
+        """How much longer the focal length is than with the lens where it starts."""
+        return 1 + _FOCUS_BREATHING * (self._headset.camera.lens_position - 2145)
 
     def _encode(self, k: int, picture: npt.NDArray[np.uint8]) -> bytes:
         if self._group is None or k % self._wanted.gop == 0 or k != self._next_k:
@@ -109,11 +129,25 @@ class PvFeed:
 
     def _metadata(self) -> bytes:
         size, camera = self._wanted.format, self._headset.camera
-        focal_px = self._focal_px * (1 + _FOCUS_BREATHING * (camera.lens_position - 2145))
+        focal_px = self._focal_px * self._breathing
         return _METADATA.pack(
             focal_px, focal_px, (size.width - 1) / 2, (size.height - 1) / 2, camera.exposure_us * 10, 1, 0,
             camera.lens_position, 3, 400, camera.white_balance_k, 1.5, 2.0, 1.0, 1.25, 2.0, size.width, size.height,
         )  # fmt: skip
+
+
+def focal_px_of(size: VideoFormat) -> float:
+    """Return the focal length in pixels with the lens where it starts."""
+    return float(size.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2))
+
+
+def eye(size: VideoFormat, focal_px: float) -> Eye:
+    """Return the camera as it sees and where it sits on the head: no distortion, a pure shift."""
+    centre = (size.width - 1) / 2, (size.height - 1) / 2
+    optics = Optics("pinhole", size.width, size.height, focal_px, focal_px, *centre, (0.0,) * 5)
+    from_head = CAMERA_AXES.copy()
+    from_head[:3, 3] = -(CAMERA_AXES[:3, :3] @ _EYE_TO_CAMERA_M[:3])
+    return Eye(optics, from_head)
 
 
 def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
@@ -128,7 +162,7 @@ def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
 
 def constants(size: VideoFormat) -> bytes:
     """Return the camera's 52 float32 constants: no distortion, rig to camera a pure shift."""
-    focal = size.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2)
+    focal = focal_px_of(size)
     centre = ((size.width - 1) / 2, (size.height - 1) / 2)
     projection = np.array([[-focal, 0, 0, 0], [0, focal, 0, 0], [*centre, 1, 0], [0, 0, 0, 1]])
     from_rig = np.eye(4)

@@ -15,6 +15,8 @@ from virtual_kitchen.world.smooth_noise import SmoothNoise
 
 GRAVITY_M_PER_S2 = 9.81
 _EYE_HEIGHT_M = 1.62
+VIEWING_POINT_M = np.array([0.0, _EYE_HEIGHT_M, 0.0])
+"""Where in the world the room is looked at from: its surfaces are given from here."""
 _FADE_S = 0.5  # a replay that ends in motion comes to rest in this time
 _STILL_KNOT_S = 0.08
 
@@ -47,7 +49,7 @@ class _Body:
         self._bob = SmoothNoise(seed, "bob", 0.22, (0.004, 0.004, 0.004))
 
     def position(self, t_s: Floats) -> Floats:
-        return self._steps.evaluate(t_s)[0] + self._bob.evaluate(t_s)[0] + [0.0, _EYE_HEIGHT_M, 0.0]
+        return self._steps.evaluate(t_s)[0] + self._bob.evaluate(t_s)[0] + VIEWING_POINT_M
 
     def specific_force(self, t_s: Floats, head_to_world: Floats) -> Floats:
         """Return R^T (a + 9.81 up), with R from quaternions (n, 4)."""

@@ -11,6 +11,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
+_MOST_ROUNDS = 60
+_STEADY = 1e-12
+_WIDEST_RAD = np.radians(85)
+
 
 @dataclass(frozen=True)
 class Optics:
@@ -58,23 +62,37 @@ class Optics:
         return found
 
     def _unbend(self, x: Floats, y: Floats) -> Floats:
-        """Invert `_bend` by fixed points: slow and plain."""
+        """Invert `_bend` by fixed points, as often as it takes."""
         if self.kind == "fisheye":
-            k1, k2, k3, k4 = self.k
             d = np.sqrt(x * x + y * y)
-            t = d.copy()
-            for _ in range(60):
-                t = d / (1 + k1 * t**2 + k2 * t**4 + k3 * t**6 + k4 * t**8)
+            t = self._angles(d)
             f = np.where(d > 1e-12, np.tan(t) / np.maximum(d, 1e-12), 1.0)
-            beyond = t > np.radians(85)
+            beyond = t > _WIDEST_RAD
             return np.where(beyond[..., None], np.nan, np.stack((x * f, y * f, np.ones_like(x)), axis=-1))
         a, b = x.copy(), y.copy()
-        for _ in range(60):
-            k1, k2, p1, p2, k3 = self.k
+        k1, k2, p1, p2, k3 = self.k
+        for _ in range(_MOST_ROUNDS):
             q = a * a + b * b
-            f = 1 + k1 * q + k2 * q**2 + k3 * q**3
-            a, b = (
+            f = 1 + q * (k1 + q * (k2 + q * k3))
+            a, b, before = (
                 (x - 2 * p1 * a * b - p2 * (q + 2 * a * a)) / f,
                 (y - p1 * (q + 2 * b * b) - 2 * p2 * a * b) / f,
+                a,
             )
+            if np.abs(a - before).max() < _STEADY:
+                break
         return np.stack((a, b, np.ones_like(a)), axis=-1)
+
+    def _angles(self, d: Floats) -> Floats:
+        """Return the angle off the axis (rad) of each distance from the centre, both of any shape.
+
+        Solved on a line of distances and read off between them: 2^-15 rad apart, the chord is off by less than 1e-9.
+        """
+        k1, k2, k3, k4 = self.k
+        line = np.linspace(0.0, float(d.max()), max(2, int(float(d.max()) * 2**15)))
+        t = line.copy()
+        for _ in range(_MOST_ROUNDS):
+            q = t * t
+            t = line / (1 + q * (k1 + q * (k2 + q * (k3 + q * k4))))
+        angles: Floats = np.interp(d, line, t)
+        return angles

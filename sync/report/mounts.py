@@ -1,0 +1,145 @@
+"""Where the cameras sit on the head, for a report: what `kitchensync calibrate check` left in `sync/mounts.json`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sync.report.alignment import Figure
+from sync.report.facts import Verdict
+from sync.report.svg import Axis, Plot
+
+KEPT = Path("sync") / "mounts.json"
+SCHEMA = "calibrate-check/1"
+MOVED_DEG = 0.5
+HEIGHT = 190
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a calibration as an address that holds it, and what it shows."""
+
+    source: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One camera file: its words, its numbers, its turning over time, and pictures of the calibrations that count."""
+
+    file: str
+    status: str
+    words: str
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Mounts:
+    """All cameras of a recording, and the verdict about them."""
+
+    verdict: Verdict
+    mounts: list[Mount] = field(default_factory=list)
+
+
+def read_mounts(recording: Path) -> Mounts | None:
+    """Read the kept check; None when there is none."""
+    try:
+        answer = json.loads((recording / KEPT).read_text(encoding="utf-8"))
+        if answer["schema"] != SCHEMA:
+            raise ValueError(f"not of schema {SCHEMA}")
+        return _said(recording, answer)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        text = f"{KEPT.name} cannot be read ({error}); run `kitchensync calibrate check` again"
+        return Mounts(Verdict("not known", "warn", text))
+
+
+def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
+    mounts = [_mount(recording, mount) for mount in answer["mounts"]]
+    if answer["status"] == "FAIL":
+        return Mounts(Verdict("not checked", "none", "The mount could not be checked.", answer["reasons"]))
+    if answer["status"] == "WARN":
+        words = "A camera did not stay where it was calibrated to be: see below."
+        return Mounts(Verdict("check", "warn", words, answer["reasons"]), mounts)
+    words = "Every camera stayed where it was on the head."
+    more = [mount.words for mount in mounts if "never calibrated" in mount.words]
+    return Mounts(Verdict("in place", "good", words, more), mounts)
+
+
+def _mount(recording: Path, told: dict[str, Any]) -> Mount:
+    lens, rig = told["lens"], told["rig"]
+    figures = [_turning(told["minutes"])] if told["minutes"] else []
+    pictures = [
+        picture
+        for about, caption in (
+            (
+                lens,
+                "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
+            ),
+            (rig, "Mount: corners of the board in both cameras, and how far off they are"),
+        )
+        if about is not None and (picture := _picture(recording, about, caption)) is not None
+    ]
+    return Mount(
+        told["file"], told["status"], told["words"], list(_facts(told, lens, rig)), figures, pictures
+    )
+
+
+def _facts(told: dict[str, Any], lens: dict[str, Any] | None, rig: dict[str, Any] | None) -> Any:
+    if "angle_deg" in told:
+        turned = f"{told['angle_deg']:.2f} ± {2 * told['sigma_deg']:.2f}° from the front camera"
+        yield "Turned, by motion", turned
+    if rig is None:
+        yield "Mount", "not calibrated; kitchensync calibrate rig finds it"
+    else:
+        place = f"{rig['distance_mm']:.1f} ± {2 * rig['sigma_mm']:.1f} mm away"
+        turn = f"turned {rig['angle_deg']:.2f} ± {2 * rig['sigma_deg']:.2f}°"
+        yield "Mount, by board", f"{place}, {turn}; of {rig['measured_utc'][:10]} ({rig['recording']})"
+        if "turned_deg" in rig:
+            yield "Board against motion", f"{rig['turned_deg']:.2f}° apart, {rig['limit_deg']:.2f}° allowed"
+    if lens is None:
+        yield "Lens", f"not calibrated in mode {told['mode']}; kitchensync calibrate gopro finds it"
+    else:
+        known = f"a ray is known to {lens['picture_sigma_px']['median']:.2f} px (one sigma)"
+        yield "Lens", f"{lens['model']}, {known}; of {lens['measured_utc'][:10]}, {lens['views']} views"
+    yield "Camera", f"{told['serial']}, {told['mode']}"
+
+
+def _turning(minutes: list[dict[str, float | None]]) -> Figure:
+    """Draw how far each minute is turned against the whole recording, with two sigmas."""
+    at = np.array([minute["middle_s"] for minute in minutes], np.float64) / 60
+    turned = np.array([minute["turned_deg"] for minute in minutes], np.float64)
+    doubt = 2 * np.array([minute["sigma_deg"] for minute in minutes], np.float64)
+    known = turned[np.isfinite(turned)]
+    top = max(MOVED_DEG * 1.3, float(np.max(known, initial=0.0)) * 1.15)
+    end = float(at[-1] + (at[1] - at[0]) / 2) if len(at) > 1 else float(2 * at[0])
+    plot = Plot(
+        Axis(0.0, end, "minutes"), Axis(0.0, top, "turned (degrees)"), "Turn against the whole", HEIGHT
+    )
+    plot.line(np.array([0.0, end]), np.array([MOVED_DEG, MOVED_DEG]), "limit")
+    plot.error_bars(at, turned, np.minimum(doubt, turned), "bar")
+    plot.dots(at, turned, "dot")
+    caption = "How far each part of the recording is turned against the whole, by motion, with two sigmas."
+    return Figure(plot.svg(), f"{caption} Dotted: from here on a camera counts as moved.")
+
+
+def _picture(recording: Path, about: dict[str, Any], caption: str) -> Picture | None:
+    """Take a calibration's picture into the page; None when it is not there any more."""
+    import cv2
+
+    if not about.get("picture"):
+        return None
+    picture = cv2.imread(str(recording / about["picture"]))
+    if picture is None:
+        return None
+    coded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 82])[1]
+    address = "data:image/jpeg;base64," + base64.b64encode(coded.tobytes()).decode("ascii")
+    return Picture(address, f"{caption}. {about['file']}")

@@ -1,0 +1,64 @@
+"""The board show as the camera films it: one encoded group of pictures a place, made before anything is recorded.
+
+A place is closed by itself, so its group is made once and written as often as the place comes by: a film of known
+optics then costs no more than its bytes, and keeps up with the world beside everything else that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from virtual_kitchen.gopro.encoders import VideoEncoder
+from virtual_kitchen.world.board_show import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
+
+Sample = tuple[bytes, bool]
+
+CRF = 18
+_THREADS = 2
+
+
+class BoardRoll:
+    """All groups of a show."""
+
+    def __init__(self, show: BoardShow) -> None:
+        """Nothing is encoded before it is asked for, or `warm_up`."""
+        self.show = show
+        self.width, self.height = show.camera.optics.width, show.camera.optics.height
+        self._groups: dict[tuple[int, int], list[Sample]] = {}
+        self.configuration = self._encoder().configuration
+
+    def warm_up(self) -> None:
+        """Encode every place."""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            parts = [range(first, PLACES, _THREADS) for first in range(_THREADS)]
+            for made in pool.map(self._made, parts):
+                self._groups |= made
+
+    def _made(self, places: range) -> dict[tuple[int, int], list[Sample]]:
+        pictures = BoardPictures(self.show, self.show.camera)
+        return {(place, 0): list(self._encoded(pictures, place, 0)) for place in places}
+
+    def samples(self, place: int, first: int) -> list[Sample]:
+        """Return the samples (data, is a key frame) of a place from a frame within it on; the first is a key."""
+        if (place, first) not in self._groups:
+            pictures = BoardPictures(self.show, self.show.camera)
+            self._groups[place, first] = list(self._encoded(pictures, place, first))
+        return self._groups[place, first]
+
+    def _encoder(self) -> VideoEncoder:
+        return VideoEncoder(self.width, self.height, CRF)
+
+    def _encoded(self, pictures: BoardPictures, place: int, first: int) -> Iterator[Sample]:
+        encoder = self._encoder()
+        for frame in range(first, PLACE_FRAMES):
+            yield from encoder.encode(frame - first, pictures.at(place, frame))
+        yield from encoder.flush()
+
+
+def film(roll: BoardRoll, world_s: float) -> Iterator[Sample]:
+    """Yield the samples of a take that begins at a world time, for ever."""
+    place, first = roll.show.moment(world_s)
+    while True:
+        yield from roll.samples(place, first)
+        place, first = (place + 1) % PLACES, 0
