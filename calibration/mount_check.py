@@ -169,6 +169,7 @@ def _words(name: str, motion: dict[str, Any], rig: dict[str, Any] | None) -> str
         said = f"{name} was filmed too briefly to tell whether it moved on the head"
     else:
         most = max((minute["turned_deg"] for minute in known), default=0.0)
+        most = max(most, 0.01)
         said = f"{name} stayed where it was on the head (no part is turned by more than {most:.2f} degrees)"
     if rig is None:
         return f"{said}; where it sits was never calibrated"

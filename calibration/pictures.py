@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,11 +29,11 @@ def coverage_picture(found: Intrinsics, views: Sequence[Seen]) -> Image:
     by_name = {view.name: view for view in views}
     corners = [(by_name[name].pixels, off) for name, off in zip(found.used, found.residuals, strict=True)]
     left = _reprojections((found.lens.width, found.lens.height), corners)
-    words = f"{len(found.used)} views, {found.rms_px:.2f} px left, {found.held_out_px:.2f} px on unseen views"
+    words = f"{len(found.used)} views, {found.rms_px:.2f} px left, {found.held_out_px:.2f} unseen"
     right = _sigma_map(found, left.shape[0])
     largest = float(np.nanmax(found.picture_sigma_px))
     doubt = f"One sigma of the lens: {np.nanmedian(found.picture_sigma_px):.2f} px, at most {largest:.2f} px"
-    return np.hstack([_titled(left, f"Corners and residuals x {ARROWS:.0f}: {words}"), _titled(right, doubt)])
+    return np.hstack([_titled(left, f"Residuals x {ARROWS:.0f}: {words}"), _titled(right, doubt)])
 
 
 def mount_picture(found: RigPose) -> Image:
@@ -49,7 +50,7 @@ def mount_picture(found: RigPose) -> Image:
             cv2.copyMakeBorder(panel, 0, height - panel.shape[0], 0, 0, cv2.BORDER_CONSTANT, value=_PAPER)
             for panel in panels
         ]
-    )  # type: ignore[arg-type]
+    )
 
 
 def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats]]) -> Image:
@@ -64,8 +65,8 @@ def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats
     for pixels, residuals in corners:
         for at, off in zip(pixels * scale, residuals * scale * ARROWS, strict=True):
             start, end = (tuple(np.rint(point).astype(int).tolist()) for point in (at, at + off))
-            cv2.line(drawn, start, end, _MARK, 1, cv2.LINE_AA)
-            cv2.circle(drawn, start, 2, _INK, -1, cv2.LINE_AA)
+            cv2.circle(drawn, start, 3, _MUTED, -1, cv2.LINE_AA)
+            cv2.line(drawn, start, end, _MARK, 2, cv2.LINE_AA)
     return drawn
 
 
@@ -81,13 +82,15 @@ def _sigma_map(found: Intrinsics, height: int) -> Image:
             value = grid[row, column]
             words = f"{value:.2f}" if np.isfinite(value) else "none"
             at = (int((column + 0.1) * _WIDTH / columns), int((row + 0.6) * height / rows))
-            cv2.putText(picture, words, at, _FONT, 0.5, _PAPER, 1, cv2.LINE_AA)
+            cv2.putText(picture, words, at, _FONT, 0.8, _PAPER, 2, cv2.LINE_AA)
     return np.asarray(picture, np.uint8)
 
 
 def _titled(picture: Image, words: str) -> Image:
-    bar = np.full((36, picture.shape[1], 3), 255, np.uint8)
-    cv2.putText(bar, words, (8, 24), _FONT, 0.5, _INK, 1, cv2.LINE_AA)
+    lines = textwrap.wrap(words, 58)
+    bar = np.full((12 + 40 * len(lines), picture.shape[1], 3), 255, np.uint8)
+    for number, line in enumerate(lines):
+        cv2.putText(bar, line, (8, 36 + 40 * number), _FONT, 0.85, _INK, 2, cv2.LINE_AA)
     return np.vstack([bar, picture])
 
 

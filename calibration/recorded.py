@@ -39,6 +39,13 @@ class Alignment:
         since = (ticks - self.ticks[0]).astype(np.float64)
         return np.interp(since, (self.ticks - self.ticks[0]).astype(np.float64), self.media_s, np.nan, np.nan)
 
+    def ticks_of(self, media_s: Floats) -> npt.NDArray[np.int64]:
+        """Return device ticks of media seconds within the film, and a little beyond at the pace of its ends."""
+        since = (self.ticks - self.ticks[0]).astype(np.float64)
+        inner = np.interp(media_s, self.media_s, since)
+        beyond = media_s - np.clip(media_s, self.media_s[0], self.media_s[-1])
+        return self.ticks[0] + np.rint(inner + beyond * TICKS_PER_S).astype(np.int64)
+
 
 def alignments(recording: Recording) -> list[Alignment]:
     """Return the aligned camera files of a recording. Raises NotAligned when there is none."""

@@ -141,7 +141,7 @@ def _pairs(
             media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0])
             if not np.isfinite(media_s):
                 continue
-            if any(_way(other, in_pv) <= SAME_PLACE_PX * in_pv.size[0] / 1920 for other in taken):
+            if any(way_px(other, in_pv) <= SAME_PLACE_PX * in_pv.size[0] / 1920 for other in taken):
                 continue
             in_camera = _at(reader, media, media_s, detector, in_pv.name)
             if in_camera is not None:

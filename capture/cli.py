@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ COMMANDS: Table = {
         "Take in and give back folders of published annotations.",
     ),
     "calibrate": ("calibration.cli:calibrate", "Calibrate lenses, mounts and inertial sensors."),
+    "view": ("calibration.view_command:view", "Open a recording in Rerun, everything on one timeline."),
     "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
     "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
@@ -102,7 +104,5 @@ def _station(data: Path, rig: Path) -> Any:
 
 
 def _check_mounts(recording: Path) -> None:
-    """Join the report with who knows about mounts: `sync` and `calibration` are siblings."""
-    from calibration.mount_check import refresh
-
-    refresh(recording)
+    """Join the report with who knows about mounts: `sync` and `calibration` are siblings, named as commands are."""
+    importlib.import_module("calibration.mount_check").refresh(recording)

@@ -95,13 +95,13 @@ def _mount(recording: Path, told: dict[str, Any]) -> Mount:
 
 def _facts(told: dict[str, Any], lens: dict[str, Any] | None, rig: dict[str, Any] | None) -> Any:
     if "angle_deg" in told:
-        turned = f"{told['angle_deg']:.2f} ± {2 * told['sigma_deg']:.2f}° from the front camera"
+        turned = f"{told['angle_deg']:.2f} ± {_two(told['sigma_deg'])}° from the front camera"
         yield "Turned, by motion", turned
     if rig is None:
         yield "Mount", "not calibrated; kitchensync calibrate rig finds it"
     else:
-        place = f"{rig['distance_mm']:.1f} ± {2 * rig['sigma_mm']:.1f} mm away"
-        turn = f"turned {rig['angle_deg']:.2f} ± {2 * rig['sigma_deg']:.2f}°"
+        place = f"{rig['distance_mm']:.1f} ± {_two(rig['sigma_mm'], 0.1)} mm away"
+        turn = f"turned {rig['angle_deg']:.2f} ± {_two(rig['sigma_deg'])}°"
         yield "Mount, by board", f"{place}, {turn}; of {rig['measured_utc'][:10]} ({rig['recording']})"
         if "turned_deg" in rig:
             yield "Board against motion", f"{rig['turned_deg']:.2f}° apart, {rig['limit_deg']:.2f}° allowed"
@@ -111,6 +111,11 @@ def _facts(told: dict[str, Any], lens: dict[str, Any] | None, rig: dict[str, Any
         known = f"a ray is known to {lens['picture_sigma_px']['median']:.2f} px (one sigma)"
         yield "Lens", f"{lens['model']}, {known}; of {lens['measured_utc'][:10]}, {lens['views']} views"
     yield "Camera", f"{told['serial']}, {told['mode']}"
+
+
+def _two(sigma: float, least: float = 0.01) -> str:
+    """Write two sigmas, never as nothing."""
+    return f"{max(2 * sigma, least):.{len(str(least)) - 2}f}"
 
 
 def _turning(minutes: list[dict[str, float | None]]) -> Figure:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +14,19 @@ from scipy.spatial.transform import Rotation
 from small_takes import (
     SEED,
     seal_stream,
-    truth_ticks,
     write_constants,
     write_film,
     write_headset,
     write_manifest,
+    write_true_alignment,
 )
 
 from calibration.cli import calibrate
+from calibration.film import lens_mode
+from calibration.mount_check import refresh
+from calibration.results import save
+from sensors.gopro.media import open_media
 from sensors.hololens import imu
-from storage.manifest import write_json
 from virtual_kitchen.gopro.sensors import Mount
 from virtual_kitchen.world import rotations
 
@@ -35,18 +40,7 @@ def take(tmp_path_factory) -> Path:
     write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
     for stream in ("pv", "gyroscope"):
         write_constants(recording, stream)
-    media_s = np.linspace(0, 22, 12)
-    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
-    (recording / "sync" / "alignment").mkdir(parents=True)
-    write_json(
-        recording / "sync" / "alignment" / "GX010001.MP4.json",
-        {
-            "source": "gopro/GX010001.MP4",
-            "master": "hololens/gyroscope",
-            "status": "aligned",
-            "samples": samples,
-        },
-    )
+    write_true_alignment(recording, kitchen, "GX010001.MP4", 22.0)
     return recording
 
 
@@ -77,7 +71,48 @@ def test_a_recording_that_was_not_synchronized_fails_in_words_and_the_others_go_
     assert "kitchensync sync" in first["reasons"][0]
     assert second["status"] == "PASS"
     code, told = run("check", take)
-    assert "turned" in told
+    assert "too briefly" in told
+
+
+def keep_mount(take: Path, turn: np.ndarray) -> None:
+    """Keep a mount for the camera of the take, as `calibrate rig` does."""
+    media = open_media(take / "gopro" / "GX010001.MP4")
+    mount = np.eye(4)
+    mount[:3, :3] = turn
+    answer = {
+        "camera_from_pv": mount.tolist(),
+        "distance_mm": 60.0,
+        "angle_deg": 5.0,
+        "sigma_deg": 0.02,
+        "sigma_mm": 0.2,
+        "rms_px": {"pv": 0.1, "camera": 0.1},
+        "recording": "board-1",
+    }
+    save(take.parent, media.serial or "", "rig", lens_mode(media), datetime(2025, 1, 1, tzinfo=UTC), answer)
+
+
+def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, tmp_path):
+    shutil.copytree(take, copy := tmp_path / "take1")
+    flip = np.diag([1.0, -1, -1])
+    true = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    keep_mount(copy, true)
+    code, told = run("check", copy)
+    assert code == 0
+    assert "sits as calibrated on 2025-01-01" in told
+    kept = copy / "sync" / "mounts.json"
+    before = kept.stat().st_mtime_ns
+    refresh(copy)
+    assert kept.stat().st_mtime_ns == before, "nothing changed, so nothing is computed again"
+    (copy.parent / "calibrations").rename(tmp_path / "away")
+    keep_mount(copy, Rotation.from_euler("x", 3, degrees=True).as_matrix() @ true)
+    kept.write_text(kept.read_text().replace('"rests_on": "', '"rests_on": "x'))
+    refresh(copy)
+    answer = json.loads(kept.read_text())
+    assert answer["status"] == "WARN"
+    assert "turned by 3.0 degrees" in answer["reasons"][0]
+    assert "kitchensync calibrate rig" in answer["reasons"][0]
+    code, told = run("check", tmp_path, "--strict")
+    assert code == 1, "a folder stands for its recordings"
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,13 @@ from small_takes import (
     write_constants,
     write_headset,
     write_manifest,
+    write_true_alignment,
 )
 
 from calibration.cli import calibrate
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import pv
-from storage.manifest import write_json
 from virtual_kitchen.gopro.board_film import HELD_FRAMES, film_board
 from virtual_kitchen.gopro.sensors import Mount
 from virtual_kitchen.kitchen import Kitchen
@@ -91,18 +91,7 @@ def take(tmp_path_factory) -> Path:
     write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
     for stream in ("pv", "gyroscope"):
         write_constants(recording, stream)
-    media_s = np.linspace(0, 6.5, 8)
-    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
-    (recording / "sync" / "alignment").mkdir(parents=True)
-    write_json(
-        recording / "sync" / "alignment" / "GX010042.MP4.json",
-        {
-            "source": "gopro/GX010042.MP4",
-            "master": "hololens/gyroscope",
-            "status": "aligned",
-            "samples": samples,
-        },
-    )
+    write_true_alignment(recording, kitchen, "GX010042.MP4", 6.5)
     return recording
 
 

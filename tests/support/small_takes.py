@@ -184,3 +184,20 @@ def truth_ticks(kitchen: Kitchen, media_s, start_world_s: float = START_WORLD_S)
     return true.epoch_ticks + np.rint(1e7 * (media_s + true.tau0_s + true.drift_ppm * 1e-6 * media_s)).astype(
         np.int64
     )
+
+
+def write_true_alignment(
+    recording: Path, kitchen: Kitchen, file: str, seconds: float, **more: object
+) -> None:
+    """Write the true clock map of a film of so many seconds where `sync` leaves what it found."""
+    media_s = np.linspace(0, seconds, 12)
+    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
+    folder = recording / "sync" / "alignment"
+    folder.mkdir(parents=True, exist_ok=True)
+    answer = {
+        "source": f"gopro/{file}",
+        "master": "hololens/gyroscope",
+        "status": "aligned",
+        "samples": samples,
+    }
+    write_json(folder / f"{file}.json", answer | more)

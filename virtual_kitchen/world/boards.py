@@ -112,7 +112,7 @@ class BoardCamera:
         to_squares[:2, 2] = _MARGIN_SQUARES
         on_board = cv2.transform(rays, (to_squares @ np.linalg.inv(to_ray)).astype(np.float32))
         with np.errstate(divide="ignore", invalid="ignore"):
-            squares = on_board[..., :2] / on_board[..., 2:]
+            squares = np.asarray(on_board[..., :2] / on_board[..., 2:], np.float32)
         wide, high = (side + 2 * _MARGIN_SQUARES for side in (board.columns, board.rows))
         x, y = squares[..., 0], squares[..., 1]
         there = (on_board[..., 2] > 0) & (x >= 0) & (x < wide) & (y >= 0) & (y < high)

@@ -1,0 +1,120 @@
+"""A recording in Rerun: pictures, depth cloud, poses, hands, gaze, inertial sensors and events on `session_ns`.
+
+Everything is read and handed over piece by piece: memory does not grow with the recording's length. Pictures go as
+small JPEGs, a few a second; the recording itself stays what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from calibration.errors import CalibrationError
+from calibration.session_time import SessionTime, session_time
+from calibration.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
+from calibration.view_parts import log_camera as log_camera_file
+from storage.recording import Recording, open_recording
+
+APPLICATION = "kitchensync"
+VIEWER_MEMORY = "2GB"
+"What the viewer keeps: it lets go of the oldest beyond this."
+Progress = Callable[[str, float], None]
+"""Called with what is being handed over and the second of the session."""
+
+
+class NoRerun(CalibrationError):
+    """The extra `view` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'Rerun is not installed: pip install "kitchensync[view]" (half a gigabyte), then try again'
+        )
+
+
+def view_recording(
+    path: Path, save: Path | None = None, shown: Shown | None = None, progress: Progress | None = None
+) -> list[str]:
+    """Hand a recording to a Rerun viewer that is opened for it, or write it to a file; return what was left out.
+
+    Raises NoRerun, Refused, StorageError, CalibrationError when the file cannot be written.
+    """
+    rr = _rerun()
+    shown = shown or Shown()
+    with open_recording(path) as recording:
+        time = session_time(recording)
+        sink = rr.RecordingStream(APPLICATION, recording_id=str(recording.manifest.get("id") or recording.id))
+        _open(rr, sink, save, _layout(time))
+        left_out = [time.unplaced] if time.unplaced else []
+        for name, part in _parts(recording, time, shown):
+            if (why := part(rr, sink, progress or (lambda _name, _seconds: None))) is not None:
+                left_out.append(f"{name}: {why}")
+        sink.flush()
+        sink.disconnect()
+    return left_out
+
+
+def _rerun() -> Any:
+    try:
+        import rerun
+    except ImportError as error:
+        raise NoRerun from error
+    return rerun
+
+
+def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
+    if save is None:
+        sink.spawn(memory_limit=VIEWER_MEMORY, default_blueprint=layout)
+    else:
+        try:
+            save.parent.mkdir(parents=True, exist_ok=True)
+            sink.save(save, default_blueprint=layout)
+        except (OSError, RuntimeError) as error:
+            raise CalibrationError(f"{save} cannot be written: {error}") from error
+    sink.log("world", rr.ViewCoordinates.RIGHT_HAND_Y_UP, static=True)
+
+
+def _parts(
+    recording: Recording, time: SessionTime, shown: Shown
+) -> list[tuple[str, Callable[..., str | None]]]:
+    """Return name and logger of everything that the recording holds, quick ones first."""
+    from functools import partial
+
+    headset = time.headset
+    has = {name for name in recording.streams if name.startswith(f"{headset}/") and len(recording[name])}
+    parts: list[tuple[str, Callable[..., str | None]]] = [("events", partial(log_events, recording, time))]
+    for short in ("gyroscope", "accelerometer", "magnetometer"):
+        if (name := f"{headset}/{short}") in has:
+            parts.append((name, partial(log_inertial, recording[name], time)))
+    if (name := f"{headset}/spatial_input") in has:
+        parts.append((name, partial(log_bodies, recording[name], time)))
+    for short in ("depth_longthrow", "depth_ahat"):
+        if (name := f"{headset}/{short}") in has:
+            parts.append((name, partial(log_cloud, recording, name, time, shown)))
+            break
+    if (name := f"{headset}/pv") in has:
+        parts.append((name, partial(log_pv, recording[name], time, shown)))
+    parts += [
+        (
+            file.file.relative_to(recording.path).as_posix(),
+            partial(log_camera_file, recording, file, time, shown),
+        )
+        for file in time.cameras
+    ]
+    return parts
+
+
+def _layout(time: SessionTime) -> Any:
+    """Return how the viewer arranges it at first: space left, pictures right, sensors and events below."""
+    import rerun.blueprint as rrb
+
+    cameras = sorted({file.file.parent.name for file in time.cameras})
+    pictures = [rrb.Spatial2DView(origin="world/pv", name="front camera")]
+    pictures += [rrb.Spatial2DView(origin=camera, name=camera) for camera in cameras]
+    inertial = [rrb.TimeSeriesView(origin=f"{time.headset}/gyroscope", name="headset's gyroscope")]
+    inertial += [
+        rrb.TimeSeriesView(origin=f"{camera}/gyroscope", name=f"{camera}'s gyroscope") for camera in cameras
+    ]
+    above = rrb.Horizontal(rrb.Spatial3DView(origin="world", name="kitchen"), rrb.Vertical(*pictures))
+    below = rrb.Horizontal(*inertial, rrb.TextLogView(origin="events", name="events"))
+    return rrb.Blueprint(rrb.Vertical(above, below, row_shares=[3, 1]), collapse_panels=True)

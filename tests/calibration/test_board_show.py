@@ -1,0 +1,154 @@
+"""The virtual cook who shows a board: its optics, its mount and its room come back out of what the devices send."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
+
+from calibration.board import Board, Detector
+from calibration.cameras import Pinhole
+from calibration.lens_job import calibrate_lens
+from calibration.results import load
+from calibration.rig import Pair, from_board
+from calibration.rig_job import _lens
+from sensors.hololens import depth_longthrow, pv
+from virtual_kitchen.cli import simulate
+from virtual_kitchen.gopro.board_roll import BoardRoll
+from virtual_kitchen.gopro.chapters import WallTimes
+from virtual_kitchen.gopro.models import MODELS, FileIds
+from virtual_kitchen.gopro.recorder import TakeFile
+from virtual_kitchen.gopro.sensors import Mount, Timeline
+from virtual_kitchen.headset.cameras import LONGTHROW
+from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
+from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.longthrow_stream import LongThrowFeed
+from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world import board_show, rotations
+from virtual_kitchen.world.board_show import FRAME_S, PLACE_FRAMES, BoardShow
+from virtual_kitchen.world.motion import VIEWING_POINT_M, simulated_motion
+from virtual_kitchen.world.room_depth import off_surface_m
+
+SEED, SHOWN = 7, 10
+FRONT = VideoFormat(1280, 720, 30)
+BOARD = Board()
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory) -> Kitchen:
+    turn = rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0]
+    show = BoardShow(SEED, turn, eye(FRONT, focal_px_of(FRONT)))
+    folder = tmp_path_factory.mktemp("kitchen")
+    return Kitchen(SEED, simulated_motion(SEED), Truth(folder, SEED), roll=BoardRoll(show))
+
+
+@pytest.fixture(scope="module")
+def film(kitchen) -> Path:
+    """Ten places as the camera films them, beginning within the first."""
+    path = kitchen.truth.folder / "GX010001.MP4"
+    ids = FileIds(MODELS["hero12"], SEED, 1_750_000_000, 0)
+    take = TakeFile(
+        path, kitchen, Timeline(kitchen.camera_clock, 0.5), ids, WallTimes(1_750_000_000, 1_750_000_000.4)
+    )
+    for _ in range(SHOWN * PLACE_FRAMES):
+        take.add_frame()
+    take.finish()
+    return path
+
+
+def front_picture(kitchen: Kitchen, place: int) -> tuple[np.ndarray, np.void]:
+    """What the front camera sends while a place is held: luma, and its metadata."""
+    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(VideoProfile.RAW, 1_000_000), 1)
+    feed = PvFeed(Headset(kitchen), raw)
+    packet = feed.packet(feed.first_k((place * PLACE_FRAMES + PLACE_FRAMES - 8) * FRAME_S))
+    decoded = pv.decode(packet.payload)
+    return np.array(pv.raw_picture(decoded)[:720]), decoded.metadata
+
+
+def test_lens_and_mount_come_back(kitchen, film, tmp_path):
+    truth = kitchen.roll.show.truth()
+    found = calibrate_lens([film], BOARD, "fisheye", tmp_path)
+    names = ("fx", "fy")
+    assert [found.answer["parameters"][n] for n in names] == pytest.approx(
+        [truth["parameters"][n] for n in names], rel=2e-3
+    )
+    assert len(found.answer["used"]) <= SHOWN + 1, (
+        "a place that is held is one view, however often it was seen"
+    )
+    detector, roll, pairs = Detector(BOARD), kitchen.roll, []
+    pictures = board_show.BoardPictures(roll.show, roll.show.camera)
+    for place in range(SHOWN + 9):
+        luma, told = front_picture(kitchen, place)
+        in_front = detector.find(luma, f"place {place}")
+        in_camera = detector.find(np.ascontiguousarray(pictures.at(place, PLACE_FRAMES - 8)[:720]), "")
+        if in_front is not None and in_camera is not None:
+            (fx, fy), (cx, cy) = told["focal_length"], told["principal_point"]
+            pairs.append(Pair(in_front, in_camera, Pinhole(1280, 720, fx, fy, cx, cy)))
+    mount, true = (
+        from_board(pairs, BOARD, _lens(load(found.path))).b_from_a,
+        np.array(truth["camera_from_pv"]),
+    )
+    assert np.degrees(Rotation.from_matrix(mount[:3, :3] @ true[:3, :3].T).magnitude()) < 0.1
+    assert np.linalg.norm(mount[:3, 3] - true[:3, 3]) < 3e-3
+
+
+def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
+    flip = np.diag([1.0, -1, -1])
+    turn = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    assert np.array(kitchen.roll.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
+
+
+def test_the_film_shows_the_place_of_its_own_time(kitchen, film):
+    """Half a second into the show the first place is held; the board moves on where the next second begins."""
+    import av
+
+    show, detector = kitchen.roll.show, Detector(BOARD)
+    wanted = {5: 0, PLACE_FRAMES: 1, 3 * PLACE_FRAMES: 3}
+    with av.open(str(film)) as container:
+        for number, frame in enumerate(container.decode(video=0)):
+            if number not in wanted:
+                continue
+            place, within = show.moment(0.5 + number * FRAME_S)
+            assert place == wanted[number]
+            assert show.is_held(within)
+            seen = detector.find(frame.to_ndarray(format="gray"), "")
+            assert seen is not None
+            pose = show.camera.from_head @ show.head_from_board(place, within)
+            expected = show.camera.optics.pixels(BOARD.corners_m[seen.ids] @ pose[:3, :3].T + pose[:3, 3])
+            assert np.median(np.linalg.norm(seen.pixels - expected, axis=1)) < 0.2
+            if number == max(wanted):
+                break
+
+
+def test_far_depth_is_that_of_the_room(kitchen):
+    feed = LongThrowFeed(Headset(kitchen), True, 1, {})
+    packet = feed.packet(9)
+    decoded = depth_longthrow.decode(packet.payload)
+    depth = depth_longthrow.images(decoded.png)[0].astype(np.float64) / 1e3
+    v, u = np.nonzero(depth)
+    cx, cy = LONGTHROW.centre_px
+    rays = np.column_stack(((u - cx) / LONGTHROW.focal_px, (v - cy) / LONGTHROW.focal_px, np.ones(len(u))))
+    points = rays / np.linalg.norm(rays, axis=1, keepdims=True) * depth[v, u][:, None]
+    rig_from_world = np.array(struct.unpack("<16f", packet.pose)).reshape(4, 4)
+    in_rig = points @ LONGTHROW.from_rig + LONGTHROW.place_m
+    in_world = in_rig @ rig_from_world[:3, :3] + rig_from_world[3, :3]
+    off = off_surface_m(in_world - VIEWING_POINT_M)
+    assert np.percentile(off, 95) < 0.01
+    assert depth[v, u].min() > 0.2
+    assert len(u) > 50_000
+
+
+def test_what_does_not_go_with_the_board_is_refused_in_one_line(tmp_path):
+    for words in (["--rings"], ["--speed", "0"], ["--gopro-chapter-seconds", "9"]):
+        done = CliRunner().invoke(
+            simulate, ["--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *words]
+        )
+        assert done.exit_code == 1
+        assert "--scene board does not go with" in done.output
+        assert words[0] in done.output

@@ -1,0 +1,120 @@
+"""`kitchensync view --save`: what is in the file, read back by Rerun's own reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from small_takes import (
+    SEED,
+    seal_stream,
+    truth_ticks,
+    write_constants,
+    write_film,
+    write_headset,
+    write_manifest,
+    write_true_alignment,
+)
+
+from calibration.view_command import view
+from sensors.hololens import pv
+from storage.events import EventLog
+from storage.recording import open_recording
+from virtual_kitchen.kitchen import Kitchen
+
+needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
+START_NS = 7_000_000_000_000
+"""Host time of world time 0 in small takes."""
+
+
+def front_packets(kitchen: Kitchen):
+    """Two seconds of raw pictures, ten a second."""
+    metadata = np.zeros((), pv.METADATA)
+    metadata["focal_length"], metadata["principal_point"] = (505, 505), (319.5, 179.5)
+    metadata["width"], metadata["height"] = 640, 360
+    picture = np.full((540, 640), 90, np.uint8).tobytes()
+    for media_s in np.arange(3.0, 5.0, 0.1):
+        yield int(truth_ticks(kitchen, np.array([media_s]))[0]), pv.encode(picture, metadata)
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory) -> Path:
+    recording = tmp_path_factory.mktemp("data") / "take1"
+    kitchen = write_film(recording / "gopro", SEED, 180)
+    streams = write_headset(recording, kitchen, with_pv=False)
+    del streams["hololens/depth_ahat"]
+    poses = [np.eye(4, dtype="<f4").tobytes()] * 20
+    seal_stream(recording, "hololens/pv", front_packets(kitchen), poses=poses)
+    streams["hololens/pv"] = {"format": {"codec": "raw", "width": 640, "height": 360}}
+    write_manifest(recording, streams, {"hololens": "hololens", "gopro": "gopro"})
+    for stream in ("pv", "gyroscope"):
+        write_constants(recording, stream)
+    write_true_alignment(recording, kitchen, "GX010001.MP4", 6.0)
+    EventLog(recording, "operator").append(
+        "note", host_ns=START_NS + 4_000_000_000, uncertainty_ns=10**6, body={"text": "spilt"}
+    )
+    return recording
+
+
+@needs_rerun
+def test_everything_is_there_at_its_session_time(take, tmp_path):
+    from rerun.chunk import RrdReader
+
+    file = tmp_path / "take.rrd"
+    done = CliRunner().invoke(view, [str(take), "--save", str(file), "--pictures-per-second", "2"])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    rows: Counter[str] = Counter()
+    times: dict[str, list[int]] = {}
+    for chunk in RrdReader(file).stream().to_chunks():
+        batch, entity = chunk.to_record_batch(), str(chunk.entity_path)
+        rows[entity] += chunk.num_rows
+        if "session_ns" in batch.schema.names:
+            at = batch.column(batch.schema.get_field_index("session_ns")).cast("int64").to_pylist()
+            times.setdefault(entity, []).extend(at)
+    assert set(times) >= {
+        "/events",
+        "/gopro",
+        "/gopro/gyroscope",
+        "/hololens/gyroscope",
+        "/world/head",
+        "/world/pv",
+    }
+    assert rows["/gopro"] == 12, "two pictures a second of six seconds"
+    assert rows["/hololens/gyroscope"] >= 2500, "means over ten milliseconds of 26 s"
+    with open_recording(take) as recording:
+        first = min(
+            int(recording[name].index["device_ticks"][0])
+            for name in ("hololens/gyroscope", "hololens/spatial_input")
+        )
+        pictures = (recording["hololens/pv"].index["device_ticks"].astype(np.int64) - first) * 100
+    assert set(times["/world/pv"]) <= set(pictures.tolist())
+    (event_ns,) = times["/events"]
+    assert abs(event_ns - 4_000_000_000) < 5_000_000, (
+        "world time 0 is the headset's first packet, give or take"
+    )
+
+
+@needs_rerun
+def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
+    from rerun.chunk import RrdReader
+
+    file = tmp_path / "part.rrd"
+    words = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
+    assert CliRunner().invoke(view, words).exit_code == 0
+    chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/gopro"]
+    assert sum(chunk.num_rows for chunk in chunks) == 2
+    (tmp_path / "in the way").write_text("")
+    done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "in the way" / "x.rrd")])
+    assert done.exit_code == 1
+    assert "cannot be written" in str(done.exception)
+
+
+@pytest.mark.skipif(find_spec("rerun") is not None, reason="Rerun is installed here")
+def test_without_the_extra_the_way_to_it_is_said(take, tmp_path):
+    done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "x.rrd")])
+    assert done.exit_code == 1
+    assert "kitchensync[view]" in str(done.exception)
