@@ -17,7 +17,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import CalibrationError, Refused
-from calibration.film import lens_mode
 from calibration.motion import MOVED_DEG, MOVED_SIGMAS
 from calibration.mount_job import mount_by_motion
 from calibration.recorded import Alignment, alignments
@@ -94,7 +93,7 @@ def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
 def _checked(recording: Recording, alignment: Alignment, data: Path) -> dict[str, Any]:
     """Return one mount with verdict, words and the calibrations that count for it."""
     media = open_media(alignment.file)
-    serial, mode = media.serial or "unknown", lens_mode(media)
+    serial, mode = media.serial or "unknown", media.mode.lens_name
     when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
     lens, rig = (_counts(data, recording.path, serial, what, mode, when) for what in ("lens", "rig"))
     about = {
@@ -128,9 +127,8 @@ def _counts(
     if known is None:
         return None
     path, answer = known
-    told = {
-        name: answer[name] for name in ("measured_utc", "rms_px", "held_out_px", "model") if name in answer
-    }
+    kept = ("measured_utc", "rms_px", "held_out_px", "model")
+    told: dict[str, Any] = {name: answer[name] for name in kept if name in answer}
     picture = path.with_suffix(".png")
     told |= {
         "file": path.name,

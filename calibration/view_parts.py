@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from calibration.cameras import Fisheye, Pinhole
 from calibration.clouds import DepthCamera, moved
-from calibration.film import lens_mode
 from calibration.frames import inverse, opencv_camera_from_world, world_from_local
 from calibration.recorded import Alignment, look_up_table, rig_from
 from calibration.results import find, lens_from_words
@@ -240,7 +239,7 @@ def _mounted(
 ) -> tuple[Pinhole | Fisheye, Floats] | None:
     """Return lens and front camera from camera (4, 4) that count for a file; None when one is not known."""
     when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
-    serial, mode, data = media.serial or "unknown", lens_mode(media), recording.path.absolute().parent
+    serial, mode, data = media.serial or "unknown", media.mode.lens_name, recording.path.absolute().parent
     rig, lens = find(data, serial, "rig", mode, when), find(data, serial, "lens", mode, when)
     if rig is None or lens is None:
         return None

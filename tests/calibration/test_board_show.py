@@ -62,10 +62,8 @@ def film(kitchen) -> Path:
     return path
 
 
-def front_picture(kitchen: Kitchen, place: int) -> tuple[np.ndarray, np.void]:
+def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
     """What the front camera sends while a place is held: luma, and its metadata."""
-    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(VideoProfile.RAW, 1_000_000), 1)
-    feed = PvFeed(Headset(kitchen), raw)
     packet = feed.packet(feed.first_k((place * PLACE_FRAMES + PLACE_FRAMES - 8) * FRAME_S))
     decoded = pv.decode(packet.payload)
     return np.array(pv.raw_picture(decoded)[:720]), decoded.metadata
@@ -83,8 +81,10 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     )
     detector, roll, pairs = Detector(BOARD), kitchen.roll, []
     pictures = board_show.BoardPictures(roll.show, roll.show.camera)
+    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(VideoProfile.RAW, 1_000_000), 1)
+    feed = PvFeed(Headset(kitchen), raw)
     for place in range(SHOWN + 9):
-        luma, told = front_picture(kitchen, place)
+        luma, told = front_picture(feed, place)
         in_front = detector.find(luma, f"place {place}")
         in_camera = detector.find(np.ascontiguousarray(pictures.at(place, PLACE_FRAMES - 8)[:720]), "")
         if in_front is not None and in_camera is not None:

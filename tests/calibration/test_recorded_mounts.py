@@ -22,7 +22,6 @@ from small_takes import (
 )
 
 from calibration.cli import calibrate
-from calibration.film import lens_mode
 from calibration.mount_check import refresh
 from calibration.results import save
 from sensors.gopro.media import open_media
@@ -88,7 +87,9 @@ def keep_mount(take: Path, turn: np.ndarray) -> None:
         "rms_px": {"pv": 0.1, "camera": 0.1},
         "recording": "board-1",
     }
-    save(take.parent, media.serial or "", "rig", lens_mode(media), datetime(2025, 1, 1, tzinfo=UTC), answer)
+    save(
+        take.parent, media.serial or "", "rig", media.mode.lens_name, datetime(2025, 1, 1, tzinfo=UTC), answer
+    )
 
 
 def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, tmp_path):
