@@ -300,6 +300,26 @@ def test_what_is_not_known_is_not_claimed(kitchen: Any, tablet: Tablet) -> None:
     page.locator(".dot.recording").wait_for()
 
 
+def test_an_empty_battery_is_said_before_cooking(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    page.add_init_script("navigator.getBattery = async () => ({ charging: false, level: 0.12 })")
+    page.reload()
+    tablet.screen("choose")
+    recording = tablet.begin("Tea and toast")
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    for box in page.get_by_role("checkbox").all():
+        box.click()
+    page.get_by_label("Name of the second person").fill("Clove")
+    page.locator("#start").click()
+    page.get_by_text("12 % and not plugged in").wait_for()
+    tablet.tap("Start all the same")
+    tablet.screen("follow")
+    tablet.saved()
+    (note,) = ops(kitchen, recording, "note")
+    assert note["body"]["text"] == "battery 12 %, not plugged in"
+
+
 def test_two_tablets_one_recording(kitchen: Any, tablet: Tablet, browser: Any) -> None:
     recording = tablet.begin("Tea and toast")
     tablet.checklist()
@@ -314,7 +334,8 @@ def test_two_tablets_one_recording(kitchen: Any, tablet: Tablet, browser: Any) -
         other.tap("Begin", exact=True)
         other.saved()
     kitchen.tools.records.note("release", recording, {}, actor="")
-    tablet.page.reload()
+    tablet.page.get_by_text("The desk freed this recording").wait_for()  # and nobody takes it unasked
+    tablet.tap("Take it over here")
     tablet.screen("follow")
     for _ in range(100):
         if len(ops(kitchen, recording, "claim")) == 3:

@@ -38,9 +38,10 @@ export class Recording {
     return operations;
   }
 
-  // One tablet at a time: true when it is this one, or nobody's so far.
+  // One tablet at a time: true when it is this one, or nobody ever was; what the desk freed is asked for.
   async take(device) {
-    if (this.state.holder === null) await this.act(touchNow(), { kind: "claim" });
+    const claimed = [...this.ops, ...outbox.pending(this.id)].some(({ kind }) => kind === "claim");
+    if (!claimed) await this.act(touchNow(), { kind: "claim" });
     return this.state.holder === device;
   }
 

@@ -9,6 +9,7 @@ import { bar, footer, stageOf } from "/static/views/frame.js";
 const LOOK_MS = 1500;
 
 export function open(recording) {
+  const free = recording.state.holder === null;
   const name = recording.bundle.devices?.[recording.state.holder] ?? t("held.another");
   const message = h("p", { role: "status" });
 
@@ -20,12 +21,12 @@ export function open(recording) {
   }
 
   show("held", bar("follow", recording.shown.title), h("main", { class: "plain" },
-    h("p", { class: "receipt waiting" }, t("held.who", { name })), h("p", {}, t("held.what"))),
+    h("p", { class: "receipt waiting" }, free ? t("held.free") : t("held.who", { name })), h("p", {}, t("held.what"))),
   footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }), button(t("held.take"), take, { class: "primary", id: "take" })));
 
-  async function look() { // the desk may have freed it, or the other tablet finished
+  async function look() { // the desk may have freed it
     await recording.refresh();
-    if ([null, app.me.device.id].includes(recording.state.holder)) await go(location.pathname, { replace: true });
+    if (recording.state.holder === app.me.device.id || (recording.state.holder === null) !== free) await go(location.pathname, { replace: true });
   }
   const looking = setInterval(() => look().catch(() => null), LOOK_MS);
   return () => clearInterval(looking);
