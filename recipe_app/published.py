@@ -125,7 +125,6 @@ def _operations(
             received_utc_ns=utc_ns,
         )
 
-    yield op(collection, 0, "collection", _held(name, annotations, files))
     for place, recording in enumerate(annotations.recordings):
         subject = _id(collection, recording.recording_id, place)
         frozen = {**_frozen(recording), "collection": collection, "place": place}
@@ -133,6 +132,7 @@ def _operations(
         yield op(subject, 0, "recording", frozen, who=who)
         for number, (kind, body, seconds) in enumerate(_events(subject, recording), start=1):
             yield op(subject, number, kind, body, seconds, who)
+    yield op(collection, 0, "collection", _held(name, annotations, files))  # last: what has it is whole
 
 
 def _held(name: str, annotations: Annotations, files: Mapping[str, str]) -> dict[str, Any]:

@@ -131,11 +131,7 @@ def _row(new: NewOp, n: int, previous: str) -> dict[str, Any]:
 
 def known_ids(connection: Connection, op_ids: Sequence[str]) -> set[str]:
     """Return which operations are stored already."""
-    found: set[str] = set()
-    for start in range(0, len(op_ids), 1000):
-        asked = select(table.c.op_id).where(table.c.op_id.in_(op_ids[start : start + 1000]))
-        found |= set(connection.execute(asked).scalars())
-    return found
+    return set(connection.execute(select(table.c.op_id).where(table.c.op_id.in_(op_ids))).scalars())
 
 
 def next_seq(connection: Connection, device: str = SERVER) -> int:

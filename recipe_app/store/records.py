@@ -22,7 +22,7 @@ from recipe_app.store.oplog import SERVER, NewOp
 from recipe_app.store.together import Together
 
 Op = dict[str, Any]
-BATCH = 1000
+BATCH = 500
 KEPT = 256
 """Recordings whose operations are kept in memory."""
 
@@ -100,21 +100,22 @@ class Records:
         return stored
 
     def note_all(self, made: Sequence[NewOp]) -> int:
-        """Append operations that the server itself makes, many at once; return how many are new.
+        """Append operations that the server itself makes, however many; return how many are new.
 
-        Their device is the server, whatever they say, numbered in their order.
+        Their device is the server, whatever they say, numbered in their order. Between two batches others get their
+        turn; who is interrupted calls again, and what is there stays as it is.
         """
-        fresh: list[Op] = []
+        return sum(self._note_batch(made[start : start + BATCH]) for start in range(0, len(made), BATCH))
+
+    def _note_batch(self, made: Sequence[NewOp]) -> int:
         with self.changing() as connection:
             known = oplog.known_ids(connection, [op.op_id for op in made])
-            new = [op for op in made if op.op_id not in known]
             seq = oplog.next_seq(connection)
-            for start in range(0, len(new), BATCH):
-                batch = [
-                    replace(op, device=SERVER, seq=seq + place)
-                    for place, op in enumerate(new[start : start + BATCH], start)
-                ]
-                fresh += [op for op, _ in oplog.append_all(connection, batch) if isinstance(op, dict)]
+            new = [op for op in made if op.op_id not in known]
+            ours = [replace(op, device=SERVER, seq=seq + place) for place, op in enumerate(new)]
+            if not ours:
+                return 0
+            fresh = [op for op, _ in oplog.append_all(connection, ours) if isinstance(op, dict)]
             for op in fresh:
                 projections.apply_desk(connection, op)
             subjects = self._beyond(connection, {op["subject"] for op in fresh})

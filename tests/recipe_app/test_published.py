@@ -135,6 +135,32 @@ def test_the_tables_are_what_the_log_says(database: Database) -> None:
     assert category_of("Unheard Of") == 7
 
 
+def test_an_interrupted_import_goes_on_where_it_was(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    entry = Entry(3, "Pour", 1.5, 2)
+    many = tuple(AnnotatedRecording(f"1_{n}", 1, "Tea", 4, 2, (entry,) * 9) for n in range(60))
+    files = format_annotations(Annotations(many, {3: "Pour"}, CATEGORIES))
+    note, batches = records._note_batch, []
+
+    def interrupted(made: Any) -> int:
+        if len(batches) == 1:
+            raise KeyboardInterrupt
+        batches.append(made)
+        return note(made)
+
+    monkeypatch.setattr(records, "_note_batch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        take_in(files, "tea", records, actor="p1")
+    assert collections(records) == {}  # what is not whole is not offered
+    monkeypatch.setattr(records, "_note_batch", note)
+    taken = take_in(files, "tea", records, actor="p1")
+    assert 0 < taken["new"] < taken["operations"]
+    assert give_back(taken["collection"], records) == files
+    assert len(records.rows(tables.recording)) == 60
+
+
 def test_a_researcher_uploads_and_downloads_at_the_desk(kitchen: Any) -> None:
     one = AnnotatedRecording("1_7", 1, "Tea & <b>toast</b>", 4, 2, (Entry(3, "Pour", 1.5, 2),))
     files = format_annotations(Annotations((one,), {3: "Pour"}, CATEGORIES))
