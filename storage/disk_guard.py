@@ -16,6 +16,8 @@ Sample = tuple[int, int]
 KEEP_EVERY_NS = 1_000_000_000
 RECENT_NS = 8_000_000_000
 """Chunks are sealed in bursts, so that a rate wants minutes; but a disk that something else fills will not wait."""
+LEAST_NS = 4_000_000_000
+"""Over less time there is no rate: file systems give room out in leaps, and two looks may be 0.1 s apart."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ def bytes_per_minute(samples: Sequence[Sample]) -> float:
 
 def _slope(samples: Sequence[Sample]) -> float:
     (first_ns, first_free), (last_ns, last_free) = samples[0], samples[-1]
-    minutes = (last_ns - first_ns) / 60e9
-    return (first_free - last_free) / minutes if minutes > 0 else 0.0
+    if last_ns - first_ns < LEAST_NS:
+        return 0.0
+    return (first_free - last_free) / ((last_ns - first_ns) / 60e9)
 
 
 def outlook(

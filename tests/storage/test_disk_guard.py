@@ -61,6 +61,15 @@ def test_a_disk_that_something_fills_at_once_stops_in_seconds():
     assert outlook(samples, reserve_bytes=0).level == "stop"
 
 
+@pytest.mark.parametrize("seconds", [0, 1, 3, 200])
+def test_a_leap_between_two_looks_is_no_rate(seconds):
+    """Half an hour of recording ended early with 44 GB free, on a computer whose other jobs wrote a lot."""
+    samples = sealed_in_bursts(44 * 10**9, seconds, 33 * 10**6, 10)
+    last_ns, last_free = samples[-1]
+    samples.append((last_ns + 10**8, last_free - 500 * 10**6))
+    assert outlook(samples, reserve_bytes=200 << 20).level == "ok"
+
+
 def test_the_guard_looks_at_the_real_disk(tmp_path):
     guard = DiskGuard(tmp_path, reserve_bytes=0)
     assert guard.look(0).free_bytes > 0
