@@ -68,6 +68,13 @@ def slopes(readings: Readings, seconds: float) -> dict[str, dict[str, float]]:
     return found
 
 
+def show(found: dict[str, dict[str, float]]) -> None:
+    """Print what each process did."""
+    for process, one in found.items():
+        verdict = "ok" if one["mb_per_hour"] < MOST_MB_PER_HOUR else "GROWS"
+        print(f"{process:20} {one['mb']:7.1f} MB {one['mb_per_hour']:+7.2f} MB/h {verdict}")
+
+
 def soak(case: Case, folder: Path) -> tuple[Readings, dict[str, Any], dict[str, Any]]:
     """Record the whole schedule; return memory, the recorder's answer, and the truth."""
     host = free_host()
@@ -89,6 +96,7 @@ def soak(case: Case, folder: Path) -> tuple[Readings, dict[str, Any], dict[str, 
         try:
             kitchen.wait(60)
         except subprocess.TimeoutExpired:
+            show(slopes(readings, case.seconds))
             said = (folder / "told.log").read_text()[-1000:] + (folder / "answer.json").read_text()[-2000:]
             raise SystemExit(
                 f"the recorder ended before its time (exit {recorder.returncode}): {said}"
@@ -117,9 +125,7 @@ def main() -> int:
     sent = {name: truth["streams"][name] for name in answer["streams"]}
     lost = [name for name, one in answer["streams"].items() if one["sha256"] != sent[name]["sha256"]]
     dropped = sum(one["dropped_by_backpressure"] for one in sent.values())
-    for process, one in found.items():
-        verdict = "ok" if one["mb_per_hour"] < MOST_MB_PER_HOUR else "GROWS"
-        print(f"{process:20} {one['mb']:7.1f} MB {one['mb_per_hour']:+7.2f} MB/h {verdict}")
+    show(found)
     packets = sum(one["stored"] for one in answer["streams"].values())
     print(
         f"{options.minutes:g} minutes, {packets} packets, {answer['status']}; streams that differ: {lost or 'none'};"
