@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def refresh(path: Path) -> None:
 
 
 def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
-    """Return a digest of what an answer was made from: alignments, and which calibrations there were."""
-    digest = hashlib.sha256()
+    """Return a digest of what an answer was made from: software, alignments, and which calibrations there were."""
+    digest = hashlib.sha256(version("kitchensync").encode())
     for file in sorted((path / "sync" / "alignment").glob("*.json")):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):

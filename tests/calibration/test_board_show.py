@@ -83,7 +83,7 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     pictures = board_show.BoardPictures(roll.show, roll.show.camera)
     raw = PvConfiguration(False, FRONT, 1, VideoEncoding(VideoProfile.RAW, 1_000_000), 1)
     feed = PvFeed(Headset(kitchen), raw)
-    for place in range(SHOWN + 9):
+    for place in range(SHOWN + 6):
         luma, told = front_picture(feed, place)
         in_front = detector.find(luma, f"place {place}")
         in_camera = detector.find(np.ascontiguousarray(pictures.at(place, PLACE_FRAMES - 8)[:720]), "")

@@ -143,6 +143,7 @@ def test_the_mount_is_found_by_board_and_by_motion(take):
     assert len(mount["used"]) >= 10
     assert mount["by_motion"].get("refused") or mount["by_motion"]["apart_deg"] < 0.5
     assert Path(mount["path"]).is_file()
+    assert Path(mount["path"]).with_suffix(".png").stat().st_size > 10_000
     code, told = run("rig", take, "--board", "9x6:36mm/27mm")
     assert code == 1
     assert "instants with the board in both pictures" in told
