@@ -1,16 +1,18 @@
-"""Depth to points, to another camera's picture, and to a mesh: ours beside Open3D's own functions, in one run.
+"""Depth to points and to another camera's picture, ours beside Open3D's own functions; a recording to mesh and cloud.
 
     python -P benchmarks/clouds.py [--minutes 15]
 
 Open3D's clouds want a pinhole, so its input is the undistorted depth along z; ours works on the radial depth as sent.
-`--minutes` of far depth (five pictures a second) are fused, peak memory printed.
+A recording of `--minutes` of far depth (five pictures a second) goes through `kitchensync mesh` and `cloud`.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,18 +25,24 @@ from scipy.spatial.transform import Rotation
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
+from small_takes import write_manifest  # noqa: E402
 from tables import look_up_table  # noqa: E402
 
 from calibration.cameras import Pinhole  # noqa: E402
 from calibration.clouds import DepthCamera  # noqa: E402
-from calibration.fusion import Fusion, PinholeDepth, open3d_or_refuse  # noqa: E402
+from calibration.frames import inverse, rig_from_sensor  # noqa: E402
+from calibration.fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
 from calibration.look_up_table import LookUpTable  # noqa: E402
 from calibration.registration import registered  # noqa: E402
-from virtual_kitchen.headset.cameras import AHAT, LONGTHROW  # noqa: E402
+from sensors.hololens import calibration, depth_longthrow  # noqa: E402
+from storage.calibration import Table, write_calibration  # noqa: E402
+from storage.chunk import Packet, seal  # noqa: E402
+from virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from virtual_kitchen.world.room_depth import distance_m, off_surface_m  # noqa: E402
 
 ROUNDS = 15
 PICTURES = 40
+CHUNK_PICTURES = 600
 "Different pictures of the room that the fusion sees again and again, each from its own place."
 
 
@@ -120,24 +128,59 @@ def compare(name: str, camera: LookUpTable) -> None:
     )
 
 
-def fuse(minutes: float) -> None:
-    """Fuse far depth for some minutes of recording and print time, memory and error."""
-    camera = look_up_table(LONGTHROW)
-    poses = [pose_of(step) for step in range(PICTURES)]
-    pictures = [room_depth(camera, pose) for pose in poses]
-    fusion, count = Fusion(camera), round(minutes * 60 * 5)
+def recording_of(folder: Path, minutes: float) -> Path:
+    """Write a recording of far depth alone, five pictures a second of the room, and return it."""
+    camera, recording = look_up_table(LONGTHROW), folder / "fifteen"
+    views = []
+    for step in range(PICTURES):
+        world_from_rig = pose_of(step) @ inverse(rig_from_sensor(LONGTHROW.extrinsics()))
+        depth = room_depth(camera, pose_of(step))
+        payload = depth_longthrow.encode(depth_longthrow.pack(depth, np.full_like(depth, 900)), 0)
+        views.append((payload, world_from_rig.T.astype("<f4").tobytes()))
+    count, name = round(minutes * 60 * 5), "hololens/depth_longthrow"
+    (recording / name).mkdir(parents=True)
+    for number, start in enumerate(range(0, count, CHUNK_PICTURES), start=1):
+        packets = [
+            Packet(k, 1, k * 2_000_000, k * 200_000_000, 1, *views[k % PICTURES])
+            for k in range(start, min(start + CHUNK_PICTURES, count))
+        ]
+        seal(recording / name, number, packets, {})
+    write_manifest(recording, {name: {}}, {"hololens": "hololens"})
+    tables = [
+        Table(c.name, c.values, c.unit, c.frame, c.meaning)
+        for c in calibration.parse("depth_longthrow", constants(LONGTHROW))
+    ]
+    write_calibration(recording / "hololens" / "calibration" / "depth_longthrow.h5", tables, {})
+    return recording
+
+
+def watched(*words: object) -> tuple[float, float]:
+    """Run a command; return its seconds and its peak memory, MiB."""
     start = time.perf_counter()
-    for index in range(count):
-        fusion.add(pictures[index % PICTURES], poses[index % PICTURES])
-    mesh = fusion.mesh()
-    seconds = time.perf_counter() - start
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    off_mm = 1e3 * off_surface_m(mesh.points)
-    print(
-        f"fusion of {minutes:g} minutes ({count} pictures): {seconds:.0f} s, peak memory {peak_mib:.0f} MiB; "
-        f"{len(mesh.triangles)} triangles, off the room's surfaces by {np.sqrt(np.mean(off_mm**2)):.1f} mm RMS, "
-        f"{np.percentile(off_mm, 95):.1f} mm at 95 %"
-    )
+    child = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"{words}: exit {child.returncode}")
+    return time.perf_counter() - start, used.ru_maxrss / 1024
+
+
+def fuse(minutes: float) -> None:
+    """Bring far depth of some minutes from a recording to a mesh and to a cloud; print time, memory and error."""
+    o3d, command = open3d_or_refuse(), Path(sys.executable).with_name("kitchensync")
+    with tempfile.TemporaryDirectory() as folder:
+        recording = recording_of(Path(folder), minutes)
+        for name in ("mesh", "cloud"):
+            out = Path(folder) / f"{name}.ply"
+            seconds, peak_mib = watched(command, name, recording, "--out", out)
+            points = np.asarray(o3d.io.read_point_cloud(str(out)).points)
+            off_mm = 1e3 * off_surface_m(points)
+            print(
+                f"{name} of {minutes:g} minutes ({round(minutes * 300)} pictures): {seconds:.0f} s, "
+                f"peak memory {peak_mib:.0f} MiB; {len(points)} points, off the room's surfaces by "
+                f"{np.sqrt(np.mean(off_mm**2)):.1f} mm RMS, {np.percentile(off_mm, 95):.1f} mm at 95 %",
+                flush=True,
+            )
 
 
 def main() -> None:

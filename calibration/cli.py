@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from calibration.refusals import refusals
 from sensors.progress import Bar
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
@@ -86,7 +86,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     from calibration.lens_job import calibrate_lens
 
     chosen = Board.from_words(words)
-    with _refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+    with refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
         found = calibrate_lens(films, chosen, model, data, _shown_by(bar))
     if as_json:
         click.echo(
@@ -121,7 +121,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     from calibration.rig_job import calibrate_rig
 
     chosen = Board.from_words(words)
-    with _refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+    with refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
         found = calibrate_rig(recording, chosen, data or recording.absolute().parent, _shown_by(bar))
     if as_json:
         mounts = [{"path": str(mount.path), **mount.answer} for mount in found]
@@ -186,7 +186,7 @@ def imu(recording: Path, as_json: bool) -> None:
     """
     from calibration.mount_job import calibrate_imu
 
-    with _refusals(as_json):
+    with refusals(as_json):
         answer, path = calibrate_imu(recording, recording.absolute().parent)
     if as_json:
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
@@ -200,20 +200,6 @@ def imu(recording: Path, as_json: bool) -> None:
         )
     click.echo(f"down in the sensor's axes: {', '.join(f'{v:.4f}' for v in answer['down'])}")
     click.echo(f"kept in {path}")
-
-
-@contextmanager
-def _refusals(as_json: bool) -> Iterator[None]:
-    """Print a refusal as one JSON object too, where scripts listen."""
-    from calibration.errors import CalibrationError, Refused
-
-    try:
-        yield
-    except CalibrationError as error:
-        if as_json:
-            reason = error.reason if isinstance(error, Refused) else str(error)
-            click.echo(json.dumps({"schema": "calibrate/1", "status": "refused", "reason": reason}))
-        raise
 
 
 def _show_mount(answer: dict[str, Any]) -> None:

@@ -105,11 +105,21 @@ class Fusion:
             found.vertex.positions.numpy().astype(np.float64), found.triangle.indices.numpy().astype(np.int32)
         )
 
-    def write(self, path: Path) -> None:
-        """Write the surface so far as PLY, a part first, then under its name."""
-        part = path.with_name(f"{path.stem}.part{path.suffix}")
-        self._open3d.t.io.write_triangle_mesh(str(part), self._surface())
+    def write(self, path: Path) -> tuple[int, int]:
+        """Write the surface so far as PLY, a part first, then under its name; return its points and triangles."""
+        part, surface = path.with_name(f"{path.stem}.part.ply"), self._surface()
+        self._open3d.t.io.write_triangle_mesh(str(part), surface)
         part.replace(path)
+        return len(surface.vertex.positions), len(surface.triangle.indices)
+
+    def save(self, path: Path) -> None:
+        """Keep the volume (`.npz`), to go on from later."""
+        self._volume.save(str(path))
+
+    def load(self, path: Path, pictures: int) -> None:
+        """Go on from what `save` kept after so many pictures."""
+        self._volume = self._open3d.t.geometry.VoxelBlockGrid.load(str(path))
+        self.pictures = pictures
 
 
 def open3d_or_refuse() -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from calibration.cameras import Pinhole
 from calibration.errors import NotAligned, Refused
 from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from calibration.look_up_table import LookUpTable
@@ -17,6 +19,7 @@ from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
 from storage.calibration import Table
 from storage.errors import StorageError
+from storage.reading.pictures import Frame
 from storage.recording import Recording
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +36,8 @@ class Alignment:
     headset: str
     media_s: Floats
     ticks: npt.NDArray[np.int64]
+    picture_late_s: float = 0.0
+    "By how much pictures were taken after what their stamps say on the gyroscope's time, where that was measured."
 
     def media_of(self, ticks: npt.NDArray[np.int64]) -> Floats:
         """Return media seconds of device ticks; NaN outside of the film."""
@@ -46,6 +51,15 @@ class Alignment:
         beyond = media_s - np.clip(media_s, self.media_s[0], self.media_s[-1])
         return self.ticks[0] + np.rint(inner + beyond * TICKS_PER_S).astype(np.int64)
 
+    def taken_at(self, stamps_s: Floats) -> npt.NDArray[np.int64]:
+        """Return the device ticks (n,) at which pictures with these stamps (media seconds) were taken."""
+        return self.ticks_of(stamps_s + self.picture_late_s)
+
+
+def started_at(recording: Recording) -> datetime:
+    """Return when a recording began, UTC: what its calibrations are chosen by."""
+    return datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
+
 
 def alignments(recording: Recording) -> list[Alignment]:
     """Return the aligned camera files of a recording. Raises NotAligned when there is none."""
@@ -58,10 +72,18 @@ def alignments(recording: Recording) -> list[Alignment]:
             continue
         media_s, ticks = zip(*answer["samples"], strict=True)
         headset = str(answer["master"]).partition("/")[0]
-        found.append(Alignment(file, headset, np.array(media_s), np.array(ticks, np.int64)))
+        late_s = _picture_late_s(answer)
+        found.append(Alignment(file, headset, np.array(media_s), np.array(ticks, np.int64), late_s))
     if not found:
         raise NotAligned(recording.id, "; ".join(why) or "run `kitchensync sync` first")
     return found
+
+
+def _picture_late_s(answer: dict[str, Any]) -> float:
+    """Return how late pictures are, as `sync-camera` measured it; 0 where nobody did."""
+    parts = (answer.get("sigma") or {}).get("systematic_ms", [])
+    measured = [part["value"] for part in parts if part.get("source") == "measured"]
+    return float(measured[0]) / 1e3 if measured else 0.0
 
 
 @dataclass(frozen=True)
@@ -110,20 +132,35 @@ def _unit(of_headset: Floats, of_camera: Floats) -> float:
 
 def rig_from(recording: Recording, stream: str) -> Transform:
     """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused."""
-    transform = rig_from_sensor(np.asarray(_constants(recording, stream)["extrinsics"].values))
+    transform = rig_from_sensor(np.asarray(constants_of(recording, stream)["extrinsics"].values))
     return transform @ inverse(OPENCV_FROM_PV_AXES) if stream.endswith("/pv") else transform
 
 
 def look_up_table(recording: Recording, stream: str) -> LookUpTable:
     """Return a Research Mode camera from its downloaded constants. Raises Refused."""
-    values = {name: np.asarray(table.values) for name, table in _constants(recording, stream).items()}
+    values = {name: np.asarray(table.values) for name, table in constants_of(recording, stream).items()}
     plane = np.stack((values["uv2x"], values["uv2y"]), axis=-1).astype(np.float32)
     source = np.stack((values["mapx"], values["mapy"]), axis=-1).astype(np.float32)
     fx, fy, cx, cy = (float(value) for value in values["k"])
     return LookUpTable(plane, source, (fx, fy, cx, cy))
 
 
-def _constants(recording: Recording, stream: str) -> dict[str, Table]:
+def front_lens(recording: Recording, stream: str, frame: Frame) -> Pinhole:
+    """Return the front camera of one frame: focus moves its focal length, the distortion is the downloaded one.
+
+    Raises Refused.
+    """
+    if frame.intrinsics is None:
+        raise Refused(f"{stream} does not tell its focal length")
+    values = constants_of(recording, stream)
+    k1, k2, k3 = (float(value) for value in np.asarray(values["radial_distortion"].values))
+    p1, p2 = (float(value) for value in np.asarray(values["tangential_distortion"].values))
+    size = int(frame.metadata["width"]), int(frame.metadata["height"])
+    return Pinhole(*size, *frame.intrinsics, k1, k2, p1, p2, k3)
+
+
+def constants_of(recording: Recording, stream: str) -> dict[str, Table]:
+    """Return the constants of a headset's sensor by name. Raises Refused."""
     try:
         return recording.calibration(stream)
     except StorageError as error:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibration.cameras import Fisheye, Pinhole, lens_of
-from calibration.errors import BadResult
+from calibration.errors import BadResult, Refused
 from calibration.intrinsics import Intrinsics
 from storage.manifest import write_json
 
@@ -74,6 +74,24 @@ def find(data: Path, serial: str, what: str, mode: str, when: datetime) -> tuple
     before = [entry for entry in known if entry[0] <= when]
     _, path, answer = before[-1] if before else known[0]
     return path, answer
+
+
+def lens_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:
+    """Return the calibration of a GoPro's lens that counts at a time. Raises Refused when there is none."""
+    known = find(data, serial, "lens", mode, when)
+    if known is None:
+        why = "run `kitchensync calibrate gopro` on a film first"
+        raise Refused(f"the lens of {serial} in mode {mode} is not known: {why}")
+    return known
+
+
+def mount_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:
+    """Return how a GoPro sits on the headset, `camera_from_pv`, at a time. Raises Refused when that is not known."""
+    known = find(data, serial, "rig", mode, when)
+    if known is None:
+        why = "run `kitchensync calibrate rig` on a recording of a board first"
+        raise Refused(f"how {serial} in mode {mode} sits on the headset is not known: {why}")
+    return known
 
 
 def lens_words(found: Intrinsics) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,12 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.board import Board, Detector, Seen
-from calibration.cameras import Pinhole
 from calibration.errors import Refused
 from calibration.intrinsics import Intrinsics
 from calibration.mount_job import mount_by_motion
 from calibration.pictures import mount_picture, write_png
-from calibration.recorded import Alignment, alignments
-from calibration.results import find, lens_from_words, save
+from calibration.recorded import Alignment, alignments, front_lens, started_at
+from calibration.results import lens_from_words, lens_result, save
 from calibration.rig import Pair, RigPose, from_board
 from calibration.still import looks, way_px
 from sensors.gopro.media import GoProMedia, open_media
@@ -62,13 +60,8 @@ def _one(
 ) -> RigAnswer:
     media = open_media(alignment.file)
     serial, mode = media.serial or "unknown", media.mode.lens_name
-    filmed = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
-    known = find(data, serial, "lens", mode, filmed)
-    if known is None:
-        raise Refused(
-            f"the lens of {serial} in mode {mode} is not known: run `kitchensync calibrate gopro` on a film first"
-        )
-    lens_file, lens_answer = known
+    filmed = started_at(recording)
+    lens_file, lens_answer = lens_result(data, serial, mode, filmed)
     pairs = list(_pairs(recording, alignment, media, Detector(board), progress))
     found = from_board(pairs, board, _lens(lens_answer))
     answer = {
@@ -138,7 +131,7 @@ def _pairs(
     taken: list[Seen] = []
     with PictureReader(media) as reader:
         for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):
-            media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0])
+            media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0]) - alignment.picture_late_s
             if not np.isfinite(media_s):
                 continue
             if any(way_px(other, in_pv) <= SAME_PLACE_PX * in_pv.size[0] / 1920 for other in taken):
@@ -146,7 +139,7 @@ def _pairs(
             in_camera = _at(reader, media, media_s, detector, in_pv.name)
             if in_camera is not None:
                 taken.append(in_pv)
-                yield Pair(in_pv, in_camera, _front_lens(recording, stream.name, frame, in_pv.size))
+                yield Pair(in_pv, in_camera, front_lens(recording, stream.name, frame))
 
 
 def _still_views(
@@ -188,13 +181,3 @@ def _at(
 
 def _luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), np.uint8)
-
-
-def _front_lens(recording: Recording, stream: str, frame: Frame, size: tuple[int, int]) -> Pinhole:
-    """Return the front camera of one frame: focus moves its focal length, the distortion is the downloaded one."""
-    if frame.intrinsics is None:
-        raise Refused(f"{stream} does not tell its focal length")
-    constants = recording.calibration(stream)
-    k1, k2, k3 = (float(value) for value in np.asarray(constants["radial_distortion"].values))
-    p1, p2 = (float(value) for value in np.asarray(constants["tangential_distortion"].values))
-    return Pinhole(*size, *frame.intrinsics, k1, k2, p1, p2, k3)

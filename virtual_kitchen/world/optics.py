@@ -48,6 +48,10 @@ class Optics:
         f = 1 + k1 * q + k2 * q**2 + k3 * q**3
         return x * f + 2 * p1 * x * y + p2 * (q + 2 * x * x), y * f + p1 * (q + 2 * y * y) + 2 * p2 * x * y
 
+    def rays(self, pixels: Floats) -> Floats:
+        """Return rays (n, 3) with z = 1 of places (n, 2) in the picture."""
+        return self._unbend((pixels[:, 0] - self.cx) / self.fx, (pixels[:, 1] - self.cy) / self.fy)
+
     def ray_table(self, finer: int = 1) -> Floats:
         """Return rays (height * finer, width * finer, 3) with z = 1 of every (part of a) pixel."""
         u = (np.arange(self.width * finer) + 0.5) / finer - 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,22 +28,26 @@ _COUNTERS = (
 )
 
 
-def distance_m(origin: Floats, directions: Floats) -> Floats:
+Box = tuple[Floats, Floats]
+"""Two opposite corners (3,) of something that stands about, its sides along the walls."""
+
+
+def distance_m(origin: Floats, directions: Floats, things: Sequence[Box] = ()) -> Floats:
     """Return distances (n,) from a point in the room (3,) along unit rays (n, 3), metres from the viewing point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         _, leaves = _slabs(*_ROOM, origin, directions)
         nearest = leaves
-        for low, high in _COUNTERS:
+        for low, high in (*_COUNTERS, *things):
             enters, out = _slabs(low, high, origin, directions)
             nearest = np.where((enters > 0) & (enters < out), np.minimum(nearest, enters), nearest)
     return nearest
 
 
-def off_surface_m(points: Floats) -> Floats:
+def off_surface_m(points: Floats, things: Sequence[Box] = ()) -> Floats:
     """Return how far points (n, 3) are from the nearest surface of the room."""
     inside = _signed(*_ROOM, points)
     off = np.abs(inside)
-    for low, high in _COUNTERS:
+    for low, high in (*_COUNTERS, *things):
         off = np.minimum(off, np.abs(_signed(low, high, points)))
     return off
 

@@ -1,0 +1,56 @@
+"""Long work that can be taken up again: what is done so far, in a folder beside the file that it will become."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from storage.manifest import write_json
+
+EVERY_S = 30.0
+STATE = "state.json"
+
+
+class Partial:
+    """`<out>.partial/`: a state and files of the caller; gone when the work is done, anew for another request."""
+
+    def __init__(self, out: Path, request: dict[str, Any]) -> None:
+        """`request` is all that the result depends on, as JSON."""
+        self.folder = out.with_name(out.name + ".partial")
+        self._request = json.loads(json.dumps(request))
+        self._kept_s = time.monotonic()
+
+    def begin(self) -> dict[str, Any]:
+        """Return the state that was kept for the same request, or an empty one."""
+        try:
+            known = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        if known.get("request") == self._request:
+            state: dict[str, Any] = known["state"]
+            return state
+        self.remove()
+        self.folder.mkdir(parents=True)
+        self.keep({})
+        return {}
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to keep what is done."""
+        return time.monotonic() - self._kept_s >= EVERY_S
+
+    def keep(self, state: dict[str, Any]) -> None:
+        """Write down how far the work is; files that the state names must be whole before."""
+        write_json(self.folder / STATE, {"request": self._request, "state": state})
+        named = {str(value) for value in state.values()} | {STATE}
+        if "file" in state:
+            for old in (path for path in self.folder.iterdir() if path.name not in named):
+                old.unlink()
+        self._kept_s = time.monotonic()
+
+    def remove(self) -> None:
+        """Put everything away."""
+        shutil.rmtree(self.folder, ignore_errors=True)

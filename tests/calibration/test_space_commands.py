@@ -1,0 +1,244 @@
+"""`cloud`, `mesh` and `overlay` on a furnished room of which every distance and colour is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import av
+import furnished as room
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from calibration import cloud_job, overlay_job, partial
+from calibration.body import Body
+from calibration.depth_edges import STEP, STEP_MM
+from calibration.depth_views import DepthSource
+from calibration.errors import Refused
+from calibration.eyes import eye_of
+from calibration.fusion import open3d_or_refuse
+from calibration.onlooker import Onlooker
+from calibration.space_cli import cloud, mesh, overlay
+from calibration.voxels import Voxels
+from storage.recording import open_recording
+from virtual_kitchen.world.optics import Optics
+from virtual_kitchen.world.room_depth import off_surface_m
+
+DEPTH = "hololens/depth_longthrow"
+REACH_PX = 8.0
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "furnished"
+    return path, room.write_furnished(path)
+
+
+def run(command, *words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(command, [str(word) for word in words])
+    return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
+
+
+def true_pose(kitchen, camera: str, ticks: int) -> np.ndarray:
+    world_s = kitchen.headset_clock.world_s_at(ticks)
+    return room.pv_pose(kitchen, world_s) if camera == "pv" else room.gopro_pose(kitchen, world_s)
+
+
+def off_edge_px(edges: np.ndarray, optics: Optics, pose: np.ndarray) -> np.ndarray:
+    """How far each drawn piece is from where the true distances step, across it; infinity beyond 8 pixels."""
+    middle, way = edges.mean(1), edges[:, 1] - edges[:, 0]
+    across = np.column_stack((-way[:, 1], way[:, 0])) / np.linalg.norm(way, axis=1, keepdims=True)
+    steps = np.arange(-REACH_PX, REACH_PX + 0.1, 0.25)
+    pixels = (middle[:, None] + steps[:, None] * across[:, None]).reshape(-1, 2)
+    rays = optics.rays(pixels).reshape(len(edges), len(steps), 3)
+    away = 1e3 * room.traced(pose, rays)
+    near, far = np.minimum(away[:, 1:], away[:, :-1]), np.maximum(away[:, 1:], away[:, :-1])
+    between = np.abs((steps[1:] + steps[:-1]) / 2)
+    return np.where(far > near * (1 + STEP / 2) + STEP_MM / 2, between, np.inf).min(1)
+
+
+@pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
+def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
+    path, kitchen = take
+    off, pieces = [], []
+    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+        onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
+        for shot in eye.shots(range(1, len(eye.ticks) - 1, 4)):
+            edges = onlooker.at(shot).edges
+            pieces.append(len(edges))
+            off.append(off_edge_px(edges[::3], optics, true_pose(kitchen, camera, shot.ticks)))
+    every = np.concatenate(off)
+    print(
+        f"{camera}: median {np.median(every):.2f} px, 90 % {np.percentile(every, 90):.2f} px of {len(every)}"
+    )
+    assert min(pieces) > 150
+    assert np.median(every) < 2.0
+    assert np.mean(every < 2 * REACH_PX / 4) > 0.8
+
+
+@pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
+def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics):
+    path, kitchen = take
+    joints = gazes = 0
+    with open_recording(path) as recording, eye_of(recording, camera, path.parent) as eye:
+        onlooker, body = (
+            Onlooker(recording, eye.headset, DepthSource(recording, DEPTH)),
+            Body(recording, "hololens"),
+        )
+        for shot in eye.shots(range(2, len(eye.ticks) - 2, 5)):
+            moment, sighting = body.at(shot.ticks), onlooker.at(shot)
+            camera_from_world = np.linalg.inv(true_pose(kitchen, camera, shot.ticks))
+            for side, seen in sighting.hands.items():
+                at = moment.joints_m[side] @ camera_from_world[:3, :3].T + camera_from_world[:3, 3]
+                shown = seen.visible
+                off = np.linalg.norm(seen.pixels[shown] - optics.pixels(at[shown]), axis=1)
+                assert np.all(off < (0.1 if camera == "pv" else 3.0)), side
+                joints += np.count_nonzero(shown)
+            if sighting.gaze_m is not None:
+                met = moment.gaze.origin_m + sighting.gaze_m * moment.gaze.direction - room.VIEWING_POINT
+                assert off_surface_m(met[None], room.THINGS)[0] < 0.03
+                gazes += 1
+    assert gazes >= 2
+    assert joints > 0 or camera == "pv"
+
+
+def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take, tmp_path, monkeypatch):
+    path, _ = take
+    monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)
+
+    class Cut(Exception):
+        pass
+
+    def cut(done: float, whole: float, words: str) -> None:
+        if done == 17:
+            raise Cut
+
+    out, wanted = tmp_path / "look.mp4", overlay_job.OverlayRequest("gopro", width=480)
+    with pytest.raises(Cut):
+        overlay_job.make_overlay(path, out, path.parent, wanted, cut)
+    assert not out.exists()
+    answer = overlay_job.make_overlay(path, out, path.parent, wanted)
+    assert answer["drawn_now"]["pictures"] == room.FRAMES - 14, "two pieces were done before the cut"
+    assert [file.name for file in tmp_path.iterdir()] == ["look.mp4"]
+    with av.open(str(out)) as container:
+        frames = [
+            (float(frame.time), frame.to_ndarray(format="rgb24")) for frame in container.decode(video=0)
+        ]
+    assert np.allclose([at for at, _ in frames], np.arange(room.FRAMES) * 1001 / 30000, atol=1e-3)
+    assert frames[0][1].shape == (270, 480, 3)
+    green = [np.count_nonzero((p[..., 1] > 170) & (p[..., 0] < 110) & (p[..., 2] > 90)) for _, p in frames]
+    assert min(green) > 50, "outlines are drawn in every picture"
+
+
+def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
+    path, _ = take
+    code, told = run(cloud, path, "--out", tmp_path / "room.ply", "--json")
+    assert code == 0, told
+    answer = json.loads(told)
+    assert answer["cameras"] == ["pv", "GX010042.MP4"]
+    points, colours = read_ply(tmp_path / "room.ply")
+    assert len(points) == answer["points"] > 30_000
+    off = off_surface_m(points - room.VIEWING_POINT, room.THINGS)
+    assert np.sqrt(np.mean(off**2)) < 0.01
+    shown = colours.any(1)
+    assert 0.2 < shown.mean() < 1.0
+    true = room.colour_of(points[shown])
+    wrong = np.abs(colours[shown].astype(float) - true).max(1)
+    assert np.median(wrong) < 8
+    boxes = np.all(true == room.BOX_COLOUR, axis=1)
+    assert boxes.sum() > 300
+    assert np.mean(wrong[boxes] < 40) > 0.8, "what stands in front has its own colour"
+
+
+def read_ply(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read our PLY by its header alone, as others do."""
+    head, _, body = path.read_bytes().partition(b"end_header\n")
+    count = int(head.split(b"element vertex ")[1].split()[0])
+    row = np.dtype([("p", "<f4", 3), ("c", "u1", 3), ("n", "<u4")])
+    rows = np.frombuffer(body, row)
+    assert len(rows) == count
+    return rows["p"].astype(float), rows["c"]
+
+
+def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, monkeypatch):
+    path, _ = take
+    wanted = cloud_job.CloudRequest(cameras=("pv",), voxel_m=0.02)
+    cloud_job.make_cloud(path, tmp_path / "whole.ply", path.parent, wanted)
+    monkeypatch.setattr(partial, "EVERY_S", 0.0)
+
+    class Cut(Exception):
+        pass
+
+    begun = []
+
+    def cut(done: float, whole: float, words: str) -> None:
+        begun.append(done)
+        if len(begun) == 4:
+            raise Cut
+
+    with pytest.raises(Cut):
+        cloud_job.make_cloud(path, tmp_path / "cut.ply", path.parent, wanted, cut)
+    assert (tmp_path / "cut.ply.partial").is_dir()
+    begun.clear()
+    cloud_job.make_cloud(path, tmp_path / "cut.ply", path.parent, wanted, lambda done, *_: begun.append(done))
+    assert begun[0] == 4
+    assert not (tmp_path / "cut.ply.partial").exists()
+    one, other = read_ply(tmp_path / "whole.ply"), read_ply(tmp_path / "cut.ply")
+    assert np.allclose(one[0], other[0], atol=1e-6)
+    assert np.array_equal(one[1], other[1])
+
+
+def test_the_mesh_lies_within_a_centimetre_of_the_room(take, tmp_path):
+    try:
+        open3d = open3d_or_refuse()
+    except Refused as refusal:
+        pytest.skip(str(refusal))
+    path, _ = take
+    code, told = run(mesh, path, "--out", tmp_path / "room.ply", "--json")
+    assert code == 0, told
+    found = open3d.io.read_triangle_mesh(str(tmp_path / "room.ply"))
+    points = np.asarray(found.vertices)
+    assert len(points) == json.loads(told)["points"] > 3000
+    off = off_surface_m(points - room.VIEWING_POINT, room.THINGS)
+    assert np.sqrt(np.mean(off**2)) < 0.01
+
+
+def test_what_is_missing_is_said_in_one_line(take, tmp_path):
+    path, _ = take
+    out = tmp_path / "no.mp4"
+    code, told = run(overlay, path, "--camera", "gopro", "--data", tmp_path, "--out", out)
+    assert (code, "kitchensync calibrate gopro" in told) == (1, True)
+    code, told = run(overlay, path, "--camera", "GX990000.MP4", "--out", out, "--json")
+    assert (code, "pv, GX010042.MP4" in told, '"status": "refused"' in told) == (1, True, True)
+    code, told = run(overlay, path, "--start", 500, "--out", out)
+    assert (code, "nothing from 500 s on" in told) == (1, True)
+    code, told = run(cloud, path, "--depth", "depth_ahat", "--out", tmp_path / "no.ply")
+    assert (code, "there are: hololens/depth_longthrow" in told) == (1, True)
+    code, told = run(mesh, path, "--start", 99, "--out", tmp_path / "no.ply")
+    assert (code, "no picture with a pose there" in told) == (1, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_cubes_hold_the_means_of_their_points():
+    rng = np.random.default_rng(3)
+    voxels, points = Voxels(0.1), rng.uniform(-0.5, 0.5, (5000, 3)).astype(np.float32)
+    colours = rng.integers(0, 256, (5000, 3)).astype(np.uint8)
+    coloured = rng.random(5000) < 0.5
+    for part in np.split(np.arange(5000), 10):
+        voxels.add(points[part], colours[part], coloured[part])
+    found = voxels.cloud(least=2)
+    cubes: dict[tuple[int, ...], list[int]] = {}
+    for index, cube in enumerate(np.floor(points / np.float32(0.1)).astype(int)):
+        cubes.setdefault(tuple(cube.tolist()), []).append(index)
+    assert len(found.points) == sum(len(members) > 1 for members in cubes.values())
+    for place, shade, known, count in zip(
+        found.points, found.colours, found.coloured, found.count, strict=True
+    ):
+        members = np.array(cubes[tuple(np.floor(place / 0.1).astype(int).tolist())])
+        assert count == len(members)
+        assert place == pytest.approx(points[members].mean(0), abs=1e-5)
+        shown = members[coloured[members]]
+        assert known == bool(len(shown))
+        if known:
+            assert np.abs(shade - colours[shown].mean(0)).max() <= 0.51
