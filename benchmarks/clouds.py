@@ -186,11 +186,12 @@ def fuse(minutes: float) -> None:
 def main() -> None:
     """Print every comparison."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--minutes", type=float, default=15.0, help="0: compare only")
     wanted = parser.parse_args()
     compare("depth_longthrow", look_up_table(LONGTHROW))
     compare("depth_ahat", look_up_table(AHAT))
-    fuse(wanted.minutes)
+    if wanted.minutes:
+        fuse(wanted.minutes)
 
 
 if __name__ == "__main__":

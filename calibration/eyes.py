@@ -18,6 +18,7 @@ from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, opencv_c
 from calibration.poses import PoseTrack
 from calibration.recorded import Alignment, alignments, front_lens, rig_from, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
+from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
 from storage.notes import read_notes
@@ -193,8 +194,8 @@ def usable_eyes(recording: Recording, data: Path) -> tuple[list[Eye], dict[str, 
     for name in [PV, *films]:
         try:
             eyes.append(eye_of(recording, name, data))
-        except Refused as refusal:
-            why[name] = refusal.reason
+        except (Refused, SensorError) as error:
+            why[name] = " ".join(str(error).split())
     return eyes, why
 
 

@@ -87,13 +87,15 @@ class Fusion:
 
     def add(self, depth_mm: U16, world_from_camera: Transform) -> None:
         """Put a depth picture (height, width) uint16, radial mm, 0 = invalid, into the volume."""
-        core = self._open3d.core
-        depth = self._open3d.t.geometry.Image(core.Tensor(self._pinhole.z_m(depth_mm)[..., None]))
+        self.pictures += 1
+        core, z_m = self._open3d.core, self._pinhole.z_m(depth_mm)
+        if not np.any((z_m > 0) & (z_m < FARTHEST_M)):
+            return  # Open3D refuses a picture that touches nothing
+        depth = self._open3d.t.geometry.Image(core.Tensor(z_m[..., None]))
         view = core.Tensor(inverse(world_from_camera))
         limits = (1.0, FARTHEST_M, TRUNCATION_VOXELS)
         blocks = self._volume.compute_unique_block_coordinates(depth, self._optics, view, *limits)
         self._volume.integrate(blocks, depth, self._optics, view, *limits)
-        self.pictures += 1
 
     def _surface(self) -> Any:
         return self._volume.extract_triangle_mesh(weight_threshold=LEAST_WEIGHT)
@@ -106,8 +108,14 @@ class Fusion:
         )
 
     def write(self, path: Path) -> tuple[int, int]:
-        """Write the surface so far as PLY, a part first, then under its name; return its points and triangles."""
-        part, surface = path.with_name(f"{path.stem}.part.ply"), self._surface()
+        """Write the surface so far as PLY, a part first, then under its name; return its points and triangles.
+
+        Raises Refused when there is none.
+        """
+        part = path.with_name(f"{path.stem}.part.ply")
+        surface = self._surface() if self._volume.hashmap().size() else None
+        if surface is None or not len(surface.triangle.indices):
+            raise Refused(f"no surface within {FARTHEST_M:g} m was seen by two of {self.pictures} pictures")
         self._open3d.t.io.write_triangle_mesh(str(part), surface)
         part.replace(path)
         return len(surface.vertex.positions), len(surface.triangle.indices)

@@ -17,6 +17,8 @@ SIDES = {"left": LEFT, "right": RIGHT}
 _DARK, _LIGHT = (20, 20, 20), (245, 245, 245)
 _SHIFT = 4
 "Coordinates are drawn to a sixteenth of a pixel."
+_FAR_PX = 20_000.0
+"Lines may end outside of the picture, but not where their coordinates overflow."
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 Colour = tuple[int, int, int]
 
@@ -57,10 +59,11 @@ def _drawable(seen: Seen) -> npt.NDArray[np.bool_]:
 
 def _hand(picture: Rgb, seen: Seen, colour: Colour, thick: int) -> None:
     """Draw bones and joints: what is seen full, what is hidden thin and hollow."""
-    there, at = _drawable(seen), _fixed(np.nan_to_num(seen.pixels))
+    there, at = _drawable(seen), _fixed(np.nan_to_num(seen.pixels).clip(-_FAR_PX, _FAR_PX))
+    placed = there | (seen.sight == Sight.OUTSIDE)
     for one, other in BONES:
-        if there[one] and there[other]:
-            visible = bool(seen.visible[one] and seen.visible[other])
+        if placed[one] and placed[other] and (there[one] or there[other]):
+            visible = not (seen.sight[[one, other]] == Sight.HIDDEN).any()
             _line(picture, at[one], at[other], colour, 2 * thick if visible else thick, halo=visible)
     for index in np.flatnonzero(there):
         radius = (3 * thick) << _SHIFT

@@ -136,7 +136,7 @@ def _film(
     import av
 
     part = file.with_name(file.name + ".part")
-    first, begin = int(eye.ticks[rows.start]), int(eye.ticks[piece.start])
+    first, begin = int(eye.ticks[0]), int(eye.ticks[piece.start])
     with av.open(str(part), "w", format="mp4") as container:
         stream: Any = None
         for shot in eye.shots(piece, width):

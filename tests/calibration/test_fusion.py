@@ -49,6 +49,18 @@ def test_depth_along_z_of_a_wall_is_its_distance():
     assert np.mean(z > 0) > 0.95
 
 
+def test_depth_that_shows_nothing_is_no_mesh_and_says_so(tmp_path):
+    try:
+        fusion = Fusion(look_up_table(LONGTHROW))
+    except Refused as refusal:
+        pytest.skip(str(refusal))
+    for _ in range(3):
+        fusion.add(np.zeros((288, 320), np.uint16), np.eye(4))
+    with pytest.raises(Refused, match="was seen by two of 3 pictures"):
+        fusion.write(tmp_path / "room.ply")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_room_becomes_a_mesh_within_a_centimetre():
     try:
         open3d_or_refuse()
