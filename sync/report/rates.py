@@ -91,7 +91,8 @@ def arrival_words(stream: ReadStream, clock: DeviceClock | None) -> str:
     if clock is None or not clock.from_probes or not len(stream.index):
         return ""
     late_ms = (stream.index["host_ns"].astype(np.int64) - clock.to_host.to_host_ns(stream.ticks)) / 1e6
-    return f"arrived {np.median(late_ms):.0f} ms late, at most {late_ms.max():.0f} ms"
+    usual, most = (round(float(value)) for value in (np.median(late_ms), late_ms.max()))  # no "-0"
+    return f"arrived {usual} ms late, at most {most} ms"
 
 
 def format_words(form: dict[str, Any]) -> str:
