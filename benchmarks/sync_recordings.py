@@ -39,6 +39,7 @@ START_WORLD_S = 2.5
 CHUNK_S = 10.0
 BATCH = 315
 GYRO_HZ, ACCELEROMETER_HZ, ACCELEROMETER_BATCH = 6550.0, 1100.0, 93
+KILLS = 10
 Row = tuple[float, int, bytes]  # world seconds, device ticks, payload
 
 
@@ -234,9 +235,9 @@ def many(root: Path, count: int, seconds: float) -> int:
     print("identical with one and two workers:", results[1] == results[2])
     forget_all(root)
     rng = np.random.default_rng(0)
-    for _ in range(4):
+    for _ in range(KILLS):
         print(
-            f"killed after {run_sync(root, '--workers', 2, kill_after_s=rng.uniform(0.2, 0.5) * took[2])[0]:.1f} s"
+            f"killed after {run_sync(root, '--workers', 2, kill_after_s=rng.uniform(0.05, 0.6) * took[2])[0]:.1f} s"
         )
     rest, answer = run_sync(root, "--workers", 2)
     assert answer is not None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from capture.rehearsal.account import Account
+from sensors.progress import terminal_bar
 
 COUNTS = ("produced", "stored", "named_losses", "unexplained", "duplicates", "unreadable_files")
 
@@ -20,15 +20,8 @@ class Shown:
     def __init__(self, total: int, *, quiet: bool) -> None:
         """Show nothing yet."""
         console = Console(stderr=True, highlight=False)
-        columns = (
-            TextColumn("{task.description:22}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        self._bar = Progress(
-            *columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()
-        )
+        columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        self._bar = terminal_bar(*columns, console=console, shown=not quiet)
         self._task = self._bar.add_task("", total=total)
         self._quiet = quiet
 
@@ -45,7 +38,7 @@ class Shown:
 
     def begin(self, name: str) -> None:
         """Say what is played now."""
-        self._bar.update(self._task, description=name)
+        self._bar.update(self._task, description=f"{name:22}")
 
     def end(self, account: Account) -> None:
         """Print a scenario's line."""
