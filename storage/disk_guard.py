@@ -14,10 +14,12 @@ Sample = tuple[int, int]
 """host_ns, free bytes."""
 
 KEEP_EVERY_NS = 1_000_000_000
-RECENT_NS = 8_000_000_000
-"""Chunks are sealed in bursts, so that a rate wants minutes; but a disk that something else fills will not wait."""
-LEAST_NS = 4_000_000_000
-"""Over less time there is no rate: file systems give room out in leaps, and two looks may be 0.1 s apart."""
+SEALING_NS = 20_000_000_000
+"""Chunks are sealed in bursts of some seconds: a rate over less than this says little about the minutes to come."""
+RECENT_NS = 4_000_000_000
+RECENT_STOP_MINUTES = 0.25
+"""A disk that something else fills will not wait for minutes. But a large file that somebody copies ends by itself:
+the rate of the last seconds stops a recording only where a clean end would soon want the space."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,20 @@ class Outlook:
 
 
 def bytes_per_minute(samples: Sequence[Sample]) -> float:
-    """Return how fast free space goes: the faster of the whole window and its last quarter, never negative."""
-    if len(samples) < 2:
-        return 0.0
+    """Return how fast free space goes: the faster of the whole window and its last quarter, never negative.
+
+    Each counts where it is long enough to hold a burst of chunks, and the pause after it.
+    """
     quarter = samples[-max(len(samples) // 4, 2) :]
-    return max(_slope(samples), _slope(quarter), 0.0)
+    return max([0.0, *(_slope(part) for part in (samples, quarter) if _span_ns(part) >= SEALING_NS)])
+
+
+def _span_ns(samples: Sequence[Sample]) -> int:
+    return samples[-1][0] - samples[0][0]
 
 
 def _slope(samples: Sequence[Sample]) -> float:
     (first_ns, first_free), (last_ns, last_free) = samples[0], samples[-1]
-    if last_ns - first_ns < LEAST_NS:
-        return 0.0
     return (first_free - last_free) / ((last_ns - first_ns) / 60e9)
 
 
@@ -61,17 +66,25 @@ def outlook(
 ) -> Outlook:
     """Predict from the samples, oldest first. `expected_bytes_per_minute` counts until the rate is measured.
 
-    stop: the reserve is reached, or would be within `stop_minutes`, also at the rate of the last seconds alone;
-    warn: within `warn_minutes`.
+    stop: the reserve is reached, or would be within `stop_minutes`, or within RECENT_STOP_MINUTES at the rate of the
+    last seconds alone; warn: within `warn_minutes`.
     """
     free = samples[-1][1]
     rate = bytes_per_minute(samples) or expected_bytes_per_minute
-    recent = [sample for sample in samples if sample[0] >= samples[-1][0] - RECENT_NS]
     spare = free - reserve_bytes
     minutes = _minutes(spare, rate)
-    soonest = _minutes(spare, max(rate, bytes_per_minute(recent)))
-    level = STOP if soonest < stop_minutes else WARN if minutes < warn_minutes else OK
+    at_once = _minutes(spare, _recent_bytes_per_minute(samples))
+    if minutes < stop_minutes or at_once < RECENT_STOP_MINUTES:
+        level = STOP
+    else:
+        level = WARN if minutes < warn_minutes else OK
     return Outlook(level, free, minutes)
+
+
+def _recent_bytes_per_minute(samples: Sequence[Sample]) -> float:
+    """Return the rate since the youngest look that is RECENT_NS old: one moment is no rate."""
+    old = [sample for sample in samples if sample[0] <= samples[-1][0] - RECENT_NS]
+    return max(_slope([old[-1], samples[-1]]), 0.0) if old else 0.0
 
 
 def _minutes(spare: int, rate: float) -> float:

@@ -70,6 +70,23 @@ def test_a_leap_between_two_looks_is_no_rate(seconds):
     assert outlook(samples, reserve_bytes=200 << 20).level == "ok"
 
 
+@pytest.mark.parametrize("ms_before", [5, 100, 1_000, 3_000])
+@pytest.mark.parametrize("seconds", [1, 5, 60])
+def test_a_large_file_that_is_copied_to_a_roomy_disk_does_not_end_a_recording(seconds, ms_before):
+    """Four gigabytes, seen at once by a guard that looked a moment before."""
+    samples = sealed_in_bursts(40 * 10**9, seconds, 33 * 10**6, 10)
+    last_ns, last_free = samples[-1]
+    samples.append((last_ns + ms_before * 10**6, last_free - 4 * 10**9))
+    assert outlook(samples, reserve_bytes=0).level != "stop"
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.5, 2, 9, 12])
+def test_the_first_seconds_of_a_recording_are_no_rate(seconds):
+    """What is set aside at the start, and the first chunks, on a disk that holds ten times as much."""
+    samples = [(0, 300 * 10**6), (round(seconds * 1e9), (300 - 30) * 10**6)]
+    assert outlook(samples, reserve_bytes=10**6).level != "stop"
+
+
 def test_the_guard_looks_at_the_real_disk(tmp_path):
     guard = DiskGuard(tmp_path, reserve_bytes=0)
     assert guard.look(0).free_bytes > 0
