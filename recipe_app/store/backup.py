@@ -16,8 +16,10 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import lzma
 import os
 import sqlite3
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -201,6 +203,14 @@ def check(path: Path) -> dict[str, Any]:
     return manifest
 
 
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(ValueError, KeyError, AttributeError, EOFError),
+    RuntimeError,  # a flipped bit that asks for a password, or for a compression that nobody knows
+)
+"""What reading a damaged archive may raise."""
+
+
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
@@ -213,7 +223,7 @@ def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
             yield archive, manifest
     except OSError as error:
         raise BadSetup(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (zipfile.BadZipFile, ValueError, KeyError, AttributeError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -198,6 +199,21 @@ def test_a_damaged_backup_is_refused_in_one_line(
             assert content(database) == filled
             database.close()
             restored.unlink()
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_every_bit_of_the_archives_own_words_may_flip(
+    place: Path, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    """Sizes, offsets, compression methods, the wish for a password: refused, or said by what is there."""
+    target = tmp_path / "kitchen.backup"
+    make(place, recipes, target)
+    good, whole = target.read_bytes(), check(target)
+    for spot in (*range(64), *range(len(good) - 256, len(good))):
+        for bit in range(8):
+            target.write_bytes(good[:spot] + bytes([good[spot] ^ (1 << bit)]) + good[spot + 1 :])
+            with contextlib.suppress(BadSetup):
+                assert check(target) == whole
 
 
 def refused(target: Path, restored: Path) -> str:
