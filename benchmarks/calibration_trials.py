@@ -97,6 +97,8 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
         "mount_held": (np.abs(z_mount) < 2).tolist(),
         "lens_sigmas": z_lens.tolist(),
         "mount_sigmas": z_mount.tolist(),
+        "lens_systematic": (np.sqrt(np.diag(lens.systematic)) / lens.sigma).tolist(),
+        "mount_systematic": np.sqrt(np.diag(found.systematic) / np.diag(found.covariance)).tolist(),
     }
 
 

@@ -24,6 +24,9 @@ DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_3
 WIDEST_SEARCHED_PX = 1920
 "Markers are looked for in a picture of at most this width, corners placed in the full one: 4K costs little more."
 WIDEST_BLUR_PX = 2.3
+WIDEST_WINDOW_PX = 5
+"""Half a side of the window in which a corner is placed, at the size of the search: in a wider one the bent edges of
+a fisheye picture pull the corner off."""
 _WORDS = re.compile(r"(\d+)x(\d+):(\d+(?:\.\d+)?)mm/(\d+(?:\.\d+)?)mm(?::(\w+))?")
 
 
@@ -117,25 +120,42 @@ class Detector:
         order = np.argsort(ids.ravel())
         pixels = corners.reshape(-1, 2)[order].astype(np.float64)
         found = ids.ravel()[order].astype(np.intp)
-        if shrink > 1:
-            found, pixels = self._refined(grey, found, (pixels + 0.5) * shrink - 0.5, shrink)
+        found, pixels = self._refined(grey, found, (pixels + 0.5) * shrink - 0.5, shrink)
+        if len(found) < 4:
+            return None
         full = (grey.shape[1], grey.shape[0])
         return Seen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
 
     def _refined(
         self, grey: Grey, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int
     ) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Place corners found in a smaller picture exactly in the full one; those that run away are dropped."""
-        reach = 2 * shrink + 1
+        """Place corners exactly in the full picture; those that run away are dropped.
+
+        OpenCV's board detector stops at steps of 0.1 px, in windows of up to 10 px that reach the markers' corners.
+        """
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 40, 0.001)
-        start = np.ascontiguousarray(pixels.reshape(-1, 1, 2), np.float32)
-        fine = (
-            cv2.cornerSubPix(grey, start.copy(), (reach, reach), (-1, -1), ends)
-            .reshape(-1, 2)
-            .astype(np.float64)
-        )
+        fine = pixels.copy()
+        windows = np.clip(self._free_px(ids, pixels) - 1.5, 2, WIDEST_WINDOW_PX * shrink).astype(int)
+        for window in np.unique(windows):
+            mine = windows == window
+            start = np.ascontiguousarray(pixels[mine].reshape(-1, 1, 2), np.float32)
+            placed = cv2.cornerSubPix(grey, start, (int(window), int(window)), (-1, -1), ends)
+            fine[mine] = placed.reshape(-1, 2)
         kept = np.linalg.norm(fine - pixels, axis=1) < 1.5 * shrink
         return ids[kept], fine[kept]
+
+    def _free_px(self, ids: npt.NDArray[np.intp], pixels: Floats) -> Floats:
+        """Return how near (n,) the corner of a marker comes to each corner, the larger of across and down, pixels."""
+        flat = self.board.corners_m[ids, :2]
+        onto = cv2.findHomography(flat, pixels)[0]
+        if onto is None:
+            return np.zeros(len(ids))
+        rim = (self.board.square_m - self.board.marker_m) / 2
+        around = flat[:, None] + rim * np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+        there = cv2.perspectiveTransform(around.reshape(-1, 1, 2), onto).reshape(-1, 4, 2)
+        here = cv2.perspectiveTransform(flat[:, None], onto)
+        nearest: Floats = np.abs(there - here).max(2).min(1)
+        return nearest
 
     def why_not(self, grey: Grey) -> str:
         """Say in words why no board was found: mirrored, another board, or nothing there."""

@@ -17,7 +17,7 @@ from calibration.adjust import Adjusted, adjust
 from calibration.board import Board, Seen
 from calibration.cameras import Fisheye, Lens, Pinhole
 from calibration.errors import Refused
-from calibration.lens_quality import check_spread, coverage, picture_sigma, steps_of
+from calibration.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Intrinsics:
     sigma: Floats
     "(p,) one standard deviation of each parameter, in its unit."
     covariance: Floats
-    "(p, p)"
+    "(p, p), the systematic part included."
     rms_px: float
     "Of the views used."
     held_out_px: float
@@ -58,6 +58,8 @@ class Intrinsics:
     "(n, 2) of each view used, pixels."
     covered: float
     "Part of the picture's 8 x 6 cells that hold a corner."
+    systematic: Floats
+    "(p, p) the part of `covariance` that is alike in all views, and that leaving views out cannot see."
 
 
 def estimate(
@@ -94,10 +96,12 @@ def estimate(
             f"a {kind} lens leaves {rms_px:.2f} px: try the other model, or check that the board is flat and its "
             "squares have the given size"
         )
+    systematic = np.outer(farther_out(lens), farther_out(lens))
+    covariance = result.covariance + systematic
     return Intrinsics(
-        lens, np.sqrt(np.diag(result.covariance)), result.covariance, rms_px,
-        _held_out(fit, lens, result.poses, good), picture_sigma(lens, result.covariance),
-        tuple(view.name for view in good), left_out, result.poses, residuals, coverage(good, size),
+        lens, np.sqrt(np.diag(covariance)), covariance, rms_px,
+        _held_out(fit, lens, result.poses, good), picture_sigma(lens, covariance),
+        tuple(view.name for view in good), left_out, result.poses, residuals, coverage(good, size), systematic,
     )  # fmt: skip
 
 

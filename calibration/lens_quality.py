@@ -17,6 +17,9 @@ FEWEST_CELLS = 0.45
 "The part of an 8 x 6 grid over the picture that corners must lie in."
 LEAST_TILT_DEG = 10.0
 "A fifth of the views must be slanted by this."
+DETECTOR_PX = 0.01
+"""One standard deviation of an error of the corner detector that is alike in all views, at the left and right edge of
+a picture of 1920 columns, in proportion elsewhere: what rendered boards leave on the mean (decision 0076)."""
 
 
 def check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) -> None:
@@ -52,6 +55,16 @@ def steps_of(lens: Lens) -> Floats:
     """Return the size of a change of each parameter that moves a picture by about a pixel."""
     pixel = 1.0 / lens.parameters[0] if lens.parameters[0] > 10 else 1e-3
     return np.where(np.arange(len(lens.names)) < 4, 1.0, pixel)
+
+
+def farther_out(lens: Lens) -> Floats:
+    """Return the change (p,) of a lens's parameters when all corners lie a `DETECTOR_PX` too far from its middle.
+
+    Places that are stretched about the middle of the picture are those of longer focal lengths, and of nothing else.
+    """
+    change = np.zeros(len(lens.names))
+    change[:2] = lens.parameters[:2] * DETECTOR_PX / (1920 / 2)
+    return change
 
 
 def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 16) -> Floats:

@@ -97,13 +97,22 @@ def mount_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Pa
 def lens_words(found: Intrinsics) -> dict[str, Any]:
     """Return a lens as JSON."""
     lens = found.lens
+
+    def named(covariance: np.ndarray) -> dict[str, float]:
+        return dict(zip(lens.names, np.sqrt(np.maximum(np.diag(covariance), 0)).tolist(), strict=True))
+
     return {
         "model": lens.kind,
         "width": lens.width,
         "height": lens.height,
         "parameters": dict(zip(lens.names, lens.parameters.tolist(), strict=True)),
         "sigma": dict(zip(lens.names, found.sigma.tolist(), strict=True)),
+        "sigma_parts": {
+            "statistical": named(found.covariance - found.systematic),
+            "systematic": named(found.systematic),
+        },
         "covariance": found.covariance.tolist(),
+        "systematic_covariance": found.systematic.tolist(),
         "rms_px": round(found.rms_px, 4),
         "held_out_px": round(found.held_out_px, 4),
         "picture_sigma_px": {

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from calibration.board import Board, Seen
 from calibration.cameras import Lens
 from calibration.errors import Refused
 from calibration.intrinsics import Intrinsics, board_poses
+from calibration.lens_quality import farther_out
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,7 +48,9 @@ class RigPose:
     b_from_a: Floats
     "(4, 4)"
     covariance: Floats
-    "(6, 6): rotation vector in camera b (rad), then metres."
+    "(6, 6): rotation vector in camera b (rad), then metres; the systematic part included."
+    systematic: Floats
+    "(6, 6) the part of `covariance` that is alike at all instants."
     rms_px: tuple[float, float]
     "In the pictures of a and b."
     used: tuple[str, ...]
@@ -60,12 +63,22 @@ class RigPose:
     @property
     def sigma_deg(self) -> float:
         """One standard deviation of the turn about its worst axis, degrees."""
-        return float(np.degrees(np.sqrt(np.linalg.eigvalsh(self.covariance[:3, :3])[-1])))
+        return worst_deg(self.covariance)
 
     @property
     def sigma_mm(self) -> float:
         """One standard deviation of the place along its worst axis, millimetres."""
-        return float(1e3 * np.sqrt(np.linalg.eigvalsh(self.covariance[3:, 3:])[-1]))
+        return worst_mm(self.covariance)
+
+
+def worst_deg(covariance: Floats) -> float:
+    """Return one standard deviation of the turn of a mount (6, 6) about its worst axis, degrees."""
+    return float(np.degrees(np.sqrt(max(np.linalg.eigvalsh(covariance[:3, :3])[-1], 0.0))))
+
+
+def worst_mm(covariance: Floats) -> float:
+    """Return one standard deviation of the place of a mount (6, 6) along its worst axis, millimetres."""
+    return float(1e3 * np.sqrt(max(np.linalg.eigvalsh(covariance[3:, 3:])[-1], 0.0)))
 
 
 def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
@@ -94,9 +107,11 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
             f"one rigid mount does not explain the pictures ({rms[0]:.1f} and {rms[1]:.1f} px are left): check the "
             "time alignment, the board's size, and that the mount is tight"
         )
-    covariance = result.covariance + _from_lens(fitted, result.shared, b)
-    used = tuple(pair.in_a.name for pair in good)
-    return RigPose(start, covariance, rms, used, left_out, fitted.by_pair(result.residuals), tuple(good))
+    systematic = _from_lens(fitted, result.shared, b.lens, b.systematic)
+    systematic += _from_detector(good, board, start, b.lens)
+    statistical = result.covariance + _from_lens(fitted, result.shared, b.lens, b.covariance - b.systematic)
+    used, left = tuple(pair.in_a.name for pair in good), fitted.by_pair(result.residuals)
+    return RigPose(start, statistical + systematic, systematic, rms, used, left_out, left, tuple(good))
 
 
 def _too_few(count: int) -> str:
@@ -180,12 +195,22 @@ class _Fit:
         return [int(i) for i in np.flatnonzero(each > limit)]
 
 
-def _from_lens(fitted: _Fit, at: Floats, b: Intrinsics) -> Floats:
-    """Return what the doubt about lens b adds to the covariance of the mount, by refitting along its main axes."""
-    size, axes = np.linalg.eigh(b.covariance)
+def _from_lens(fitted: _Fit, at: Floats, b: Lens, covariance: Floats) -> Floats:
+    """Return what a doubt (p, p) about lens b adds to the mount's covariance, by refitting along its main axes."""
+    size, axes = np.linalg.eigh(covariance)
     added = np.zeros((6, 6))
     for variance, axis in zip(size, axes.T, strict=True):
         if variance > 0:
-            moved = fitted.run(b.lens.changed(b.lens.parameters + np.sqrt(variance) * axis)).shared - at
+            moved = fitted.run(b.changed(b.parameters + np.sqrt(variance) * axis)).shared - at
             added += np.outer(moved, moved)
     return added
+
+
+def _from_detector(pairs: Sequence[Pair], board: Board, mount: Floats, b: Lens) -> Floats:
+    """Return what an error of the detector that is alike in all pictures of camera a adds, by refitting with it."""
+    stretched = [
+        replace(pair, lens_a=pair.lens_a.changed(pair.lens_a.parameters + farther_out(pair.lens_a)))
+        for pair in pairs
+    ]
+    plain, moved = (_Fit(of, board, mount).run(b).shared for of in (pairs, stretched))
+    return np.outer(moved - plain, moved - plain)

@@ -19,7 +19,7 @@ from calibration.mount_job import mount_by_motion
 from calibration.pictures import mount_picture, write_png
 from calibration.recorded import Alignment, alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
-from calibration.rig import Pair, RigPose, from_board
+from calibration.rig import Pair, RigPose, from_board, worst_deg, worst_mm
 from calibration.still import looks, way_px
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
@@ -82,11 +82,17 @@ def _lens(answer: dict[str, Any]) -> Intrinsics:
     """Return a stored lens as far as a mount needs it."""
     lens, covariance = lens_from_words(answer)
     nothing = np.zeros((0, 4, 4))
+    # Results of earlier versions have no such part.
+    systematic = np.array(answer.get("systematic_covariance", np.zeros_like(covariance)))
     size = answer["picture_sigma_px"]["median"]
     return Intrinsics(
         lens, np.sqrt(np.diag(covariance)), covariance, answer["rms_px"], answer["held_out_px"],
-        np.full((1, 1), size), tuple(answer["used"]), answer["left_out"], nothing, (), answer["covered"],
+        np.full((1, 1), size), tuple(answer["used"]), answer["left_out"], nothing, (), answer["covered"], systematic,
     )  # fmt: skip
+
+
+def _worst(covariance: npt.NDArray[np.float64]) -> dict[str, float]:
+    return {"deg": round(worst_deg(covariance), 4), "mm": round(worst_mm(covariance), 3)}
 
 
 def _words(found: RigPose) -> dict[str, Any]:
@@ -96,8 +102,13 @@ def _words(found: RigPose) -> dict[str, Any]:
         "angle_deg": round(float(np.degrees(turn.magnitude())), 4),
         "distance_mm": round(float(1e3 * np.linalg.norm(found.b_from_a[:3, 3])), 2),
         "covariance": found.covariance.tolist(),
+        "systematic_covariance": found.systematic.tolist(),
         "sigma_deg": round(found.sigma_deg, 4),
         "sigma_mm": round(found.sigma_mm, 3),
+        "sigma_parts": {
+            "statistical": _worst(found.covariance - found.systematic),
+            "systematic": _worst(found.systematic),
+        },
         "rms_px": {"pv": round(found.rms_px[0], 3), "camera": round(found.rms_px[1], 3)},
         "used": list(found.used),
         "left_out": found.left_out,

@@ -52,6 +52,9 @@ def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
     lens, covariance = lens_from_words(found[1])
     assert lens.fx == answer["parameters"]["fx"]
     assert np.allclose(np.sqrt(np.diag(covariance)), list(answer["sigma"].values()))
+    parts = [list(answer["sigma_parts"][part].values()) for part in ("statistical", "systematic")]
+    assert np.allclose(np.hypot(*parts), list(answer["sigma"].values()))
+    assert answer["sigma_parts"]["systematic"]["fx"] > 0
     assert cv2.imread(str(found[0].with_suffix(".png"))).shape == (592, 1920, 3)
     assert find(tmp_path, answer["serial"], "lens", "another mode", datetime.now(UTC)) is None
 

@@ -13,6 +13,7 @@ from calibration.board import Board, Detector, Seen
 from calibration.choice import Candidate, choose
 from calibration.errors import Refused
 from calibration.intrinsics import Intrinsics, estimate, estimate_best
+from calibration.lens_quality import DETECTOR_PX, farther_out
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
@@ -89,6 +90,36 @@ def distortion_error_px(found: Intrinsics, optics: Optics) -> float:
     off = (truth - estimated).ravel()
     off -= np.column_stack(turns) @ np.linalg.lstsq(np.column_stack(turns), off, rcond=None)[0]
     return float(np.sqrt(np.mean(np.sum(off.reshape(-1, 2) ** 2, axis=1))))
+
+
+def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
+    optics, rng, detector = OPTICS["fisheye"], np.random.default_rng(5), Detector(BOARD)
+    camera, mine, theirs = boards.BoardCamera(optics, PRINT), [], []
+    for _ in range(6):
+        pose = aimed(optics, rng)
+        picture = camera.see(pose, rng=rng)
+        truth = optics.pixels(BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3])
+        seen = detector.find(picture, "")
+        assert seen is not None
+        mine.append(seen.pixels - truth[seen.ids])
+        pixels, ids, _, _ = cv2.aruco.CharucoDetector(BOARD.opencv).detectBoard(picture)
+        theirs.append(pixels.reshape(-1, 2) - truth[ids.ravel()])
+    rms_px = [np.sqrt(np.mean(np.sum(np.concatenate(of) ** 2, axis=1))) for of in (mine, theirs)]
+    assert sum(map(len, mine)) > 0.95 * sum(map(len, theirs))
+    assert rms_px[0] < 0.08
+    assert rms_px[0] < 0.9 * rms_px[1]
+
+
+def test_an_error_alike_in_all_views_is_stated_apart_and_moves_what_it_says():
+    optics, rng = OPTICS["fisheye"], np.random.default_rng(9)
+    views = [points_of(optics, aimed(optics, rng), "view" + i * "+") for i in range(12)]
+    found = estimate(views, BOARD, "fisheye")
+    middle, stretch = found.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
+    out = [replace(view, pixels=middle + stretch * (view.pixels - middle)) for view in views]
+    moved = (estimate(out, BOARD, "fisheye").lens.parameters - found.lens.parameters) / 100
+    assert moved == pytest.approx(farther_out(found.lens), abs=1e-4)
+    assert np.sqrt(np.diag(found.systematic)) == pytest.approx(np.abs(farther_out(found.lens)))
+    assert found.covariance[0, 0] > found.systematic[0, 0]
 
 
 def test_the_better_model_is_chosen_by_unseen_views(filmed):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -10,6 +12,7 @@ from calibration.board import Board, Seen
 from calibration.cameras import Fisheye, Pinhole
 from calibration.errors import Refused
 from calibration.intrinsics import Intrinsics
+from calibration.lens_quality import DETECTOR_PX, farther_out
 from calibration.motion import check_mount, rotation_from_motion
 from calibration.rig import Pair, from_board
 from virtual_kitchen.world import boards
@@ -54,7 +57,10 @@ def known_gopro(sigma_px: float = 0.1) -> Intrinsics:
     lens = Fisheye(3840, 2160, 1760, 1760, 1920, 1080, *GOPRO.k)
     sigma = np.array([sigma_px] * 4 + [1e-5] * 4)
     nothing = np.zeros((0, 4, 4))
-    return Intrinsics(lens, sigma, np.diag(sigma**2), 0.1, 0.1, np.zeros((9, 16)), (), {}, nothing, (), 1.0)
+    unseen, grid = np.outer(farther_out(lens), farther_out(lens)), np.zeros((9, 16))
+    return Intrinsics(
+        lens, sigma, np.diag(sigma**2) + unseen, 0.1, 0.1, grid, (), {}, nothing, (), 1.0, unseen
+    )
 
 
 def test_the_mount_is_found_within_its_stated_doubt():
@@ -71,6 +77,24 @@ def test_doubt_about_the_lens_becomes_doubt_about_the_mount():
     pairs = pairs_of(20, mount())
     sure, unsure = (from_board(pairs, BOARD, known_gopro(px)) for px in (0.1, 8.0))
     assert unsure.sigma_mm > 3 * sure.sigma_mm
+
+
+def test_an_error_alike_in_all_pictures_of_the_front_camera_is_stated_apart():
+    pairs, lens = pairs_of(12, mount()), pinned(known_gopro())
+    found = from_board(pairs, BOARD, lens)
+    middle, stretch = np.array([639.5, 359.5]), 1 + DETECTOR_PX / 960
+    stretched = [
+        replace(p, in_a=replace(p.in_a, pixels=middle + stretch * (p.in_a.pixels - middle))) for p in pairs
+    ]
+    moved = from_board(stretched, BOARD, lens).b_from_a[:3, 3] - found.b_from_a[:3, 3]
+    assert np.sqrt(np.diag(found.systematic)[3:]) == pytest.approx(np.abs(moved), rel=0.1, abs=1e-8)
+    assert np.linalg.norm(moved) > 3e-6
+    assert np.linalg.eigvalsh(found.covariance - found.systematic).min() > -1e-15
+
+
+def pinned(lens: Intrinsics) -> Intrinsics:
+    """The same lens, known without doubt."""
+    return replace(lens, covariance=np.zeros((8, 8)), systematic=np.zeros((8, 8)))
 
 
 def test_an_instant_at_which_the_mount_moved_is_left_out_and_a_loose_mount_refused():

@@ -140,6 +140,7 @@ def test_the_mount_is_found_by_board_and_by_motion(take):
     assert np.degrees(off) < 0.1
     assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 3e-3
     assert np.degrees(off) < 4 * mount["sigma_deg"]
+    assert 0 < mount["sigma_parts"]["systematic"]["mm"] < mount["sigma_mm"]
     assert len(mount["used"]) >= 10
     assert mount["by_motion"].get("refused") or mount["by_motion"]["apart_deg"] < 0.5
     assert Path(mount["path"]).is_file()
