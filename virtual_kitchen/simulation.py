@@ -31,7 +31,10 @@ from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
 
 CAMERA_WAIT_S = 30.0  # after --seconds, for the camera's files to be fetched
-CAMERA_GRACE_S = 2.0  # the camera must stay idle and fetched for so long
+CAMERA_GRACE_S = 2.0  # the camera must be idle, fetched and left alone for so long,
+CAMERA_START_S = (
+    10.0  # or for so long if somebody spoke to it and has filmed nothing yet: a busy computer is late
+)
 _TICK_S = 0.1
 COOKING, BOARD = "cooking", "board"
 _DRAWN_AT = VideoFormat(1280, 720, 30)
@@ -177,14 +180,11 @@ def _wait(
         if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
             return
     ports.end_streams()
-    until_ns = kitchen.host_ns_of(headset.end_world_s) + round(CAMERA_WAIT_S * NS_PER_S)
-    fetched_ns: int | None = None
-    while (now_ns := time.monotonic_ns()) < until_ns and not asked_to_stop.wait(_TICK_S):
-        if not gopro.idle_and_fetched():
-            fetched_ns = None
-        elif fetched_ns is None:
-            fetched_ns = now_ns
-        elif now_ns - fetched_ns > CAMERA_GRACE_S * NS_PER_S:
+    ended_ns = kitchen.host_ns_of(headset.end_world_s)
+    while (now_ns := time.monotonic_ns()) < ended_ns + round(CAMERA_WAIT_S * NS_PER_S):
+        quiet_s = (now_ns - max(ended_ns, gopro.last_asked_ns)) / NS_PER_S
+        left_alone = quiet_s > (CAMERA_START_S if gopro.awaits_shutter() else CAMERA_GRACE_S)
+        if (left_alone and gopro.idle_and_fetched()) or asked_to_stop.wait(_TICK_S):
             return
 
 

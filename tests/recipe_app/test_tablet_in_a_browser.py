@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
+import numpy.typing as npt
 import pytest
 from browser import LANDSCAPE, PORTRAIT, Tablet, chromium
 from screens import serious, small_boxes
@@ -134,9 +137,11 @@ def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
         page.wait_for_timeout(50)
     tablet.saved()
     context.set_offline(True)
-    for _ in range(3):
+    for unsent in range(2, 7, 2):
+        page.wait_for_timeout(420)  # a tap within 400 ms of the one before is nothing, on purpose
         page.locator("footer .done").click()
-        page.wait_for_timeout(420)
+        page.get_by_text(f"{unsent} unsent").wait_for()
+    page.wait_for_timeout(420)
     tablet.tap("Error", exact=True)
     tablet.tap("Measurement")
     page.get_by_text("7 unsent").wait_for()
@@ -168,7 +173,7 @@ def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: A
     page.locator(".dot.recording").wait_for()
     tablet.saved()
     page.mouse.move(5, 400)
-    first = page.screenshot()
+    first, words = pixels(page), page.locator("body").inner_html()
     for _ in range(12):
         page.get_by_role("button", name="Go on").click()
         page.wait_for_timeout(420)
@@ -178,7 +183,14 @@ def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: A
     page.wait_for_timeout(300)
     page.locator(".dot.recording").wait_for()  # on a busy computer health may have been late
     assert {step["state"] for step in kitchen.tools.records.state(recording)["steps"].values()} == {"done"}
-    assert page.screenshot() == first
+    assert page.locator("body").inner_html() == words
+    # The same page, drawn again by the browser's threads: an edge may round by a level or two of 255.
+    assert np.abs(pixels(page) - first).max() <= 4
+
+
+def pixels(page: Any) -> npt.NDArray[np.int16]:
+    """Take a picture of the page, (height, width, 3) in levels of 0 to 255."""
+    return cv2.imdecode(np.frombuffer(page.screenshot(), np.uint8), cv2.IMREAD_COLOR).astype(np.int16)
 
 
 @pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])

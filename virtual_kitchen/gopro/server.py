@@ -141,3 +141,12 @@ class VirtualGoPro:
     def idle_and_fetched(self) -> bool:
         """Return whether nothing is being recorded and every file on the card was fetched to its end."""
         return self.camera.is_dead or (self.camera.phase is Phase.IDLE and self.camera.card.all_fetched())
+
+    def awaits_shutter(self) -> bool:
+        """Return whether somebody spoke to it, and has filmed nothing so far."""
+        return self.last_asked_ns > 0 and not self.camera.card.files()
+
+    @property
+    def last_asked_ns(self) -> int:
+        """When it was last asked for anything, on the host's monotonic clock; 0 before."""
+        return self.camera.last_asked_ns
