@@ -33,8 +33,8 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.all: $(VENV)/.dev
-	@echo "== installing every extra into $(VENV) (a minute or two, 2 GB)"
-	@$(PIP) -e ".[dev,gopro,calib,cloud]"
+	@echo "== installing every extra into $(VENV) (a minute or two, 2.5 GB)"
+	@$(PIP) -e ".[dev,gopro,calib,cloud,view]"
 	@touch $@
 
 install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync
