@@ -402,12 +402,14 @@ def test_two_versions_stand_side_by_side_and_one_touch_keeps_one(kitchen: Any, t
     tablet.tap("Plan an error")
     page.locator(".hint-row").first.click()
     tablet.tap("Save", exact=True)
+    page.get_by_role("button", name="Change", exact=True).wait_for()  # the card of what was kept
     tablet.saved()
     ((error_id, error),) = kitchen.tools.records.state(recording)["errors"].items()
     page.context.set_offline(True)
     tablet.tap("Change", exact=True)
     page.get_by_label("What is different").fill("from the stove")
     tablet.tap("Save", exact=True)
+    page.get_by_text("1 unsent").wait_for()
     change = {"error_id": error_id, "fields": {"description": "from the other tablet"}}
     _, token = kitchen.pair("Tablet by the sink")
     operation = kitchen.operation(
