@@ -45,6 +45,12 @@ def _data(command: Command) -> Command:
     )(command)
 
 
+def _depth(command: Command) -> Command:
+    return click.option(
+        "--depth", metavar="STREAM", help="Depth stream.  [default: far depth, else near depth]"
+    )(command)
+
+
 @click.command()
 @_common
 @click.option(
@@ -52,7 +58,7 @@ def _data(command: Command) -> Command:
     type=click.Path(dir_okay=False, path_type=Path),
     help="The PLY to write.  [default: <recording>-cloud.ply]",
 )
-@click.option("--depth", metavar="STREAM", help="Depth stream.  [default: far depth, else near depth]")
+@_depth
 @click.option(
     "--cameras",
     metavar="A,B,...",
@@ -117,7 +123,7 @@ def cloud(
     type=click.Path(dir_okay=False, path_type=Path),
     help="The PLY to write.  [default: <recording>-mesh.ply]",
 )
-@click.option("--depth", metavar="STREAM", help="Depth stream.  [default: far depth, else near depth]")
+@_depth
 @click.option(
     "--voxel-mm", type=click.FloatRange(min=2.0), default=20.0, show_default=True, help="Side of a cell."
 )

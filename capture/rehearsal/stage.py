@@ -51,9 +51,8 @@ def play(scenario: Scenario, folder: Path) -> None:
             faults = _break(scenario, recorder, Path(runtime), folder)
             output = _output(recorder, scenario)
         if scenario.kind.mounts:
-            faults = _until_now(
-                faults
-            )  # the filler lies there for as long as the recorder lives (`on_small_disk`)
+            # The filler lies there for as long as the recorder lives (`on_small_disk`).
+            faults = _until_now(faults)
         if scenario.kind.recover:
             faults = _with_producers(_until_now(faults))
             _finish(["recover", "--data", str(folder / "data")], folder, environment, scenario)

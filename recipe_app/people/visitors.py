@@ -53,10 +53,8 @@ class Visitors:
 
     def look_up(self, tokens: Tokens) -> Visitor:
         """Ask the database, and remember the answer."""
-        changes, at_s = (
-            self._door.records.changes,
-            self._clock_s(),
-        )  # before asking: a change meanwhile counts
+        # Before asking: a change meanwhile counts.
+        changes, at_s = self._door.records.changes, self._clock_s()
         visitor = self._door.visitor(device_token=tokens.device, login_token=tokens.login)
         self._known[tokens.key] = _Known(visitor, changes, at_s)
         if len(self._known) > KEPT:
