@@ -16,7 +16,7 @@ from capture.hold import held
 from capture.plan import GROUP, RUNNING, Plan, is_running, load_plan, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
-from storage.names import LOGS, MANIFEST, WORK
+from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
@@ -59,6 +59,7 @@ def _take_up(work: Path, plan: Plan, hold: int) -> None:
     if is_open(recording):
         _drain(work, replace(plan, supervisor_pid=os.getpid()), hold)
     elif recording.is_dir() and not (recording / MANIFEST).exists():
+        (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)
         _remove_empty(recording)  # killed before it began
     shutil.rmtree(work)
     with contextlib.suppress(OSError):

@@ -24,7 +24,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sqlalchemy import Connection, Table, func, select
 
@@ -198,8 +198,7 @@ def check(path: Path) -> dict[str, Any]:
     """Read a backup to its end and compare every hash; return its manifest. Raises BadSetup."""
     with opened(path) as (archive, manifest):
         for name in manifest["files"]:
-            with archive.open(name) as member:
-                proven(path, manifest, name, member, lambda _: None)
+            proven(path, archive, manifest, name, lambda _: None)
     return manifest
 
 
@@ -214,26 +213,45 @@ DAMAGED = (
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
-    try:
-        with zipfile.ZipFile(path) as archive:
+    with _damage_told(path), contextlib.ExitStack() as stack:
+        with _unreadable_told(path):
+            archive = stack.enter_context(zipfile.ZipFile(path))
             manifest = json.loads(archive.read(MANIFEST))
-            names = set(archive.namelist()) - {MANIFEST}
-            if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
-                raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
-            yield archive, manifest
-    except OSError as error:
-        raise BadSetup(f"{path}: cannot be read ({error.strerror or error})") from error
+        names = set(archive.namelist()) - {MANIFEST}
+        if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
+            raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
+        yield archive, manifest
+
+
+@contextlib.contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except DAMAGED as error:
         raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
 
 
+@contextlib.contextmanager
+def _unreadable_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadSetup(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
 def proven(
-    path: Path, manifest: dict[str, Any], name: str, member: IO[bytes], write: Callable[[bytes], Any]
+    path: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], name: str, write: Callable[[bytes], Any]
 ) -> None:
-    """Pass a member on and compare its hash at the end. Raises BadSetup."""
+    """Pass a member on and compare its hash at the end. Raises BadSetup, and what `write` raises."""
     digest = hashlib.sha256()
-    while piece := member.read(PIECE):
+    for piece in _pieces(path, archive, name):
         digest.update(piece)
         write(piece)
     if digest.hexdigest() != manifest["files"][name]["sha256"]:
         raise BadSetup(f"{path}: {name} is not what was backed up; take another copy")
+
+
+def _pieces(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
+    with _unreadable_told(path), archive.open(name) as member:
+        while piece := member.read(PIECE):
+            yield piece

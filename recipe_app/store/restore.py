@@ -10,7 +10,7 @@ import re
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +24,70 @@ from recipe_app.store.database import Database, open_database
 from storage.disk import LOCAL
 
 BATCH = 500
+STAGED = ".restore-"
+"""Prefix of folders that hold what is not proven yet."""
 _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 
 
 def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
     """Restore a backup into a database that holds nothing yet; return its manifest. Raises BadSetup.
 
-    All of it or nothing: an SQLite file gets its name when it was proven, PostgreSQL one transaction.
+    All of it or nothing: recipes are proven before anything is there, an SQLite file gets its name last,
+    PostgreSQL is one transaction.
     """
     with opened(source) as (archive, manifest):
         if odd := [
             name for name in manifest["files"] if name not in (COPY, DUMP) and not _RECIPE.fullmatch(name)
         ]:
             raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
-        if isinstance(place, Path):
-            _into_file(source, archive, manifest, place)
-        else:
-            _into_server(source, archive, manifest, place)
-        for name in manifest["files"]:
-            if _RECIPE.fullmatch(name):
-                recipes.mkdir(mode=0o700, parents=True, exist_ok=True)
-                with archive.open(name) as member, open(recipes / Path(name).name, "wb") as file:
-                    proven(source, manifest, name, member, file.write)
+        if isinstance(place, Path) and place.exists():
+            raise BadSetup(f"{place}: is there already; move it away, or restore into another --data")
+        target = recipes if isinstance(place, str) else place
+        try:
+            with _recipes_proven(source, archive, manifest, recipes) as put:
+                if isinstance(place, Path):
+                    _into_file(source, archive, manifest, place, put)
+                else:
+                    _into_server(source, archive, manifest, place, put)
+        except OSError as error:
+            raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
 
 
-def _into_file(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: Path) -> None:
-    if place.exists():
-        raise BadSetup(f"{place}: is there already; move it away, or restore into another --data")
+@contextlib.contextmanager
+def _recipes_proven(
+    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], recipes: Path
+) -> Iterator[Callable[[], None]]:
+    """Write the recipes beside their folder; yield what puts them into it."""
+    recipes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=recipes.parent, prefix=STAGED) as folder:
+        staged = []
+        for name in filter(_RECIPE.fullmatch, manifest["files"]):
+            staged.append(Path(folder) / Path(name).name)
+            with open(staged[-1], "xb") as file:
+                proven(source, archive, manifest, name, file.write)
+                file.flush()
+                os.fsync(file.fileno())
+
+        def put() -> None:
+            for path in staged:
+                recipes.mkdir(mode=0o700, exist_ok=True)
+                path.replace(recipes / path.name)
+            if staged:
+                LOCAL.sync_folder(recipes)
+
+        yield put
+
+
+def _into_file(
+    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: Path, put: Callable[[], None]
+) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".restore-") as folder:
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=STAGED) as folder:
         made = Path(folder) / COPY
         if manifest["kind"] == "sqlite":
-            with archive.open(COPY) as member, open(made, "xb") as file:
-                proven(source, manifest, COPY, member, file.write)
+            with open(made, "xb") as file:
+                proven(source, archive, manifest, COPY, file.write)
             _look(source, made)
         database = open_database(made)
         try:
@@ -69,6 +99,7 @@ def _into_file(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any],
         with open(made, "rb") as file:
             os.fsync(file.fileno())
         made.chmod(0o600)
+        put()
         made.rename(place)
     LOCAL.sync_folder(place.parent)
 
@@ -90,7 +121,9 @@ def _fold_in(made: Path) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _into_server(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: str) -> None:
+def _into_server(
+    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: str, put: Callable[[], None]
+) -> None:
     if manifest["kind"] != "log":
         raise BadSetup(f"{source}: is a copy of an SQLite file; restore it with --data")
     database = open_database(place)
@@ -98,6 +131,7 @@ def _into_server(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any
         _refuse_filled(database)
         with database.writing() as connection:
             _fill(source, archive, manifest, connection)
+            put()
     finally:
         database.close()
 
@@ -151,7 +185,6 @@ def _batches(
 
 def _lines(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Iterator[bytes]:
     """Yield the lines of a dump that was proven to its end before the first is used."""
-    with archive.open(DUMP) as member:
-        proven(source, manifest, DUMP, member, lambda _: None)
+    proven(source, archive, manifest, DUMP, lambda _: None)
     with archive.open(DUMP) as member:
         yield from member

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode in (1, 2), done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     lines = [line for line in done.stderr.strip().splitlines() if not line.startswith(("Usage:", "Try "))]
-    lines = [line for line in lines if line.strip() and ": 0 s, 0 packets" not in line]
+    lines = [line for line in lines if line.strip() and not re.search(r": \d+ s, 0 packets", line)]
     assert len(lines) == 1, done.stderr
     return lines[0]
 

@@ -88,6 +88,8 @@ def test_a_recorder_killed_before_its_first_packet_is_cleared_away(kitchen, runt
             time.sleep(0.01)
         recorder.kill()
         recorder.wait()
+    (data / "take").mkdir(exist_ok=True)
+    (data / "take" / "recording.json.part").write_text("{")  # as if it was killed while writing that
     done = kitchensync("recover", "--data", data)
     assert done.returncode == 0, done.stderr
     assert not (data / ".kitchensync").exists()

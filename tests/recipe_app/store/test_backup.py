@@ -201,6 +201,36 @@ def test_a_damaged_backup_is_refused_in_one_line(
             restored.unlink()
 
 
+def test_a_damaged_recipe_leaves_nothing_restored(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    target, forged = tmp_path / "kitchen.backup", tmp_path / "forged.backup"
+    make(place, recipes, target)
+    with zipfile.ZipFile(target) as archive, zipfile.ZipFile(forged, "w") as made:
+        for name in archive.namelist():
+            made.writestr(name, b"{}" if name == "recipes/tea.json" else archive.read(name))
+    new = tmp_path / "new"
+    assert "tea.json is not what was backed up" in refused(forged, new / "app.db")
+    assert list(new.iterdir()) == []
+    if isinstance(place, str):
+        emptied(place)
+        with pytest.raises(BadSetup, match=r"tea\.json"):
+            restore(forged, place, new / "recipes")
+        restore(target, place, new / "recipes")  # the server was left empty
+
+
+def test_a_place_that_cannot_be_written_is_named(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    """It is not the backup that is at fault, and is not said to be."""
+    target, file = tmp_path / "kitchen.backup", tmp_path / "file"
+    make(place, recipes, target)
+    file.write_text("in the way")
+    assert refused(target, file / "new" / "app.db").startswith(
+        f"{file / 'new' / 'app.db'}: cannot be written"
+    )
+
+
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 def test_every_bit_of_the_archives_own_words_may_flip(
     place: Path, filled: dict[str, Any], recipes: Path, tmp_path: Path
