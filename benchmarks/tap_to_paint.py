@@ -20,11 +20,10 @@ import numpy as np
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY / "tests" / "support"), str(REPOSITORY / "docs")]
 
-from browser import LANDSCAPE, Tablet, chromium  # noqa: E402
+from browser import DEAD_MS, LANDSCAPE, Tablet, chromium  # noqa: E402
 from pictures import demo, facts_of  # noqa: E402
 
 LIMIT_MS = 100.0
-DEAD_MS = 420  # a second tap within 400 ms is nothing, on purpose
 WATCH = """
 addEventListener("pointerdown", ({ timeStamp }) => { window.touched = timeStamp; window.painted = null; }, true);
 new MutationObserver(() => {

@@ -59,11 +59,7 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     tablet.saved()
     before = len(kitchen.tools.records.ops(recording))
     page.context.set_offline(True)
-    for unsent in range(2, 5, 2):
-        page.wait_for_timeout(420)  # a tap within 400 ms of the one before is nothing, on purpose
-        page.locator("footer .done").click()
-        page.get_by_text(f"{unsent} unsent").wait_for()
-    page.wait_for_timeout(420)
+    tablet.done_offline(2)
     tablet.tap("Error", exact=True)
     tablet.tap("Timing")
     page.get_by_text("5 unsent").wait_for()

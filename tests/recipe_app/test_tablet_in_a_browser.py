@@ -71,7 +71,7 @@ def finish_all_steps(tablet: Tablet) -> None:
         if tablet.page.get_by_text("All steps are done").count():
             return
         tablet.page.locator("footer .done").click()
-        tablet.page.wait_for_timeout(420)  # a second tap within 400 ms is nothing, on purpose
+        tablet.rest()
     raise AssertionError("the recipe does not end")
 
 
@@ -137,11 +137,7 @@ def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
         page.wait_for_timeout(50)
     tablet.saved()
     context.set_offline(True)
-    for unsent in range(2, 7, 2):
-        page.wait_for_timeout(420)  # a tap within 400 ms of the one before is nothing, on purpose
-        page.locator("footer .done").click()
-        page.get_by_text(f"{unsent} unsent").wait_for()
-    page.wait_for_timeout(420)
+    tablet.done_offline(3)
     tablet.tap("Error", exact=True)
     tablet.tap("Measurement")
     page.get_by_text("7 unsent").wait_for()
@@ -176,7 +172,7 @@ def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: A
     first, words = pixels(page), page.locator("body").inner_html()
     for _ in range(12):
         page.get_by_role("button", name="Go on").click()
-        page.wait_for_timeout(420)
+        tablet.rest()
     tablet.saved()
     page.evaluate("document.activeElement.blur()")
     page.mouse.move(5, 400)
@@ -442,7 +438,7 @@ def test_what_was_taken_back_is_done_again_after_a_reload(kitchen: Any, tablet: 
     recording = tablet.begin("Tea and toast")
     tablet.checklist()
     tablet.tap("Begin", exact=True)
-    page.wait_for_timeout(420)
+    tablet.rest()
     page.locator("footer .done").click()
     page.get_by_text("1 / 11").wait_for()
     tablet.tap("Undo", exact=True)

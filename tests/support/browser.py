@@ -21,6 +21,8 @@ FLAGS = [
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 ]
+DEAD_MS = 420
+"""A second tap within 400 ms of the one before is nothing, on purpose."""
 LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
 
 
@@ -95,6 +97,18 @@ class Tablet:
         self.page.get_by_label("Name of the second person").fill("Clove")
         self.page.locator("#start").click()
         self.screen("follow")
+
+    def rest(self) -> None:
+        """Wait until the same button may be touched again."""
+        self.page.wait_for_timeout(DEAD_MS)
+
+    def done_offline(self, steps: int) -> None:
+        """Touch Done for that many steps without network; each is two operations that wait here."""
+        for step in range(1, steps + 1):
+            self.rest()
+            self.page.locator("footer .done").click()
+            self.page.get_by_text(f"{2 * step} unsent").wait_for()
+        self.rest()
 
     def saved(self) -> None:
         """Wait until the server has everything."""

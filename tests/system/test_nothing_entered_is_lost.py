@@ -26,8 +26,6 @@ from virtual_kitchen.tablet import Desk
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(0 if "KITCHENSYNC_HISTORIES" in os.environ else 300)]
 HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES", "2"))
-DEAD_MS = 420
-"""A second tap within 400 ms is nothing, on purpose."""
 
 
 class App:
@@ -72,7 +70,7 @@ class Hand:
     def see(self) -> None:
         """Wait until the screen says what was done; only then is it promised."""
         self.page.get_by_text(f"{self.done} / 11", exact=True).wait_for()
-        self.page.wait_for_timeout(DEAD_MS)
+        self.tablet.rest()
 
     def touch_done(self) -> None:
         if self.done < 9:
@@ -87,7 +85,7 @@ class Hand:
         self.page.locator(".tile").first.wait_for(state="detached")
         self.stands.append("error")
         self.made.append("error")
-        self.page.wait_for_timeout(DEAD_MS)
+        self.tablet.rest()
 
     def touch_undo(self) -> None:
         if self.stands:
@@ -126,7 +124,7 @@ def test_what_the_screen_showed_is_in_the_log_once(world: tuple[App, Any], seed:
     tablet.checklist()
     page.locator("html[data-offline=ready]").wait_for()
     tablet.tap("Begin", exact=True)
-    page.wait_for_timeout(DEAD_MS)
+    tablet.rest()
     hand = Hand(tablet)
     for _ in range(14):
         happening = rng.choice(
