@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
+from calibration.freedom import Witnesses
+
 Floats = npt.NDArray[np.float64]
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""
@@ -35,6 +37,8 @@ class Adjusted:
     "(v, 4, 4) camera from target, metres."
     covariance: Floats
     "(p, p) of `shared`, by leaving out one view at a time."
+    witnesses: Witnesses
+    "What each view tells about `shared`: how well the covariance itself is known."
     residuals: Floats
     "(n, 2) pixels."
     converged: bool
@@ -74,9 +78,11 @@ def adjust(
         if gain < 1e-9:
             converged = True
             break
-    return Adjusted(
-        shared, poses, problem.linearized(shared, poses).covariance(), problem.at(shared, poses), converged
-    )
+    system = problem.linearized(shared, poses)
+    informed, moved = system.without_each()
+    covariance = (len(poses) - 1) / len(poses) * moved.T @ moved
+    witnesses = Witnesses(informed * np.outer(scale, scale), np.diag(scale))
+    return Adjusted(shared, poses, covariance, witnesses, problem.at(shared, poses), converged)
 
 
 class _Problem:
@@ -149,18 +155,19 @@ class _System:
         pose_step = -(eased[:, :, 0] + np.einsum("vij,j->vi", carried, step))
         return shared + step, moved_poses(poses, pose_step)
 
-    def covariance(self) -> Floats:
-        """Return the delete-one-view jackknife of the shared parameters (p, p), one Gauss-Newton step a view."""
+    def without_each(self) -> tuple[Floats, Floats]:
+        """Return each view's information about the shared parameters (v, p, p) and how they move without it (v, p).
+
+        The moves are one Gauss-Newton step each, about their mean.
+        """
         carried = np.linalg.solve(self.pose_pose + 1e-12 * np.eye(6), self.pose_shared)
         informed = self.shared_shared - np.einsum("vij,vik->vjk", self.pose_shared, carried)
         score = self.shared_gradient - np.einsum("vij,vi->vj", carried, self.pose_gradient)
-        whole, views = informed.sum(0), len(informed)
+        whole = informed.sum(0)
         moved = np.stack(
             [_solved(whole - of, of_score, self.scale) for of, of_score in zip(informed, score, strict=True)]
         )
-        moved -= moved.mean(0)
-        result: Floats = (views - 1) / views * moved.T @ moved
-        return result
+        return informed, moved - moved.mean(0)
 
 
 def _solved(matrix: Floats, right: Floats, scale: Floats) -> Floats:

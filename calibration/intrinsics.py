@@ -17,6 +17,7 @@ from calibration.adjust import Adjusted, adjust
 from calibration.board import Board, Seen
 from calibration.cameras import Fisheye, Lens, Pinhole
 from calibration.errors import Refused
+from calibration.freedom import Part, stated
 from calibration.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
 
 Floats = npt.NDArray[np.float64]
@@ -40,15 +41,17 @@ class Intrinsics:
 
     lens: Pinhole | Fisheye
     sigma: Floats
-    "(p,) one standard deviation of each parameter, in its unit."
+    "(p,) of each parameter, in its unit: two of them hold 95 %, so they are widened by Student's quantile."
+    freedom: Floats
+    "(p,) degrees of freedom of the part that comes from leaving views out."
     covariance: Floats
-    "(p, p), the systematic part included."
+    "(p, p) as estimated, the systematic part included; nothing is widened in it."
     rms_px: float
     "Of the views used."
     held_out_px: float
     "RMS of views that the fit did not see, by five-fold cross-validation."
     picture_sigma_px: Floats
-    "(rows, columns) of a grid over the picture: one standard deviation of where a fixed ray lands."
+    "(rows, columns) of a grid over the picture: one standard deviation of where a fixed ray lands, widened alike."
     used: tuple[str, ...]
     left_out: dict[str, str]
     "View -> why."
@@ -96,11 +99,15 @@ def estimate(
             f"a {kind} lens leaves {rms_px:.2f} px: try the other model, or check that the board is flat and its "
             "squares have the given size"
         )
-    systematic = np.outer(farther_out(lens), farther_out(lens))
-    covariance = result.covariance + systematic
+    systematic, each = np.outer(farther_out(lens), farther_out(lens)), np.eye(len(lens.names))
+
+    def doubt(contrasts: Floats) -> Floats:
+        known = result.witnesses.freedom(contrasts)
+        return stated(contrasts, [Part(result.covariance, known), Part(systematic, np.inf)])
+
     return Intrinsics(
-        lens, np.sqrt(np.diag(covariance)), covariance, rms_px,
-        _held_out(fit, lens, result.poses, good), picture_sigma(lens, covariance),
+        lens, doubt(each), result.witnesses.freedom(each), result.covariance + systematic, rms_px,
+        _held_out(fit, lens, result.poses, good), picture_sigma(lens, doubt),
         tuple(view.name for view in good), left_out, result.poses, residuals, coverage(good, size), systematic,
     )  # fmt: skip
 
@@ -165,7 +172,12 @@ class _Fit:
         free = np.linalg.pinv(spread) @ lens.parameters
         scale = np.abs(spread).T.clip(0, 1) @ steps_of(lens)
         found = adjust(residuals, free, poses, view_of, scale, robust=self.robust)
-        return replace(found, shared=spread @ found.shared, covariance=spread @ found.covariance @ spread.T)
+        return replace(
+            found,
+            shared=spread @ found.shared,
+            covariance=spread @ found.covariance @ spread.T,
+            witnesses=replace(found.witnesses, basis=spread @ found.witnesses.basis),
+        )
 
 
 def _started(fit: _Fit, views: Sequence[Seen], blank: Lens) -> tuple[Pinhole | Fisheye, Floats]:

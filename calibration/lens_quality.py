@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -67,11 +67,11 @@ def farther_out(lens: Lens) -> Floats:
     return change
 
 
-def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 16) -> Floats:
-    """Propagate the covariance to where fixed rays land: one sigma in pixels over a grid (rows, columns).
+def picture_sigma(lens: Lens, doubt: Callable[[Floats], Floats], rows: int = 9, columns: int = 16) -> Floats:
+    """Propagate the doubt to where fixed rays land: one sigma in pixels over a grid (rows, columns).
 
-    A turn of the camera is no error of the lens (it goes into the pose), so the best turn is taken out of each
-    change.
+    `doubt` gives one standard deviation (c,) of contrasts (c, p) of the lens's parameters. A turn of the camera is no
+    error of the lens (it goes into the pose), so the best turn is taken out of each change.
     """
     u, v = np.meshgrid(np.linspace(0, lens.width - 1, columns), np.linspace(0, lens.height - 1, rows))
     rays = lens.rays(np.column_stack((u.ravel(), v.ravel())))
@@ -90,7 +90,6 @@ def picture_sigma(lens: Lens, covariance: Floats, rows: int = 9, columns: int = 
         change[i] = step
         by[:, i] = ((lens.changed(lens.parameters + change).project(rays[ok]) - here) / step).ravel()
     by -= turns @ np.linalg.lstsq(turns, by, rcond=None)[0]
-    variance = np.einsum("ni,ij,nj->n", by, covariance, by).reshape(-1, 2).sum(1)
     grid = np.full(rows * columns, np.nan)
-    grid[ok] = np.sqrt(np.maximum(variance, 0))
+    grid[ok] = np.linalg.norm(doubt(by).reshape(-1, 2), axis=1)
     return grid.reshape(rows, columns)

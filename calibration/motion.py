@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
+from calibration.freedom import Part, Witnesses, stated
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,14 +34,13 @@ class MotionRotation:
     b_from_a: Floats
     "(3, 3)"
     covariance: Floats
-    "(3, 3) of the rotation vector in b, rad^2."
+    "(3, 3) of the rotation vector in b, rad^2, as estimated."
+    sigma: Floats
+    "(3,) of the rotation vector, rad: two of them hold 95 %, widened by Student's quantile."
+    sigma_deg: float
+    "The same about the worst axis, degrees."
     residual_rad_per_s: float
     "RMS of what is left."
-
-    @property
-    def sigma_deg(self) -> float:
-        """One standard deviation about the worst axis, degrees."""
-        return float(np.degrees(np.sqrt(np.linalg.eigvalsh(self.covariance)[-1])))
 
 
 def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRotation:
@@ -65,7 +65,23 @@ def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRo
     moved -= moved.mean(0)
     rest = (of_b - of_b.mean(0)) - (of_a - of_a.mean(0)) @ turn.T
     covariance = (blocks - 1) / blocks * moved.T @ moved
-    return MotionRotation(turn, covariance, float(np.sqrt(np.mean(np.sum(rest**2, axis=1)))))
+    asked = np.concatenate((np.eye(3), np.linalg.eigh(covariance)[1][:, -1:].T))
+    freedom = _witnesses(of_a @ turn.T, blocks).freedom(asked)
+    *sigma, worst = stated(asked, [Part(covariance, freedom)])
+    rms = float(np.sqrt(np.mean(np.sum(rest**2, axis=1))))
+    return MotionRotation(turn, covariance, np.array(sigma), float(np.degrees(worst)), rms)
+
+
+def _witnesses(turning: Floats, blocks: int) -> Witnesses:
+    """Return what each block tells about the rotation vector and the bias, from angular velocities (n, 3) in b.
+
+    A small rotation d and a bias b change a sample w by `d x w + b`.
+    """
+    each = turning.reshape(blocks, -1, 3)
+    by_turn = np.cross(np.eye(3)[:, None, None], each)  # (3, blocks, n, 3)
+    by_bias = np.broadcast_to(np.eye(3)[:, None, None], by_turn.shape)
+    change = np.concatenate((by_turn, by_bias))
+    return Witnesses(np.einsum("pbni,qbni->bpq", change, change, optimize=True), np.eye(3, 6))
 
 
 @dataclass(frozen=True)

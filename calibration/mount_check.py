@@ -81,13 +81,13 @@ def refresh(path: Path) -> None:
 
 
 def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
-    """Return a digest of what an answer was made from: software, alignments, and which calibrations there were."""
+    """Return a digest of what an answer was made from: software, alignments, and the calibrations of its cameras."""
     digest = hashlib.sha256(version("kitchensync").encode())
-    for file in sorted((path / "sync" / "alignment").glob("*.json")):
-        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    files = sorted((path / "sync" / "alignment").glob("*.json"))
     for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):
-        for file in sorted(folder_of(data or path.absolute().parent, serial).glob("*.json")):
-            digest.update(file.name.encode())
+        files += sorted(folder_of(data or path.absolute().parent, serial).glob("*.json"))
+    for file in files:
+        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -111,6 +111,7 @@ def lens_words(found: Intrinsics) -> dict[str, Any]:
             "statistical": named(found.covariance - found.systematic),
             "systematic": named(found.systematic),
         },
+        "degrees_of_freedom": dict(zip(lens.names, found.freedom.round(2).tolist(), strict=True)),
         "covariance": found.covariance.tolist(),
         "systematic_covariance": found.systematic.tolist(),
         "rms_px": round(found.rms_px, 4),

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from calibration.adjust import adjust
+from calibration.adjust import Adjusted, adjust
 from calibration.board import Board, Seen
 from calibration.cameras import Lens
 from calibration.errors import Refused
+from calibration.freedom import Part, stated
 from calibration.intrinsics import Intrinsics, board_poses
 from calibration.lens_quality import farther_out
 
@@ -47,8 +48,14 @@ class RigPose:
 
     b_from_a: Floats
     "(4, 4)"
+    sigma: Floats
+    "(6,) rotation vector in camera b (rad), then metres: two of them hold 95 %, widened by Student's quantile."
+    sigma_deg: float
+    "The same of the turn about its worst axis, degrees."
+    sigma_mm: float
+    "The same of the place along its worst axis, millimetres."
     covariance: Floats
-    "(6, 6): rotation vector in camera b (rad), then metres; the systematic part included."
+    "(6, 6) as estimated, the systematic part included; nothing is widened in it."
     systematic: Floats
     "(6, 6) the part of `covariance` that is alike at all instants."
     rms_px: tuple[float, float]
@@ -60,32 +67,22 @@ class RigPose:
     pairs: tuple[Pair, ...]
     "The pairs used."
 
-    @property
-    def sigma_deg(self) -> float:
-        """One standard deviation of the turn about its worst axis, degrees."""
-        return worst_deg(self.covariance)
 
-    @property
-    def sigma_mm(self) -> float:
-        """One standard deviation of the place along its worst axis, millimetres."""
-        return worst_mm(self.covariance)
-
-
-def worst_deg(covariance: Floats) -> float:
-    """Return one standard deviation of the turn of a mount (6, 6) about its worst axis, degrees."""
-    return float(np.degrees(np.sqrt(max(np.linalg.eigvalsh(covariance[:3, :3])[-1], 0.0))))
-
-
-def worst_mm(covariance: Floats) -> float:
-    """Return one standard deviation of the place of a mount (6, 6) along its worst axis, millimetres."""
-    return float(1e3 * np.sqrt(max(np.linalg.eigvalsh(covariance[3:, 3:])[-1], 0.0)))
+def worst_axes(covariance: Floats) -> Floats:
+    """Return the unit axes (2, 6) with most doubt of a mount's covariance (6, 6): of the turn, of the place."""
+    axes = np.zeros((2, 6))
+    axes[0, :3] = np.linalg.eigh(covariance[:3, :3])[1][:, -1]
+    axes[1, 3:] = np.linalg.eigh(covariance[3:, 3:])[1][:, -1]
+    return axes
 
 
 def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
     """Estimate camera b from camera a.
 
-    Lens a is taken as given for each pair; lens b comes with its covariance, which goes into the answer's. Raises
-    Refused with the reason when there are too few pairs or they do not fit one rigid mount.
+    Lens a is taken as given for each pair; lens b comes with its covariance, which goes into the answer's. Of its
+    degrees of freedom those of focal length and middle count, the fewest: a mount follows these.
+
+    Raises Refused with the reason when there are too few pairs or they do not fit one rigid mount.
     """
     good, left_out = _with_enough_corners(pairs)
     start = _consensus(good, b.lens, board)
@@ -109,9 +106,22 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
         )
     systematic = _from_lens(fitted, result.shared, b.lens, b.systematic)
     systematic += _from_detector(good, board, start, b.lens)
-    statistical = result.covariance + _from_lens(fitted, result.shared, b.lens, b.covariance - b.systematic)
+    of_lens = _from_lens(fitted, result.shared, b.lens, b.covariance - b.systematic)
+    covariance = result.covariance + of_lens + systematic
+    asked = np.concatenate((np.eye(6), worst_axes(covariance)))
+    *sigma, sigma_rad, sigma_m = stated(
+        asked,
+        [
+            Part(result.covariance, result.witnesses.freedom(asked)),
+            Part(of_lens, float(b.freedom[:4].min())),
+            Part(systematic, np.inf),
+        ],
+    )
     used, left = tuple(pair.in_a.name for pair in good), fitted.by_pair(result.residuals)
-    return RigPose(start, statistical + systematic, systematic, rms, used, left_out, left, tuple(good))
+    return RigPose(
+        start, np.array(sigma), float(np.degrees(sigma_rad)), float(1e3 * sigma_m), covariance, systematic,
+        rms, used, left_out, left, tuple(good),
+    )  # fmt: skip
 
 
 def _too_few(count: int) -> str:
@@ -160,7 +170,9 @@ class _Fit:
         mount[:3, 3] += step[3:]
         return mount
 
-    def run(self, lens_b: Lens):  # type: ignore[no-untyped-def]
+    def run(self, lens_b: Lens) -> Adjusted:
+        """Fit mount and poses for a lens of camera b."""
+
         def residuals(shared: Floats, poses: Floats) -> Floats:
             mount, parts = self.mounted(shared), []
             for pair, (for_a, for_b), pose in zip(self._pairs, self._points, poses, strict=True):

@@ -19,7 +19,7 @@ from calibration.mount_job import mount_by_motion
 from calibration.pictures import mount_picture, write_png
 from calibration.recorded import Alignment, alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
-from calibration.rig import Pair, RigPose, from_board, worst_deg, worst_mm
+from calibration.rig import Pair, RigPose, from_board, worst_axes
 from calibration.still import looks, way_px
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
@@ -82,17 +82,20 @@ def _lens(answer: dict[str, Any]) -> Intrinsics:
     """Return a stored lens as far as a mount needs it."""
     lens, covariance = lens_from_words(answer)
     nothing = np.zeros((0, 4, 4))
-    # Results of earlier versions have no such part.
+    # Results of earlier versions tell neither this part nor how well the other one is known.
     systematic = np.array(answer.get("systematic_covariance", np.zeros_like(covariance)))
+    freedom = np.array(list(answer.get("degrees_of_freedom", dict.fromkeys(lens.names, np.inf)).values()))
     size = answer["picture_sigma_px"]["median"]
     return Intrinsics(
-        lens, np.sqrt(np.diag(covariance)), covariance, answer["rms_px"], answer["held_out_px"],
+        lens, np.array(list(answer["sigma"].values())), freedom, covariance, answer["rms_px"], answer["held_out_px"],
         np.full((1, 1), size), tuple(answer["used"]), answer["left_out"], nothing, (), answer["covered"], systematic,
     )  # fmt: skip
 
 
 def _worst(covariance: npt.NDArray[np.float64]) -> dict[str, float]:
-    return {"deg": round(worst_deg(covariance), 4), "mm": round(worst_mm(covariance), 3)}
+    turn, place = worst_axes(covariance)
+    sizes = [float(np.sqrt(max(axis @ covariance @ axis, 0.0))) for axis in (turn, place)]
+    return {"deg": round(float(np.degrees(sizes[0])), 4), "mm": round(1e3 * sizes[1], 3)}
 
 
 def _words(found: RigPose) -> dict[str, Any]:

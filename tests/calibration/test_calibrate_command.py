@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import t as student
 
 from calibration.board import Board, Detector
 from calibration.board_print import black_rectangles
@@ -51,9 +52,16 @@ def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
     assert str(found[0]) == answer["path"]
     lens, covariance = lens_from_words(found[1])
     assert lens.fx == answer["parameters"]["fx"]
-    assert np.allclose(np.sqrt(np.diag(covariance)), list(answer["sigma"].values()))
+    sigma, freedom = (
+        np.array(list(answer["sigma"].values())),
+        np.array(list(answer["degrees_of_freedom"].values())),
+    )
     parts = [list(answer["sigma_parts"][part].values()) for part in ("statistical", "systematic")]
-    assert np.allclose(np.hypot(*parts), list(answer["sigma"].values()))
+    assert np.allclose(np.sqrt(np.diag(covariance)), np.hypot(*parts))
+    assert np.all((freedom > 1) & (freedom < len(answer["used"])))
+    widened = student.interval(0.9545, freedom)[1] / 2
+    assert sigma[2:] == pytest.approx(widened[2:] * np.hypot(*parts)[2:], rel=1e-3), "no systematic part here"
+    assert np.all(sigma[:2] > np.hypot(*parts)[:2])
     assert answer["sigma_parts"]["systematic"]["fx"] > 0
     assert cv2.imread(str(found[0].with_suffix(".png"))).shape == (592, 1920, 3)
     assert find(tmp_path, answer["serial"], "lens", "another mode", datetime.now(UTC)) is None

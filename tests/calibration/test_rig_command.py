@@ -104,6 +104,7 @@ def keep_lens(recording: Path) -> None:
         "width": 960,
         "height": 540,
         "parameters": dict(zip(names, [441, 440, 479, 272, *GOPRO.k], strict=True)),
+        "sigma": dict(zip(names, sigma, strict=True)),
         "covariance": np.diag(np.square(sigma)).tolist(),
         "rms_px": 0.1,
         "held_out_px": 0.1,
