@@ -51,8 +51,7 @@ class Witnesses:
 
 
 def _inverse(matrices: Floats) -> Floats:
-    result: Floats = np.linalg.pinv(matrices, rcond=1e-14, hermitian=True)
-    return result
+    return np.asarray(np.linalg.pinv(matrices, rcond=1e-14, hermitian=True), np.float64)
 
 
 @dataclass(frozen=True)
