@@ -57,6 +57,25 @@ class Outcome:
     refused: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One QR frame of a dump, its checksum proven: number `number` of `count`."""
+
+    form: str
+    id: str
+    number: int
+    count: int
+    data: str
+
+
+def frame_of(text: str) -> Frame | None:
+    """Read the text of a frame; None when it is none or was read wrongly."""
+    match = _FRAME.fullmatch(text)
+    if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
+        return None
+    return Frame(match["form"], match["id"], int(match["number"]), int(match["count"]), match["data"])
+
+
 def read_dump(text: str, name: str) -> Dump:
     """Read a dump from a file's text, or from the texts of its frames, one a line. Raises BadOperation."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -78,12 +97,12 @@ def join_frames(frames: Iterable[str], name: str) -> str:
     """Join frames in any order, each as often as it was read. Raises BadOperation naming what is missing."""
     found: dict[int, str] = {}
     heads: set[tuple[str, str, int]] = set()
-    for frame in frames:
-        match = _FRAME.fullmatch(frame)
-        if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
-            raise BadOperation(f"{name}: a frame is damaged ({frame[:30]!r}); film the frames again")
-        heads.add((match["form"], match["id"], int(match["count"])))
-        found[int(match["number"])] = match["data"]
+    for text in frames:
+        frame = frame_of(text)
+        if frame is None:
+            raise BadOperation(f"{name}: a frame is damaged ({text[:30]!r}); film the frames again")
+        heads.add((frame.form, frame.id, frame.count))
+        found[frame.number] = frame.data
     if len(heads) != 1:
         raise BadOperation(f"{name}: frames of {len(heads)} dumps; give those of one tablet at a time")
     ((form, id_, count),) = heads

@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import select
 
 from recipe_app.categories import CATEGORIES
-from recipe_app.errors import BadGraph, NotFound
+from recipe_app.errors import BadGraph, NotFound, NotNow
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import (
     COMPLETE,
@@ -208,17 +208,24 @@ def collections(records: Records) -> dict[str, str]:
 
 
 def give_back(collection: str, records: Records) -> dict[str, str]:
-    """Write the files of a collection from the log, relative path -> text. Raises NotFound."""
+    """Write the files of a collection from the log, relative path -> text.
+
+    Raises NotFound, and NotNow when one of its recordings was withdrawn: a folder without it would not be the folder.
+    """
     held = next((op["body"] for op in records.ops(collection) if op["kind"] == "collection"), None)
     if held is None:
         known = ", ".join(collections(records)) or "none"
         raise NotFound("collection", collection[:80], f"there are: {known[:400]}")
-    asked = select(tables.op.c.body).where(tables.op.c.kind == "recording").order_by(tables.op.c.n)
+    asked = select(tables.op).where(tables.op.c.kind == "recording").order_by(tables.op.c.n)
     with records.database.reading() as connection:
-        bodies = [json.loads(body) for body in connection.execute(asked).scalars()]
-    ours = [body["annotated"] for body in bodies if body.get("collection") == collection]
+        bodies = {row.subject: json.loads(row.body) for row in connection.execute(asked)}
+    ours = {subject: body for subject, body in bodies.items() if body.get("collection") == collection}
+    withdrawn = records.rows(tables.recording, tables.recording.c.phase == "withdrawn")
+    if gone := [ours[row["id"]]["name"] for row in withdrawn if row["id"] in ours]:
+        said = ", ".join(gone)[:200]
+        raise NotNow(f"withdrawn: {said}; nothing of it is exported, take in a folder without it instead")
     annotations = Annotations(
-        tuple(map(_recording, ours)),
+        tuple(_recording(body["annotated"]) for body in ours.values()),
         dict(held["step_texts"]),
         dict(held["categories"]),
         tuple(tuple(row) for row in held["videos"]),

@@ -104,10 +104,11 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None, as_json
 
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from recipe_app.at_rest import memory
-    from recipe_app.dump_pictures import frames_in, is_seen
+    from recipe_app.dump_pictures import frames_in, is_film, is_seen
     from recipe_app.dumps import MOST_BYTES, read_dump, take_in
 
-    seen = [frame for path in files if is_seen(path) for frame in frames_in(path)]
+    pictures = [path for path in files if is_seen(path)]
+    seen = [frame for path in pictures for frame in frames_in(path, film=is_film(path), name=path.name)]
     texts = [path for path in files if not is_seen(path)]
     if large := [path for path in texts if path.stat().st_size > 2 * MOST_BYTES]:
         raise BadOperation(f"{large[0].name}: is larger than any dump of a tablet")

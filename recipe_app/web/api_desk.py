@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from fastapi import Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
 from recipe_app import published, steering
 from recipe_app.collaborators import Collaborators
+from recipe_app.dump_pictures import frames_in
 from recipe_app.dumps import read_dump, take_in
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
@@ -141,6 +146,22 @@ def take_dump(tools: Tools, visitor: Asking, body: TabletDump) -> dict[str, Any]
     return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
 
 
+_SEEN = {"image": "this picture", "video": "this film"}
+
+
+async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
+    """Read the QR frames in a picture or film of a tablet's screen; nothing is taken in by that."""
+    kind = request.headers.get("content-type", "").partition("/")[0]
+    if kind not in _SEEN:
+        raise BadOperation("send a picture or a film of the tablet's screen")
+    with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".dump-") as kept:
+        async for part in request.stream():
+            kept.write(part)
+        kept.flush()
+        frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=_SEEN[kind])
+    return {"frames": frames}
+
+
 def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
     """Take in a folder of published annotations; a second time nothing happens."""
     return published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
@@ -190,6 +211,7 @@ ROUTES = [
     Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST"),
     Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}/override", override, Access.ADMIN, "POST"),

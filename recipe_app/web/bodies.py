@@ -111,7 +111,7 @@ class DeskOperation(Strict):
     """A correction after the fact; `seen` is the last operation of the page that it was made on."""
 
     op_id: OpId
-    kind: Literal["edit_error", "add_error", "note", "undo"]
+    kind: Literal["edit_error", "add_error", "note", "undo", "withdraw"]
     body: dict[str, Any]
     seen: Annotated[int, Field(ge=0, le=2**53)] = 0
 
@@ -119,7 +119,7 @@ class DeskOperation(Strict):
 class TabletDump(Strict):
     """What a tablet saved: a file's text, or the texts of its QR frames, one a line."""
 
-    text: Annotated[str, Field(max_length=250_000)]
+    text: Annotated[str, Field(max_length=64 << 20)]
 
 
 class NewCollection(Strict):

@@ -15,7 +15,9 @@ MAX_BODY = 1 << 18
 """A batch of operations, a recipe; voice notes have a bound of their own."""
 MAX_VOICE = 8 << 20
 MAX_FOLDER = 64 << 20
-"""A folder of annotations, from the desk."""
+"""A folder of annotations or a tablet's dump, from the desk."""
+MAX_FILM = 512 << 20
+"""Pictures or a film of a tablet's screen, from the desk."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
@@ -31,6 +33,13 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(self), screen-wake-lock=(self)",
     "cache-control": "no-store",
 }
+_MOST = {
+    "/api/v1/desk/collections": MAX_FOLDER,
+    "/api/v1/desk/dumps": MAX_FOLDER,
+    "/api/v1/desk/dumps/frames": MAX_FILM,
+}
+_MEDIA = {MAX_VOICE: ("audio",), MAX_FILM: ("image", "video")}
+"""What may be sent besides JSON where the bound is that of sound or film."""
 _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
@@ -64,7 +73,7 @@ class Guard:
         if scope["method"] == "DELETE":
             return None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json" and not (kind.startswith("audio/") and most == MAX_VOICE):
+        if kind != "application/json" and kind.partition("/")[0] not in _MEDIA.get(most, ()):
             return 415, "send application/json"
         if not headers.get("content-length", "0").isdecimal():
             return 400, "the content length is not a number"
@@ -84,7 +93,7 @@ class Guard:
 def _most(path: str) -> int:
     if path.startswith("/api/v1/voice/"):
         return MAX_VOICE
-    return MAX_FOLDER if path == "/api/v1/desk/collections" else MAX_BODY
+    return _MOST.get(path, MAX_BODY)
 
 
 def _same_origin(scope: Scope, headers: Headers) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import http.client
+import io
 import json
 import random
 import zlib
@@ -21,6 +23,7 @@ from recipe_app.errors import BadOperation
 from recipe_app.store import tables
 from recipe_app.store.records import new_id
 from recipe_app.store_cli import take_dump
+from recipe_app.web.guard import MAX_BODY, MAX_FILM
 
 SOUND = bytes(range(256)) * 8
 
@@ -164,6 +167,33 @@ def test_the_desk_takes_a_dump(kitchen: Any, recording: str) -> None:
     answer = operator.post("/api/v1/desk/dumps", json={"text": file[:-9]})
     assert answer.status_code == 422
     assert "damaged" in answer.json()["error"]
+
+
+def test_the_desk_reads_frames_within_bounds_and_keeps_nothing_of_them(kitchen: Any, recording: str) -> None:
+    operator, address = kitchen.desk("operator"), "/api/v1/desk/dumps/frames"
+    frame = as_frames(content_of(kitchen, recording))[0]
+    png = io.BytesIO()
+    segno.make(frame, error="l").save(png, kind="png", scale=4, border=6)
+    before = kitchen.tools.records.ops(recording)
+    tries: list[tuple[bytes, dict[str, str], int, str]] = [
+        (png.getvalue(), {"content-type": "image/png"}, 200, frame),
+        (png.getvalue(), {"content-type": "application/json"}, 422, "a picture or a film"),
+        (png.getvalue(), {"content-type": "text/plain"}, 415, "application/json"),
+        (png.getvalue()[:60], {"content-type": "image/png"}, 422, "no frame of a dump"),
+        (b"no film", {"content-type": "video/mp4"}, 422, "no frame of a dump"),
+    ]
+    for content, headers, status, said in tries:
+        answer = operator.post(address, content=content, headers=headers)
+        assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    connection = http.client.HTTPConnection(operator.base_url.host, operator.base_url.port, timeout=30)
+    said = {"content-type": "video/mp4", "content-length": str(MAX_FILM + 1)}
+    connection.request("POST", address, headers=said)  # the head alone: it is refused before the film comes
+    assert connection.getresponse().status == 413
+    connection.close()
+    assert kitchen.tools.records.ops(recording) == before
+    assert list(kitchen.data.glob(".dump-*")) == []
+    large = operator.post("/api/v1/desk/dumps", json={"text": "x" * MAX_BODY})
+    assert (large.status_code, "damaged" in large.text) == (422, True)  # a dump may be larger than a batch
 
 
 def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import at_the_desk, chromium
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from screens import fit_to_be_shown
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotation_files import format_annotations
@@ -22,6 +24,7 @@ from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.records import Records
 from recipe_app.store_cli import collection_commands
+from recipe_app.web.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(300)
 CATEGORIES = {"Preparation Error": 1, "Order Error": 3, "Missing Step": 7, "Other": 8}
@@ -187,6 +190,45 @@ def test_a_researcher_uploads_and_downloads_at_the_desk(kitchen: Any) -> None:
         )
         assert answer.status_code == 422
         assert "no file of this form" in answer.json()["error"]
+
+
+def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in(
+    kitchen: Any, tmp_path: Path
+) -> None:
+    one = AnnotatedRecording("1_7", 1, "Tea", 4, 2, (Entry(3, "Pour", 1.5, 2),))
+    other = AnnotatedRecording("1_8", 1, "Tea", 4, 2, (Entry(3, "Pour", 2.5, 4),))
+    files = format_annotations(Annotations((one, other), {3: "Pour"}, CATEGORIES))
+    folder = tmp_path / "captaincook4d"
+    for path, text in {**files, "README.md": "not of the form"}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode())
+    login = kitchen.desk("researcher").headers[LOGIN_HEADER]
+    with chromium() as browser:
+        page = at_the_desk(browser, kitchen.url, login)
+        page.goto(f"{kitchen.url}/desk")
+        for _ in range(2):
+            page.get_by_label("Folder").set_input_files(folder)
+            with page.expect_navigation():
+                page.get_by_role("button", name="Take in").click()
+            assert page.get_by_role("row").count() == 3  # the second time nothing happens
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download everything").click()
+        with zipfile.ZipFile(download.value.path()) as archive:
+            assert {name: archive.read(name).decode() for name in archive.namelist()} == files
+        page.get_by_role("link", name="Tea 1 7").click()
+        page.locator("#withdraw summary").click()
+        fit_to_be_shown(page)
+        page.get_by_role("button", name="Yes, withdraw it").click()
+        page.get_by_text("Withdrawn by the participant").wait_for()
+        assert page.locator("#withdraw").count() == 0
+        page.goto(f"{kitchen.url}/desk")
+        link = page.get_by_role("link", name="Download everything").get_attribute("href")
+        answer = page.request.get(f"{kitchen.url}{link}")
+        assert (answer.status, "withdrawn: Tea 1_7;" in answer.json()["error"]) == (409, True)
+    out = tmp_path / "out"
+    options = ["export", "--out", str(out), "--data", str(kitchen.data), "--json"]
+    done = CliRunner().invoke(collection_commands, options)
+    assert (done.exit_code, "withdrawn: Tea 1_7;" in done.stdout, out.exists()) == (1, True, False)
 
 
 def test_what_is_no_such_folder_is_one_line(kitchen: Any, tmp_path: Path) -> None:

@@ -113,3 +113,12 @@ class Tablet:
     def saved(self) -> None:
         """Wait until the server has everything."""
         self.page.locator("#saved", has_text="All saved").wait_for()
+
+
+def at_the_desk(browser: Any, url: str, login: str) -> Any:
+    """A page of somebody who is signed in at the desk; `login` is their token."""
+    context = browser.new_context(viewport=LANDSCAPE)
+    context.add_cookies([{"name": "ks_login", "value": login, "url": url}])
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    return page

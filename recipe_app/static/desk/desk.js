@@ -2,6 +2,7 @@
 
 import { newId } from "/static/core/ids.js";
 import { ask, setCsrf } from "/static/core/server.js";
+import { takeDumps } from "/static/desk/dumps.js";
 
 const at = (id) => document.getElementById(id);
 setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
@@ -39,6 +40,7 @@ async function folderOf(chosen) { // the files of the form's folders, by their p
 
 async function send(form) {
   const { send: url, then, show } = form.dataset;
+  if (form.id === "dump") return takeDumps(form, at("held").files);
   let body = form.dataset.kind ? correction(form) : fieldsOf(form);
   if (form.id === "collection") body = await folderOf(at("folder").files);
   if (form.id === "upload") {
@@ -85,7 +87,9 @@ for (const form of document.querySelectorAll("form[data-send]")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     say("");
-    send(form).catch((error) => say(error.message));
+    const pressed = form.querySelector("button");
+    pressed.disabled = true; // what takes long is asked for once
+    send(form).catch((error) => say(error.message)).finally(() => { pressed.disabled = false; });
   });
 }
 for (const form of document.querySelectorAll("form[data-open]")) {
