@@ -271,6 +271,49 @@ def test_letters_are_as_large_as_the_distance_wants(
     assert shown == largest
 
 
+COLOURS = """(place) => {
+    const style = getComputedStyle(document.querySelector(place));
+    return [style.color, style.backgroundColor].map((said) => said.match(/[0-9.]+/g).map(Number));
+}"""
+
+
+def luminance(colour: list[float]) -> float:
+    """Relative luminance of sRGB levels of 0 to 255 (WCAG 2.2)."""
+    linear = [
+        (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in np.array(colour[:3]) / 255
+    ]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_the_screen_for_cooking_is_dark_or_light_and_easy_to_read(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast", strategy="disordered")
+    tablet.checklist()
+    grounds = {}
+    for look in ("dark", "light"):
+        if look == "light":
+            page.go_back()
+            tablet.tap("Light screen")
+            page.locator("#start").click()
+            tablet.screen("follow")
+            page.locator("html[data-offline=ready]").wait_for()
+            page.reload()  # it is still chosen
+            tablet.screen("follow")
+        (text, _), (_, grounds[look]) = page.evaluate(COLOURS, ".current"), page.evaluate(COLOURS, "body")
+        light, dark = sorted((luminance(text), luminance(grounds[look])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 7
+        page.locator(".strip").first.wait_for()
+        tablet.tap("Error", exact=True)
+        assert serious(page) == []
+        tablet.tap("Back, no error")
+        tablet.tap("All steps")
+        assert serious(page) == []
+        tablet.tap("Back", exact=True)
+        assert serious(page) == []
+    assert luminance(grounds["dark"]) < 0.02
+    assert 0.6 < luminance(grounds["light"]) < 0.9  # white would bloom in the cameras' pictures
+
+
 def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
     kitchen: Any, browser: Any
 ) -> None:

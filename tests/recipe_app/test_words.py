@@ -20,6 +20,7 @@ FAMILIES = {
     "category": [f"{n}{more}" for n in range(8) for more in ("", ".hint")],
     "check": [item.name for item in ITEMS],
     "checklist": ["person", "room", "devices"],
+    "cooking": ["dark", "light"],
     "display": [f"{name}{more}" for name in ("steps", "paragraph", "hidden") for more in ("", ".hint")],
     "doctor": [
         f"{n}{m}"

@@ -2,6 +2,7 @@
 
 import { app } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
+import { LOOKS, look, setLook } from "/static/core/cooking.js";
 import { DISTANCES, distance, setDistance } from "/static/core/distance.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
@@ -92,7 +93,10 @@ export function open(recording) {
         h("input", { id: "second", maxlength: 80, value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))),
       h("fieldset", { class: "distances" }, h("legend", {}, t("distance.title")), h("p", { class: "hint" }, t("distance.hint")),
         h("div", { class: "switch" }, DISTANCES.map((metres) => button(t("distance.metres", { metres }), () => { setDistance(metres); draw(); },
-          { "aria-pressed": String(distance() === metres), "data-key": `metres-${metres}` })))));
+          { "aria-pressed": String(distance() === metres), "data-key": `metres-${metres}` })))),
+      h("fieldset", { class: "distances" }, h("legend", {}, t("cooking.title")), h("p", { class: "hint" }, t("cooking.hint")),
+        h("div", { class: "switch" }, LOOKS.map((name) => button(t(`cooking.${name}`), () => { setLook(name); draw(); },
+          { "aria-pressed": String(look() === name), "data-key": `look-${name}` })))));
     tell();
   }
 

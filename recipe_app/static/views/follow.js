@@ -1,6 +1,7 @@
 // Stage 3: follow the recipe. Dark, for wet hands at one metre; every touch is kept before the screen changes.
 
 import { touchNow } from "/static/core/clock.js";
+import { look } from "/static/core/cooking.js";
 import { distance, sizesFor } from "/static/core/distance.js";
 import { keepAwake } from "/static/core/awake.js";
 import { newId } from "/static/core/ids.js";
@@ -24,6 +25,7 @@ export function open(recording) {
   const quiet = display !== "steps"; // nothing on the screen may tell where the cook is
   const root = show("follow");
   root.className = `follow show-${display}`;
+  document.body.dataset.cooking = look();
   let health = { health: "unknown", at: -Infinity };
   let undoUntil = 0;
   let awake = true;
@@ -261,5 +263,6 @@ export function open(recording) {
     letSleep();
     quietly();
     root.className = "";
+    delete document.body.dataset.cooking;
   };
 }
