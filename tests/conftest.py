@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,15 @@ from hypothesis import settings
 settings.register_profile("any computer", deadline=None)
 settings.load_profile("any computer")
 
+PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _priority_kept() -> Iterator[None]:
+    """Fail a test that steps back behind others in this process: every test after it would starve."""
+    yield
+    assert (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)) == PRIORITY
 
 
 @pytest.fixture(scope="session")

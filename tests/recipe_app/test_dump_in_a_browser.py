@@ -82,7 +82,7 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     tablet.checklist()
     page.locator("html[data-offline=ready]").wait_for()
     tablet.tap("Begin", exact=True)
-    while not [op for op in kitchen.tools.records.ops(recording) if op["kind"] == "awake"]:
+    while not {"start", "awake"} <= {op["kind"] for op in kitchen.tools.records.ops(recording)}:
         page.wait_for_timeout(50)
     tablet.saved()
     before = len(kitchen.tools.records.ops(recording))

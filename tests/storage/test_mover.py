@@ -11,10 +11,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from processes import kitchensync
 
 from storage import mover as mover_module
-from storage.cli import move
 from storage.copies import BOOK, read_book
 from storage.disk import LocalDisk
 from storage.errors import FilesFreed
@@ -257,15 +256,14 @@ def test_the_mover_of_a_recorder_ends_when_asked_and_has_the_lowest_priority(fin
 
 
 def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finished, stores):
-    runner = CliRunner()
-    done = runner.invoke(move, [str(finished), "--to", str(stores[0]), "--json"])
+    done = kitchensync("move", finished, "--to", stores[0], "--json")
     answer = json.loads(done.stdout)
-    assert (done.exit_code, answer["schema"]) == (0, "move/1")
+    assert (done.returncode, answer["schema"]) == (0, "move/1")
     assert "same disk" in done.stderr
-    away = runner.invoke(move, [str(finished), "--to", str(stores[0] / "gone")])
-    assert away.exit_code == 1
+    away = kitchensync("move", finished, "--to", stores[0] / "gone")
+    assert away.returncode == 1
     assert "no such folder" in away.stderr
-    assert runner.invoke(move, [str(finished)]).exit_code == 2
+    assert kitchensync("move", finished).returncode == 2
 
 
 BEHIND_THE_CACHE = """

@@ -96,7 +96,7 @@ def short_folder():
 def test_an_interrupted_rehearsal_leaves_no_process_and_no_file(short_folder, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(short_folder))
     process = subprocess.Popen(
-        [COMMAND, "rehearse", "--scenarios", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [COMMAND, "rehearse", "--scenarios", "12"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         end_s = time.monotonic() + 60
