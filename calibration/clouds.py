@@ -5,7 +5,6 @@ The headset's depth is the distance along the ray in millimetres, 0 = invalid (h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import cv2
@@ -20,8 +19,6 @@ U16 = npt.NDArray[np.uint16]
 Mask = npt.NDArray[np.bool_]
 
 MM_PER_M = 1000.0
-AHAT_ALIAS_MM = 1055
-"AHAT measures phase: depth beyond this starts again at 0."
 
 
 class DepthCamera:
@@ -70,37 +67,3 @@ def moved(target_from_source: Transform, points: npt.NDArray[np.floating]) -> Fl
     points = np.ascontiguousarray(points, np.float32)
     there = cv2.transform(points[:, None], target_from_source[:3].astype(np.float32))
     return np.asarray(there, np.float32).reshape(-1, 3)
-
-
-@dataclass(frozen=True)
-class Unwrapped:
-    """AHAT depth with the doubt about its wrapping."""
-
-    depth_mm: U16
-    "As sent; 0 where it cannot be trusted."
-    wrapped: Mask
-    "(h, w) pixels that are farther than the sensor can count."
-
-
-def without_wrapped(depth_mm: U16, brightness: U16, alias_mm: float = AHAT_ALIAS_MM) -> Unwrapped:
-    """Blank out AHAT pixels that wrapped: their depth says near while their brightness says far.
-
-    Brightness of a surface falls with the square of the distance, so `depth^2 * brightness` is its reflectance. A
-    pixel that wrapped is a whole range (`alias_mm`) farther than it says: its reflectance comes out at least seven
-    times too small (1688 mm seen as 633 mm). Skin, wood and cloth differ by less from what is bright (factor of
-    `DARKEST`). What says that it is nearer than `NEAREST_MM` wrapped as well: no hand is there.
-    """
-    depth = depth_mm.astype(np.float32)
-    reflectance = depth * depth * brightness
-    valid = depth_mm > 0
-    if not valid.any():
-        return Unwrapped(depth_mm, np.zeros_like(valid))
-    bright = float(np.percentile(reflectance[valid][::16], 90))
-    dark = (reflectance < bright / DARKEST) & (depth < alias_mm * 0.6)
-    wrapped = valid & (dark | (depth_mm < NEAREST_MM))
-    return Unwrapped(np.where(wrapped, 0, depth_mm).astype(np.uint16), wrapped)
-
-
-DARKEST = 6.0
-"What is darker than the 90th percentile by this factor is taken for far; a black thing that is near goes with it."
-NEAREST_MM = 120

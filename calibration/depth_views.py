@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.clouds import AHAT_ALIAS_MM, DepthCamera, moved, without_wrapped
+from calibration.clouds import DepthCamera, moved
 from calibration.errors import Refused
 from calibration.frames import Transform, tracked, world_from_local
 from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from calibration.wrapping import AHAT_ALIAS_MM, without_wrapped
 from storage.notes import read_notes
 from storage.reading.pictures import DepthFrame
 from storage.recording import Recording, StoredStream

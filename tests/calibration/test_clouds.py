@@ -7,7 +7,7 @@ import pytest
 from tables import look_up_table
 
 from calibration.cameras import Pinhole, inside
-from calibration.clouds import DepthCamera, moved, without_wrapped
+from calibration.clouds import DepthCamera, moved
 from calibration.look_up_table import LookUpTable
 from calibration.registration import colours, registered
 from virtual_kitchen.headset.cameras import LONGTHROW
@@ -90,16 +90,3 @@ def test_colours_come_from_the_pixel_a_point_falls_on():
     at = np.rint(target.project(points[seen])).astype(int)
     assert np.array_equal(shades[seen][:, 0] + 256 * shades[seen][:, 2].astype(int), at[:, 0])
     assert np.array_equal(shades[seen][:, 1], at[:, 1])
-
-
-def test_ahat_pixels_that_wrapped_are_blanked_and_near_ones_kept():
-    rng = np.random.default_rng(2)
-    true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))
-    albedo = rng.uniform(0.3, 1.0, true_mm.shape)
-    brightness = np.rint(4e8 * albedo / true_mm**2).astype(np.uint16)
-    sent = np.rint(true_mm % 1055).astype(np.uint16)
-    found = without_wrapped(sent, brightness)
-    assert not found.wrapped[:, :256].any()
-    far = found.wrapped[:, 256:]
-    assert far.mean() > 0.95
-    assert np.array_equal(found.depth_mm == 0, found.wrapped)

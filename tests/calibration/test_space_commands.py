@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import av
 import furnished as room
@@ -137,7 +136,7 @@ def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
     assert code == 0, told
     answer = json.loads(told)
     assert answer["cameras"] == ["pv", "GX010042.MP4"]
-    points, colours = read_ply(tmp_path / "room.ply")
+    points, colours = room.read_ply(tmp_path / "room.ply")
     assert len(points) == answer["points"] > 30_000
     off = off_surface_m(points - room.VIEWING_POINT, room.THINGS)
     assert np.sqrt(np.mean(off**2)) < 0.01
@@ -149,16 +148,6 @@ def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
     boxes = np.all(true == room.BOX_COLOUR, axis=1)
     assert boxes.sum() > 300
     assert np.mean(wrong[boxes] < 40) > 0.8, "what stands in front has its own colour"
-
-
-def read_ply(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read our PLY by its header alone, as others do."""
-    head, _, body = path.read_bytes().partition(b"end_header\n")
-    count = int(head.split(b"element vertex ")[1].split()[0])
-    row = np.dtype([("p", "<f4", 3), ("c", "u1", 3), ("n", "<u4")])
-    rows = np.frombuffer(body, row)
-    assert len(rows) == count
-    return rows["p"].astype(float), rows["c"]
 
 
 def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, monkeypatch):
@@ -184,7 +173,7 @@ def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, mo
     cloud_job.make_cloud(path, tmp_path / "cut.ply", path.parent, wanted, lambda done, *_: begun.append(done))
     assert begun[0] == 4
     assert not (tmp_path / "cut.ply.partial").exists()
-    one, other = read_ply(tmp_path / "whole.ply"), read_ply(tmp_path / "cut.ply")
+    one, other = room.read_ply(tmp_path / "whole.ply"), room.read_ply(tmp_path / "cut.ply")
     assert np.allclose(one[0], other[0], atol=1e-6)
     assert np.array_equal(one[1], other[1])
 

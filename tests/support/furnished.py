@@ -245,3 +245,13 @@ def write_furnished(recording: Path) -> Kitchen:
     write_json(recording / "sync" / "alignment" / "GX010042.MP4.json", answer)
     keep_calibrations(recording)
     return kitchen
+
+
+def read_ply(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read our PLY by its header alone, as others do."""
+    head, _, body = path.read_bytes().partition(b"end_header\n")
+    count = int(head.split(b"element vertex ")[1].split()[0])
+    row = np.dtype([("p", "<f4", 3), ("c", "u1", 3), ("n", "<u4")])
+    rows = np.frombuffer(body, row)
+    assert len(rows) == count
+    return rows["p"].astype(float), rows["c"]

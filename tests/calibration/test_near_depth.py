@@ -1,0 +1,104 @@
+"""Near depth against the room it was traced in: what wraps is told, and cloud and mesh hold what was near."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import furnished as room
+import near_room
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial import KDTree
+
+from calibration.errors import Refused
+from calibration.fusion import open3d_or_refuse
+from calibration.space_cli import cloud, mesh
+from calibration.wrapping import without_wrapped
+from sensors.hololens import depth_ahat
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.room_depth import off_surface_m
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory) -> tuple[Path, Kitchen]:
+    path = tmp_path_factory.mktemp("data") / "near"
+    return path, near_room.write_near(path)
+
+
+def run(command, *words: object) -> dict:
+    result = CliRunner().invoke(command, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return json.loads(result.output)
+
+
+def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is left of both in a video picture: steps of 4 mm that begin again at 1024, half the columns."""
+    return depth_ahat.unpack_nv12(depth_ahat.pack_nv12(depth, brightness))
+
+
+@pytest.mark.parametrize(("as_video", "range_mm"), [(False, near_room.ALIAS_MM), (True, 1024)])
+def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, range_mm):
+    _, kitchen = take
+    depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
+    true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
+    hand = np.hypot(*(np.mgrid[:512, :512] - [[[330]], [[300]]])) < 45
+    true_mm[hand], depth[hand], brightness[hand] = 400, 400, round(0.4 * near_room.LAMP / 400**2)
+    is_near = true_mm < range_mm
+    assert 0.2 < is_near.mean() < 0.7
+    sent = packed(depth, brightness) if as_video else (depth, brightness)
+    found = without_wrapped(*sent)
+    kept = found.depth_mm > 0
+    assert np.mean(kept[is_near]) > 0.95
+    assert np.mean(~is_near[kept]) < 0.01
+    print(f"kept {np.mean(kept[is_near]):.2%} of what was near, {np.mean(~is_near[kept]):.2%} of it is not")
+    assert np.mean(kept[hand]) > 0.99, "its border is the same depth as what wrapped behind it"
+    assert np.array_equal(found.wrapped, (sent[0] > 0) & ~kept)
+
+
+def test_a_grainy_surface_is_judged_as_a_whole():
+    rng = np.random.default_rng(2)
+    true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))
+    albedo = rng.uniform(0.3, 1.0, true_mm.shape)
+    brightness = np.rint(4e8 * albedo / true_mm**2).astype(np.uint16)
+    found = without_wrapped(np.rint(true_mm % 1055).astype(np.uint16), brightness)
+    assert found.wrapped[:, :255].mean() < 0.001
+    assert found.wrapped[:, 257:].mean() > 0.999
+
+
+def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
+    path, kitchen = take
+    answer = run(cloud, path, "--cameras", "none", "--voxel-mm", 10, "--out", tmp_path / "c.ply", "--json")
+    points, _ = room.read_ply(tmp_path / "c.ply")
+    assert answer["stream"] == "hololens/depth_ahat"
+    assert len(points) == answer["points"] > 5000
+    off = off_surface_m(points - room.VIEWING_POINT, room.THINGS)
+    print(
+        f"cloud {len(points)} points, {1e3 * np.sqrt(np.mean(off**2)):.2f} mm RMS, {1e3 * off.max():.1f} mm worst"
+    )
+    assert np.sqrt(np.mean(off**2)) < 0.005
+    assert np.mean(off > 0.02) < 0.002
+    true = [near_room.traced_near(kitchen, at) for at in near_room.TIMES_S]
+    far = sum(np.count_nonzero(away > near_room.ALIAS_MM) for away, _ in true)
+    assert answer["wrapped_pixels"] == pytest.approx(far, rel=0.03)
+    away, seen = true[1]
+    wanted = seen[away < 0.97 * near_room.ALIAS_MM][::7]
+    assert np.mean(KDTree(points).query(wanted)[0] < 0.015) > 0.97
+
+
+def test_the_mesh_lies_on_what_was_near(take, tmp_path):
+    try:
+        open3d = open3d_or_refuse()
+    except Refused as refusal:
+        pytest.skip(str(refusal))
+    path, _ = take
+    answer = run(mesh, path, "--voxel-mm", 10, "--out", tmp_path / "m.ply", "--json")
+    assert answer["wrapped_pixels"] > 0
+    points = np.asarray(open3d.io.read_triangle_mesh(str(tmp_path / "m.ply")).vertices)
+    off = off_surface_m(points - room.VIEWING_POINT, room.THINGS)
+    print(
+        f"mesh {len(points)} points, {1e3 * np.sqrt(np.mean(off**2)):.2f} mm RMS, {1e3 * off.max():.1f} mm worst"
+    )
+    assert len(points) > 3000
+    assert np.sqrt(np.mean(off**2)) < 0.01
