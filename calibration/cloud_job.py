@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.clouds import moved
-from calibration.depth_views import DepthSource, DepthView, Rows, depth_stream, skipped
+from calibration.depth_views import DepthSource, DepthView, Rows, depth_stream
+from calibration.depth_walk import DepthWalk, Progress
 from calibration.eyes import Eye, Shot, eye_of, usable_eyes
-from calibration.partial import Partial
 from calibration.ply import write_cloud
 from calibration.recorded import TICKS_PER_S
 from calibration.registration import colours
@@ -24,8 +24,6 @@ from storage.recording import Recording, open_recording
 SCHEMA = "cloud/1"
 COLOUR_WITHIN_S = 0.05
 LEAST_SEEN = 2
-Progress = Callable[[float, float, str], None]
-"""Pictures done, pictures in all, words."""
 Colours = npt.NDArray[np.uint8]
 
 
@@ -52,36 +50,21 @@ def make_cloud(
     """
     with open_recording(path) as recording, ExitStack() as stack:
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
-        rows = source.rows(wanted.start_s, wanted.seconds)
         eyes, without = _eyes(recording, data, wanted, source.headset)
+        names = [eye.name for eye in eyes]
+        request = [SCHEMA, recording.manifest["recording"], names, wanted.voxel_m]
+        walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request)
         for eye in eyes:
             stack.enter_context(eye)
-        colourists = [_Colourist(eye, source, rows) for eye in eyes]
-        names = [eye.name for eye in eyes]
-        request = [recording.manifest["recording"], source.name, len(source.ticks), names, wanted.voxel_m]
-        partial = Partial(out, {"schema": SCHEMA, "of": request, "rows": [rows.rows.start, rows.rows.stop]})
-        voxels, begin, wrapped = _resumed(partial, rows, wanted.voxel_m)
-        for view in source.views(begin, rows.rows.stop):
-            if view.world == rows.world:
-                wrapped += view.wrapped
-                _add(voxels, source, view, colourists)
-            if progress is not None:
-                progress(view.row + 1 - rows.rows.start, len(rows.rows), source.name)
-            if partial.due:
-                _keep(partial, voxels, view.row + 1, wrapped)
+        colourists = [_Colourist(eye, source, walk.rows) for eye in eyes]
+        voxels = Voxels(wanted.voxel_m)
+        if walk.kept is not None:
+            voxels.load(walk.kept)
+        for view in walk.views(voxels.save, ".npy", progress):
+            _add(voxels, source, view, colourists)
         cloud = voxels.cloud(LEAST_SEEN)
         write_cloud(out, cloud)
-        partial.remove()
-        return {
-            "schema": SCHEMA,
-            "recording": recording.id,
-            "status": "ok",
-            "path": str(out),
-            "stream": source.name,
-            "pictures": len(rows.rows),
-            "left_out": skipped(rows, source.stream),
-            "world": rows.world,
-            "wrapped_pixels": wrapped,
+        return walk.done(SCHEMA, recording.id) | {
             "points": len(cloud.points),
             "voxel_mm": wanted.voxel_m * 1e3,
             "coloured": round(float(cloud.coloured.mean()), 4) if len(cloud.points) else 0.0,
@@ -100,20 +83,6 @@ def _eyes(
     return [eye for eye in eyes if eye not in other], without | {
         eye.name: f"it rides with {eye.headset}" for eye in other
     }
-
-
-def _resumed(partial: Partial, rows: Rows, voxel_m: float) -> tuple[Voxels, int, int]:
-    state, voxels = partial.begin(), Voxels(voxel_m)
-    if not state:
-        return voxels, rows.rows.start, 0
-    voxels.resume(np.load(partial.folder / state["file"], allow_pickle=False))
-    return voxels, int(state["next"]), int(state["wrapped"])
-
-
-def _keep(partial: Partial, voxels: Voxels, following: int, wrapped: int) -> None:
-    file = f"cubes-{following}.npy"
-    np.save(partial.folder / file, voxels.sums(), allow_pickle=False)
-    partial.keep({"file": file, "next": following, "wrapped": wrapped})
 
 
 def _add(voxels: Voxels, source: DepthSource, view: DepthView, colourists: list[_Colourist]) -> None:

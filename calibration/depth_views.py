@@ -65,6 +65,8 @@ class DepthSource:
         self.ticks = self.stream.index["device_ticks"].astype(np.int64)
         self.worlds = world_frames(self.stream, read_notes(recording.path).get(name, []))
         alias = constants_of(recording, name).get("alias")
+        self.bright = 0.0
+        "The largest reflectance of near depth so far, which `without_wrapped` takes up."
         self._alias_mm = float(np.asarray(alias.values)) if alias is not None else AHAT_ALIAS_MM
 
     def rows(self, start_s: float = 0.0, seconds: float | None = None) -> Rows:
@@ -95,7 +97,8 @@ class DepthSource:
     def _view(self, frame: DepthFrame, world_from_rig: Transform) -> DepthView:
         depth, wrapped = frame.depth_mm, 0
         if self.name.endswith("depth_ahat") and frame.brightness is not None:
-            found = without_wrapped(depth, frame.brightness, self._alias_mm)
+            found = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
+            self.bright = found.bright
             depth, wrapped = found.depth_mm, int(np.count_nonzero(found.wrapped))
         pose = world_from_rig @ self.rig_from_depth
         return DepthView(frame.row, frame.device_ticks, depth, wrapped, pose, int(self.worlds[frame.row]))

@@ -45,6 +45,18 @@ def _data(command: Command) -> Command:
     )(command)
 
 
+def _out(what: str, default: str) -> Callable[[Command], Command]:
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--out", type=kind, help=f"{what}  [default: <recording>-{default}]")
+
+
+def _voxel_mm(least: float, default: float, what: str) -> Callable[[Command], Command]:
+    size = click.FloatRange(min=least)
+    return click.option(
+        "--voxel-mm", type=size, default=default, show_default=True, help=f"Side of a {what}."
+    )
+
+
 def _depth(command: Command) -> Command:
     return click.option(
         "--depth", metavar="STREAM", help="Depth stream.  [default: far depth, else near depth]"
@@ -53,20 +65,14 @@ def _depth(command: Command) -> Command:
 
 @click.command()
 @_common
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The PLY to write.  [default: <recording>-cloud.ply]",
-)
+@_out("The PLY to write.", "cloud.ply")
 @_depth
 @click.option(
     "--cameras",
     metavar="A,B,...",
     help="Which give colour: pv, gopro, a film's name, none.  [default: all that can]",
 )
-@click.option(
-    "--voxel-mm", type=click.FloatRange(min=1.0), default=10.0, show_default=True, help="Side of a cube."
-)
+@_voxel_mm(1.0, 10.0, "cube")
 @_data
 def cloud(
     recording: Path,
@@ -118,15 +124,9 @@ def cloud(
 
 @click.command()
 @_common
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The PLY to write.  [default: <recording>-mesh.ply]",
-)
+@_out("The PLY to write.", "mesh.ply")
 @_depth
-@click.option(
-    "--voxel-mm", type=click.FloatRange(min=2.0), default=20.0, show_default=True, help="Side of a cell."
-)
+@_voxel_mm(2.0, 20.0, "cell")
 def mesh(
     recording: Path,
     out: Path | None,
@@ -161,11 +161,7 @@ def mesh(
 
 @click.command()
 @_common
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The MP4.  [default: <recording>-<camera>.mp4]",
-)
+@_out("The MP4.", "<camera>.mp4")
 @click.option(
     "--camera",
     default="pv",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import cv2
@@ -12,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.cameras import Fisheye, Pinhole
-from calibration.clouds import DepthCamera, moved
-from calibration.frames import inverse, opencv_camera_from_world, world_from_local
-from calibration.recorded import Alignment, look_up_table, rig_from
-from calibration.results import find, lens_from_words
+from calibration.clouds import MM_PER_M
+from calibration.depth_views import DepthSource
+from calibration.errors import Refused
+from calibration.frames import inverse, opencv_camera_from_world
+from calibration.recorded import Alignment, started_at
+from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.session_time import SessionTime
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
@@ -158,22 +159,20 @@ def log_cloud(
     recording: Recording, name: str, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over depth as points in the world frame, coloured by distance; say why when the constants are missing."""
-    stream = recording[name]
-    camera, rig_from_depth = DepthCamera(look_up_table(recording, name)), rig_from(recording, name)
-    at = time.of_ticks(stream.index["device_ticks"].astype(np.int64))
+    try:
+        source = DepthSource(recording, name)
+    except Refused as refusal:
+        return refusal.reason
+    at = time.of_ticks(source.ticks)
     placed = 0
     for row in shown.chosen(at, shown.clouds_per_s):
-        for frame in stream.depth(int(row), int(row) + 1):
-            if frame.pose is None:
-                continue
-            thin = np.zeros_like(frame.depth_mm)
-            thin[::CLOUD_STEP, ::CLOUD_STEP] = frame.depth_mm[::CLOUD_STEP, ::CLOUD_STEP]
-            points, _ = camera.points(thin)
-            points = points[np.any(points != 0, axis=1)]
-            colours = _by_distance(np.linalg.norm(points, axis=1))
-            in_world = moved(world_from_local(frame.pose) @ rig_from_depth, points)
+        for view in source.views(int(row), int(row) + 1):
+            points, order = source.points(view)
+            line, column = np.divmod(order, view.depth_mm.shape[1])
+            thin = (line % CLOUD_STEP == 0) & (column % CLOUD_STEP == 0)
+            colours = _by_distance(view.depth_mm.ravel()[order[thin]] / MM_PER_M)
             sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
-            sink.log("world/depth", rr.Points3D(in_world, colors=colours, radii=0.006))
+            sink.log("world/depth", rr.Points3D(points[thin], colors=colours, radii=0.006))
             placed += 1
         say(name, float(at[row]) / 1e9)
     return None if placed else "no picture of it has a pose"
@@ -217,7 +216,7 @@ def log_camera(
     sink.send_columns(
         f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=track.xyz.astype(np.float64))
     )
-    place = _mounted(recording, file, media)
+    place = _mounted(recording, media)
     at = time.of_media(file, media.frame_times_s)
     with PictureReader(media) as reader:
         for number in shown.chosen(at, shown.pictures_per_s):
@@ -234,16 +233,15 @@ def log_camera(
     return None
 
 
-def _mounted(
-    recording: Recording, file: Alignment, media: GoProMedia
-) -> tuple[Pinhole | Fisheye, Floats] | None:
+def _mounted(recording: Recording, media: GoProMedia) -> tuple[Pinhole | Fisheye, Floats] | None:
     """Return lens and front camera from camera (4, 4) that count for a file; None when one is not known."""
-    when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
-    serial, mode, data = media.serial or "unknown", media.mode.lens_name, recording.path.absolute().parent
-    rig, lens = find(data, serial, "rig", mode, when), find(data, serial, "lens", mode, when)
-    if rig is None or lens is None:
+    known = recording.path.absolute().parent, media.serial or "unknown", media.mode.lens_name
+    when = started_at(recording)
+    try:
+        lens, mount = lens_result(*known, when)[1], mount_result(*known, when)[1]
+    except Refused:
         return None
-    return lens_from_words(lens[1])[0], inverse(np.array(rig[1]["camera_from_pv"]))
+    return lens_from_words(lens)[0], inverse(np.array(mount["camera_from_pv"]))
 
 
 def _log_pose(rr: Any, sink: Any, entity: str, parent_from_child: Floats) -> None:

@@ -6,6 +6,7 @@ Memory grows with the surfaces that were seen, not with the time that they were 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -77,18 +78,19 @@ class Voxels:
             merged[name] = np.add.reduceat(together[name], starts, axis=0)
         self._all = merged
 
-    def sums(self) -> Sums:
-        """Return all that is known, to go on from later."""
+    def save(self, path: Path) -> None:
+        """Keep all that is known (`.npy`), to go on from later."""
         self._merge()
-        return self._all
+        np.save(path, self._all, allow_pickle=False)
 
-    def resume(self, sums: Sums) -> None:
-        """Begin with what `sums` returned."""
-        self._all = sums.astype(_SUM)
+    def load(self, path: Path) -> None:
+        """Begin with what `save` kept."""
+        self._all = np.load(path, allow_pickle=False).astype(_SUM)
 
     def cloud(self, least: int = 1) -> Cloud:
         """Return a point for every cube that at least so many depth pixels fell into."""
-        all_ = self.sums()
+        self._merge()
+        all_ = self._all
         kept = all_[all_["count"] >= least]
         points = kept["place"] / kept["count"][:, None]
         coloured = kept["coloured"] > 0

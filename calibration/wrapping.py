@@ -26,7 +26,7 @@ NEAREST_MM = 120
 STEP_MM, STEP_TIMES = 40, 2.0
 "A surface ends where depth steps by this much from pixel to pixel, or reflectance by this factor."
 TOO_BRIGHT, PART = 2.0, 0.1
-"A surface is near when this part of it would, if it were far, be so many times brighter than the 90th percentile."
+"A surface is near when this part of it would, if it were far, be so many times brighter than what is bright."
 LEAST_PX = 50
 "Smaller pieces tell nothing."
 
@@ -39,16 +39,24 @@ class Unwrapped:
     "As sent; 0 where it cannot be trusted."
     wrapped: Mask
     "(h, w) pixels that are farther than the sensor can count, or may be."
+    bright: float
+    "The 90th percentile of reflectances, mm^2 times brightness, of this picture or of an earlier one."
 
 
-def without_wrapped(depth_mm: U16, brightness: U16, alias_mm: float = AHAT_ALIAS_MM) -> Unwrapped:
-    """Blank out AHAT pixels (h, w) that wrapped, or that nothing shows to be near."""
+def without_wrapped(
+    depth_mm: U16, brightness: U16, alias_mm: float = AHAT_ALIAS_MM, bright: float = 0.0
+) -> Unwrapped:
+    """Blank out AHAT pixels (h, w) that wrapped, or that nothing shows to be near.
+
+    `bright` is the answer's of earlier pictures: what is bright is a matter of the lamp and the room, and a picture
+    in which everything is far does not tell it.
+    """
     valid, depth = depth_mm > 0, depth_mm.astype(np.float32)
     if not valid.any():
-        return Unwrapped(depth_mm, np.zeros_like(valid))
+        return Unwrapped(depth_mm, np.zeros_like(valid), bright)
     reflectance = depth * depth * brightness
     if_far = (depth + np.float32(alias_mm)) ** 2 * brightness
-    bright = np.percentile(reflectance[valid][::16], 90)
+    bright = max(bright, float(np.percentile(reflectance[valid][::16], 90)))
     count, surface = cv2.connectedComponents(_smooth(depth_mm, reflectance), connectivity=4)
     size = np.bincount(surface.ravel(), minlength=count)
     proof = np.bincount(surface.ravel(), (if_far > TOO_BRIGHT * bright).ravel(), count)
@@ -58,7 +66,7 @@ def without_wrapped(depth_mm: U16, brightness: U16, alias_mm: float = AHAT_ALIAS
     beside = cv2.dilate(near.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     near |= (surface == 0) & beside & (if_far > bright)
     wrapped = valid & ~(near & (depth_mm >= NEAREST_MM))
-    return Unwrapped(np.where(wrapped, 0, depth_mm).astype(np.uint16), wrapped)
+    return Unwrapped(np.where(wrapped, 0, depth_mm).astype(np.uint16), wrapped, bright)
 
 
 def _smooth(depth_mm: U16, reflectance: Floats32) -> npt.NDArray[np.uint8]:

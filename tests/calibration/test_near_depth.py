@@ -57,6 +57,17 @@ def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, rang
     assert np.array_equal(found.wrapped, (sent[0] > 0) & ~kept)
 
 
+def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
+    _, kitchen = take
+    depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
+    true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
+    before = without_wrapped(depth, brightness)
+    depth[true_mm < near_room.ALIAS_MM] = 0
+    after = without_wrapped(depth, brightness, bright=before.bright)
+    assert np.count_nonzero(after.depth_mm) < 0.01 * np.count_nonzero(depth)
+    assert after.bright == before.bright
+
+
 def test_a_grainy_surface_is_judged_as_a_whole():
     rng = np.random.default_rng(2)
     true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))

@@ -6,6 +6,8 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
+import furnished as room
+import near_room
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -25,6 +27,7 @@ from sensors.hololens import pv
 from storage.events import EventLog
 from storage.recording import open_recording
 from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.room_depth import off_surface_m
 
 needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
 START_NS = 7_000_000_000_000
@@ -111,6 +114,30 @@ def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
     done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "in the way" / "x.rrd")])
     assert done.exit_code == 1
     assert "cannot be written" in str(done.exception)
+
+
+@needs_rerun
+def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_goes_on(tmp_path):
+    from rerun.chunk import RrdReader
+
+    kitchen = near_room.write_near(recording := tmp_path / "near")
+    file = tmp_path / "near.rrd"
+    words = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
+    done = CliRunner().invoke(view, words)
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/world/depth"]
+    assert sum(chunk.num_rows for chunk in chunks) == len(near_room.TIMES_S)
+    batch = chunks[0].to_record_batch()
+    (column,) = (i for i, name in enumerate(batch.schema.names) if name.endswith(":positions"))
+    points = np.array(batch.column(column)[0].as_py(), float)
+    assert len(points) > 10_000
+    assert np.mean(off_surface_m(points - room.VIEWING_POINT, room.THINGS) < 0.015) > 0.99
+    eye = near_room.near_pose(kitchen, near_room.TIMES_S[0])[:3, 3]
+    assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "what wrapped is not shown"
+    (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
+    done = CliRunner().invoke(view, words)
+    assert done.exit_code == 0
+    assert "holds no constants of hololens/depth_ahat" in done.output
 
 
 @pytest.mark.skipif(find_spec("rerun") is not None, reason="Rerun is installed here")
