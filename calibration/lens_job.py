@@ -14,7 +14,7 @@ from calibration.errors import Refused
 from calibration.film import Film, grey_frames, look_through
 from calibration.intrinsics import Intrinsics, estimate, estimate_best
 from calibration.pictures import coverage_picture, example_picture, write_png
-from calibration.results import lens_words, save
+from calibration.results import folder_of, lens_words, save, unused
 from sensors.gopro.media import open_media
 
 Progress = Callable[[str, float], None]
@@ -35,7 +35,7 @@ def calibrate_lens(
 ) -> LensAnswer:
     """Estimate the lens that filmed a board and keep it in `data`; `kind` is "pinhole", "fisheye" or "auto".
 
-    Raises Refused with the reason; an example picture then lies in `data/calibrations`.
+    Raises Refused with the reason; an example picture then lies beside the camera's calibrations.
     """
     detector = Detector(board)
     looked = [look_through(path, detector, _for_file(progress, path)) for path in films]
@@ -100,9 +100,9 @@ def _with_picture(refusal: Refused, films: Sequence[Film], detector: Detector, d
         wanted = min(range(len(media.frame_times_s)), key=lambda i: abs(float(media.frame_times_s[i]) - at_s))
         for index, grey in grey_frames(media):
             if index == wanted:
-                folder = data / "calibrations"
+                folder = folder_of(data, film.serial)
                 folder.mkdir(parents=True, exist_ok=True)
-                path = folder / f"refused-{film.path.stem}-{at_s:.2f}s.png"
+                path = unused(folder / f"refused-{film.path.stem}-{at_s:.2f}s.png")
                 write_png(path, example_picture(grey, refusal.reason[:130], detector.find(grey, "")))
                 return Refused(refusal.reason, str(path))
     return refusal

@@ -34,10 +34,7 @@ def save(data: Path, serial: str, what: str, mode: str, measured: datetime, answ
     folder = folder_of(data, serial)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{what}-{_safe(mode)}-{measured.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    path, number = folder / f"{stem}.json", 1
-    while path.exists():
-        number += 1
-        path = folder / f"{stem}-{number}.json"
+    path = unused(folder / f"{stem}.json")
     head = {
         "schema": SCHEMA,
         "what": what,
@@ -48,6 +45,15 @@ def save(data: Path, serial: str, what: str, mode: str, measured: datetime, answ
     }
     write_json(path, head | answer)
     return path
+
+
+def unused(path: Path) -> Path:
+    """Return a path, or the next one with a number that no file has."""
+    free, number = path, 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -83,10 +83,11 @@ def test_the_calibration_that_counts_is_the_last_one_before(film, tmp_path):
 
 
 def test_another_board_than_the_one_filmed_is_refused_with_a_picture(film, tmp_path):
-    code, told = run("gopro", film, "--board", "6x4:36mm/27mm", "--data", tmp_path)
-    assert code == 1
-    assert "--board" in told
-    assert list((tmp_path / "calibrations").glob("refused-*.png"))
+    for board in ("6x4:36mm/27mm", "5x4:36mm/27mm"):
+        code, told = run("gopro", film, "--board", board, "--data", tmp_path)
+        assert code == 1
+        assert "--board" in told
+    assert len(list((tmp_path / "calibrations").glob("*/refused-*.png"))) == 2, "each keeps its picture"
 
 
 def test_a_mirrored_and_a_blurred_film_are_refused_with_the_reason(tmp_path):
@@ -102,7 +103,7 @@ def test_a_mirrored_and_a_blurred_film_are_refused_with_the_reason(tmp_path):
         answer = json.loads(told[: told.index("}") + 1])
         assert answer["status"] == "refused"
         assert words in answer["reason"]
-        assert list((tmp_path / name / "calibrations").glob("refused-*.png"))
+        assert list((tmp_path / name / "calibrations").glob("*/refused-*.png"))
 
 
 def test_the_print_is_the_board_and_in_true_scale(tmp_path):
