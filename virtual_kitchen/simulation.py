@@ -180,7 +180,7 @@ def _wait(
         if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
             return
     ports.end_streams()
-    ended_ns = kitchen.host_ns_of(headset.end_world_s)
+    ended_ns = time.monotonic_ns()  # unthrottled streams end long before their schedule
     while (now_ns := time.monotonic_ns()) < ended_ns + round(CAMERA_WAIT_S * NS_PER_S):
         quiet_s = (now_ns - max(ended_ns, gopro.last_asked_ns)) / NS_PER_S
         left_alone = quiet_s > (CAMERA_START_S if gopro.awaits_shutter() else CAMERA_GRACE_S)

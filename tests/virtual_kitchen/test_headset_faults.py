@@ -86,7 +86,7 @@ def test_a_slow_depth_camera_loses_nothing_and_a_killed_port_stays_dead(start_ki
 
 
 def test_unthrottled_from_rings(start_kitchen: Any) -> None:
-    kitchen = start(start_kitchen, seconds="30", more=("--speed", "0"))
+    kitchen = start(start_kitchen, seconds="300", more=("--speed", "0"))
     with Wire(kitchen.host, 3807, b"\x01") as wire:
         data = wire.rest()
     at, ticks, payloads = 0, [], []
@@ -95,12 +95,12 @@ def test_unthrottled_from_rings(start_kitchen: Any) -> None:
         ticks.append(stamp)
         payloads.append(data[at + 12 : at + 12 + size])
         at += 12 + size + 64
-    assert len(ticks) == pytest.approx(30 / 47.68e-3, abs=3)
+    assert len(ticks) == pytest.approx(300 / 47.68e-3, abs=3)
     assert (np.diff(ticks) > 0).all()
     assert [struct.unpack_from("<Q", payload, 8)[0] for payload in payloads] == ticks
     vinyl = np.array([struct.unpack_from("<Q", payload)[0] for payload in payloads], np.int64)
     assert (np.diff(vinyl) > 0).all(), "the stamps inside move along with the ring"
-    assert kitchen.wait() == 0
+    assert kitchen.wait() == 0, "it ends when all is sent, not when that would have happened"
     told = kitchen.truth()["streams"]["hololens/gyroscope"]
     assert told["sha256"] == hashlib.sha256(b"".join(payloads)).hexdigest()
 
