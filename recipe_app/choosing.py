@@ -31,23 +31,36 @@ SUGGESTED = 4
 
 
 def frozen(
-    recipe: Recipe, *, strategy: str, display: str, seed: int, missing: int = 1, flips: int = 2
+    recipe: Recipe,
+    *,
+    strategy: str,
+    display: str,
+    seed: int,
+    language: str = "",
+    missing: int = 1,
+    flips: int = 2,
 ) -> dict[str, Any]:
     """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
 
-    Raises NoSuchScript, TooManyOrders.
+    `label` is a step as the recipe says it, `text` as it is shown, in `language` where one is chosen. Raises
+    NoSuchScript, TooManyOrders, NotFound for a language that it has not.
     """
     graph = recipe.graph
+    shown = graph.in_language(language) if language else graph
     body: dict[str, Any] = {
         "name": recipe.name,
-        "title": recipe.title,
+        "title": recipe.titles.get(language, recipe.title),
+        "language": shown.language,
         "source": graph.name,
         "graph_hash": graph.content_hash,
         "strategy": strategy,
         "display": display,
         "seed": seed,
         "total": recipe.total,
-        "steps": {str(step.node): {"label": step.label, "text": step.text} for step in graph.steps},
+        "steps": {
+            str(step.node): {"label": step.label, "text": shown.by_node[step.node].text}
+            for step in graph.steps
+        },
         "edges": [list(edge) for edge in graph.edges],
         "planned": [],
         "script": None,

@@ -27,6 +27,14 @@ class Recipe:
     graph: Graph
     total: int | None
 
+    @property
+    def titles(self) -> dict[str, str]:
+        """What it is called in each language that its steps are said in; nothing where no language is named."""
+        if not self.graph.language:
+            return {}
+        others = {wording.language: wording.title or self.title for wording in self.graph.wordings}
+        return {self.graph.language: self.title, **others}
+
 
 @dataclass(frozen=True)
 class Unusable:

@@ -88,10 +88,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The labels of all steps in one language."""
+    """The labels of all steps in one language, and what the recipe is called in it."""
 
     language: str
     labels: tuple[tuple[int, str], ...]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,10 @@ class Graph:
             ),
             "recipe": [self.recipe.recipe, self.recipe.version] if self.recipe.recipe else [],
             "language": [self.language] if self.language else [],
-            "wordings": sorted([w.language, *map(list, sorted(w.labels))] for w in self.wordings),
+            "wordings": sorted(
+                [w.language, *([w.title] if w.title else []), *map(list, sorted(w.labels))]
+                for w in self.wordings
+            ),
         }
         content |= {key: value for key, value in more.items() if value}
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -194,9 +198,10 @@ class Graph:
             raise NotFound("language", language, f"{self.name} has {known}")
         labels = dict(found.labels)
         nodes = tuple(s if s.is_terminal else replace(s, label=labels[s.node], spans=()) for s in self.nodes)
-        own = Wording(self.language, tuple((s.node, s.label) for s in self.steps))
+        own = Wording(self.language, tuple((s.node, s.label) for s in self.steps), self.recipe.title)
         others = tuple(wording for wording in self.wordings if wording is not found)
-        return replace(self, nodes=nodes, language=language, wordings=(*others, own))
+        recipe = replace(self.recipe, title=found.title)
+        return replace(self, nodes=nodes, language=language, wordings=(*others, own), recipe=recipe)
 
 
 def _has_facts(step: Step) -> bool:

@@ -19,6 +19,7 @@ from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
 from recipe_app.graphs.validate import check_graph
+from recipe_app.graphs.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.door import Visitor
 from recipe_app.people.roles import Access
@@ -34,6 +35,7 @@ from recipe_app.web.bodies import (
     NewKitchen,
     NewPerson,
     NewRecipe,
+    NewWording,
     Override,
     PairingCode,
     TabletDump,
@@ -125,6 +127,17 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 
 
+def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> dict[str, Any]:
+    """Say the steps of a recipe in one more language: a new version of it, which tablets offer."""
+    found = tools.shelf.get(recipe)
+    graph = with_wording(found.graph, body.language, body.title, body.lines.splitlines(), own=body.own)
+    tools.shelf.put(found.name, format_graph_json(graph))
+    keep_version(tools.records, tools.shelf.get(found.name), actor=visitor.actor)
+    said = {"name": found.name, "language": body.language}
+    tools.records.note("shelved", graph.content_hash, said, actor=visitor.actor)
+    return {"recipe": found.name, "language": body.language, "graph_hash": graph.content_hash}
+
+
 def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) -> dict[str, Any]:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
@@ -208,6 +221,7 @@ ROUTES = [
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/recipes/{recipe}/wordings", add_wording, Access.STUDY, "POST"),
     Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST"),
     Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),

@@ -25,6 +25,7 @@ from recipe_app.web.access import Asking, Device, Route, Tools
 from recipe_app.web.bodies import Batch, Choose, Control
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
+Language = Annotated[str, Query(max_length=3)]
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -41,6 +42,7 @@ def _recipe(recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe.name,
         "title": recipe.title,
+        "titles": recipe.titles,
         "steps": len(recipe.graph.steps),
         "orders": recipe.total,
         "minutes": round(sum(step.est_s for step in recipe.graph.steps) / 60) or None,
@@ -48,9 +50,11 @@ def _recipe(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def order(tools: Tools, recipe: str, seed: Seed = 0) -> dict[str, Any]:
-    """Show the order that a seed draws, without keeping it."""
-    return frozen(tools.shelf.get(recipe), strategy="normal", display="steps", seed=seed)
+def order(tools: Tools, recipe: str, seed: Seed = 0, language: Language = "") -> dict[str, Any]:
+    """Show the order that a seed draws, in a language of the recipe, without keeping it."""
+    found = tools.shelf.get(recipe)
+    drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
+    return drawn | {"titles": found.titles}
 
 
 def running(tools: Tools) -> dict[str, Any]:
@@ -86,8 +90,15 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
     if not known:
         recipe = tools.shelf.get(body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
-        drawn = {"seed": body.seed, "missing": body.missing, "flips": body.flips}
-        content = frozen(recipe, strategy=body.strategy, display=body.display, **drawn)
+        content = frozen(
+            recipe,
+            strategy=body.strategy,
+            display=body.display,
+            seed=body.seed,
+            language=body.language,
+            missing=body.missing,
+            flips=body.flips,
+        )
         content |= {"folder": _folder(tools, body.folder), "kitchen": device["kitchen"]}
         tools.records.note("recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id)
         tools.intake.file()

@@ -64,6 +64,7 @@ class Choose(Strict):
     missing: Annotated[int, Field(ge=0, le=6)] = 1
     flips: Annotated[int, Field(ge=0, le=6)] = 2
     folder: Id | None = None
+    language: Annotated[str, Field(max_length=3)] = ""
 
 
 class Batch(Strict):
@@ -134,6 +135,15 @@ class NewRecipe(Strict):
 
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
     text: Annotated[str, Field(max_length=200_000)]
+
+
+class NewWording(Strict):
+    """A recipe in one more language: a line a step; `own` is the recipe's own language where it names none."""
+
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+    title: Annotated[str, Field(min_length=1, max_length=60)]
+    lines: Annotated[str, Field(max_length=200_000)]
+    own: Annotated[str, Field(pattern=r"^([a-z]{2,3})?$")] = ""
 
 
 class Override(Strict):

@@ -122,6 +122,15 @@ def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
     page.get_by_text("current").wait_for()
     assert page.locator(".rows li").count() == 2
     fit_to_be_shown(page)
+    page.locator("#wording summary").click()
+    page.get_by_label("The recipe itself is in").fill("en")
+    page.get_by_label("Language (").fill("de")
+    page.get_by_label("Name").fill("Ei")
+    page.get_by_label("Steps").fill("1 Ei dazu\nDas Ei schlagen\nDas Ei salzen")
+    fit_to_be_shown(page)
+    page.get_by_role("button", name="Save").click()
+    page.locator("[lang=de]", has_text="Ei").first.wait_for()
+    assert page.locator(".rows code").all_inner_texts()[:2] == ["en", "de"]
     page.goto(f"{kitchen.url}/desk/recipes/tea_and_toast")
     page.get_by_label("What is this session for?").select_option("disordered")
     page.get_by_label("Number of the draw").fill("7")

@@ -18,7 +18,8 @@ TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_to
 def test_the_chosen_order_is_valid_and_in_the_manifest(kitchen: Any) -> None:
     frozen = kitchen.choose(folder="soup_1")["ops"][0]["body"]
     order = frozen["order"]
-    edges = [edge for edge in json.loads(TEA.read_text())["edges"] if 0 not in edge and 12 not in edge]
+    told = [(edge["from"], edge["to"]) for edge in json.loads(TEA.read_text())["edges"]]
+    edges = [edge for edge in told if 0 not in edge and 12 not in edge]
     assert sorted(order) == list(range(1, 12))
     assert all(order.index(before) < order.index(after) for before, after in edges)
     manifest = kitchen.manifest("soup_1")
@@ -43,6 +44,47 @@ def test_the_same_seed_shows_the_same_order_as_the_preview_and_the_command(kitch
     assert kitchen.tablet.get("/api/v1/recipes/tea_and_toast/order?seed=8").json()["order"] == shown
     printed = CliRunner().invoke(graph, ["orders", str(TEA), "--seed", "8", "--json"]).stdout
     assert json.loads(printed)["orders"] == [shown]
+
+
+def test_the_record_keeps_what_was_shown_and_what_the_recipe_says(kitchen: Any) -> None:
+    bundle = kitchen.choose(language="de")
+    frozen = bundle["ops"][0]["body"]
+    assert (frozen["language"], frozen["title"]) == ("de", "Tee und Toast")
+    assert frozen["steps"]["2"] == {
+        "label": "Boil-Boil the water in the kettle",
+        "text": "Das Wasser im Wasserkocher aufkochen",
+    }
+    english = kitchen.choose()["ops"][0]["body"]
+    assert (english["language"], english["order"]) == ("en", frozen["order"])  # the same draw, the same graph
+    assert english["graph_hash"] == frozen["graph_hash"]
+    assert bundle["timers"]["5"][0]["seconds"] == 180
+    absent = {"op_id": new_id(8), "recipe": "tea_and_toast", "language": "fr"}
+    answer = kitchen.tablet.post("/api/v1/recordings", json=absent)
+    assert (answer.status_code, "has en, de, ar" in answer.json()["error"]) == (404, True)
+
+
+def test_a_researcher_says_a_recipe_in_one_more_language(kitchen: Any) -> None:
+    researcher = kitchen.desk("researcher")
+    graph = {"steps": {"0": "START", "1": "Add-1 egg", "2": "Whisk-the egg", "3": "END"}}
+    graph |= {"edges": [[0, 1], [1, 2], [2, 3]]}
+    upload = {"file_name": "egg.json", "text": json.dumps(graph)}
+    assert researcher.post("/api/v1/desk/recipes", json=upload).status_code == 200
+    address = "/api/v1/desk/recipes/egg/wordings"
+    body = {"language": "de", "title": "Rühr-Ei", "lines": "1 Ei dazu\n\nDas Rühr-Ei schlagen\n", "own": "en"}
+    for wrong, said in (
+        ({"lines": "nur eine"}, "1 lines for 2 steps"),
+        ({"own": ""}, "two or three small letters"),
+        ({"own": "de"}, "is de itself"),
+    ):
+        answer = researcher.post(address, json={**body, **wrong})
+        assert (answer.status_code, said in answer.json()["error"]) == (422, True), answer.text
+    assert researcher.post(address, json=body).status_code == 200
+    frozen = kitchen.choose(recipe="egg", language="de")["ops"][0]["body"]
+    assert frozen["title"] == "Rühr-Ei"
+    assert [step["text"] for step in frozen["steps"].values()] == ["1 Ei dazu", "Das Rühr-Ei schlagen"]
+    assert [step["label"] for step in frozen["steps"].values()] == ["Add-1 egg", "Whisk-the egg"]
+    versions = kitchen.tools.records.rows(tables.recipe, tables.recipe.c.name == "egg")
+    assert [row["version"] for row in versions] == [1, 2]
 
 
 def test_choosing_again_with_the_same_operation_finds_the_same_recording(kitchen: Any) -> None:

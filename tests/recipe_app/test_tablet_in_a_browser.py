@@ -16,7 +16,7 @@ import pytest
 from browser import LANDSCAPE, PORTRAIT, Tablet, chromium
 from screens import serious, small_boxes
 
-from recipe_app.store.tables import voice as voice_table
+from recipe_app.store import tables
 
 pytestmark = pytest.mark.timeout(240)
 PIN = "482916"
@@ -121,8 +121,34 @@ def test_the_whole_way_through_four_stages(kitchen: Any, tablet: Tablet) -> None
     assert [found["outcome"] for found in planned][:3] == ["as_planned", "differently", "not_done"]
     assert state["checked"]["confirmed_by"] == "Clove"
     (voice,) = state["voices"]
-    rows = kitchen.tools.records.rows(voice_table)
+    rows = kitchen.tools.records.rows(tables.voice)
     assert [(row["sha256"], len(row["content"]) > 500) for row in rows] == [(voice["sha256"], True)]
+
+
+def test_a_recording_whose_answer_got_lost_is_begun_once(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+
+    def lose(route: Any) -> None:
+        if route.request.method == "POST":
+            route.fetch()  # it is begun, but the tablet never hears of it
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/recordings", lose)
+    page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
+    tablet.screen("recipe")
+    tablet.tap("Begin", exact=True)
+    page.get_by_role("alert").get_by_text("fetch").wait_for()
+    page.unroute("**/api/v1/recordings")
+    tablet.rest()
+    tablet.tap("Begin", exact=True)
+    tablet.screen("prepare")
+    (first,) = kitchen.tools.records.rows(tables.recording)
+    assert page.url.split("/")[-2] == first["id"]
+    tablet.page.goto(f"{tablet.url}/t/choose")
+    tablet.begin("Tea and toast")  # another time is another recording
+    assert len(kitchen.tools.records.rows(tables.recording)) == 2
 
 
 def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
@@ -314,6 +340,37 @@ def test_the_screen_for_cooking_is_dark_or_light_and_easy_to_read(kitchen: Any, 
     assert 0.6 < luminance(grounds["light"]) < 0.9  # white would bloom in the cameras' pictures
 
 
+def test_the_recipe_is_read_in_the_language_that_the_participant_chooses(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        page.goto(f"{tablet.url}/t/choose?lang=de")
+        tablet.screen("choose")
+        page.locator("#recipes").get_by_role("button", name="Tee und Toast").click()  # as the page speaks
+        page.get_by_role("heading", name="Tee und Toast").wait_for()
+        page.get_by_role("button", name="العربية").click()
+        page.get_by_role("heading", name="شاي وخبز محمص").wait_for()
+        assert page.evaluate("getComputedStyle(document.querySelector('.preview')).direction") == "rtl"
+        assert serious(page) == []
+        page.locator("#begin").click()
+        tablet.screen("prepare")
+        page.locator("#ready").click()
+        tablet.screen("checklist")
+        for box in page.get_by_role("checkbox").all():
+            box.click()
+        page.locator("#second").fill("Clove")
+        page.locator("#start").click()
+        tablet.screen("follow")
+        shown = page.evaluate(
+            "(() => { const step = document.querySelector('.current');"
+            " return [step.lang, getComputedStyle(step).direction, step.textContent]; })()"
+        )
+        recording = page.url.split("/")[-2]
+        frozen = kitchen.tools.records.frozen(recording)
+        assert shown == ["ar", "rtl", frozen["steps"][str(frozen["order"][0])]["text"]]
+        assert page.evaluate("document.documentElement.lang") == "de"
+        page.locator("#saved", has_text="Alles gesichert").wait_for()
+
+
 def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
     kitchen: Any, browser: Any
 ) -> None:
@@ -433,6 +490,60 @@ def test_a_privacy_pause_a_wiped_screen_and_a_withdrawal(kitchen: Any, tablet: T
     page.get_by_text("This recording is withdrawn").wait_for()
     tablet.saved()
     assert kitchen.tools.records.state(recording)["phase"] == "withdrawn"
+
+
+def test_drops_on_the_glass_do_nothing_and_do_not_stop_a_finger(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser, has_touch=True) as tablet:
+        page = tablet.page
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.tap("Begin", exact=True)
+        while not ops(kitchen, recording, "awake"):
+            page.wait_for_timeout(50)
+        tablet.saved()
+        before, shown = kitchen.tools.records.ops(recording), page.locator("#screen").inner_text()
+        boxes = [box.bounding_box() for box in page.get_by_role("button").all()]
+        rng, taps = random.Random(11), 0
+        while taps < 200:  # twenty a second for ten seconds, and more
+            x, y = rng.randrange(1280), rng.randrange(800)
+            near = (b["x"] <= x <= b["x"] + b["width"] and b["y"] <= y <= b["y"] + b["height"] for b in boxes)
+            if not any(near):
+                page.touchscreen.tap(x, y)
+                taps += 1
+        fingers = Fingers(page)
+        done = fingers.middle_of("footer .done")
+        fingers.touch("touchStart", finger=done)
+        fingers.touch("touchMove", finger=(done[0], 300))  # it leaves the button before it is lifted
+        fingers.touch("touchEnd")
+        page.wait_for_timeout(500)
+        assert page.locator("#screen").inner_text() == shown
+        assert kitchen.tools.records.ops(recording) == before
+        drop = (640, 400)
+        fingers.touch("touchStart", drop=drop)  # it stays where it is
+        fingers.touch("touchStart", drop=drop, finger=done)
+        fingers.touch("touchEnd", finger=done)
+        page.get_by_text("1 / 11").wait_for()
+        fingers.touch("touchEnd")
+        page.wait_for_timeout(500)
+        tablet.saved()
+        assert [op["kind"] for op in kitchen.tools.records.ops(recording)[len(before) :]] == ["done", "start"]
+
+
+class Fingers:
+    """Several touches at once, as the screen's hardware tells them."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.session = page, page.context.new_cdp_session(page)
+
+    def middle_of(self, place: str) -> tuple[float, float]:
+        box = self.page.locator(place).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def touch(self, kind: str, **points: tuple[float, float]) -> None:
+        """Say what touches the glass now (for `touchEnd`: what is lifted), by name."""
+        ids = {"finger": 1, "drop": 2}
+        told = [{"x": x, "y": y, "id": ids[name]} for name, (x, y) in points.items()]
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
 
 
 def test_two_versions_stand_side_by_side_and_one_touch_keeps_one(kitchen: Any, tablet: Tablet) -> None:

@@ -36,7 +36,7 @@ def format_graph_json(graph: Graph) -> str:
     if graph.suggested:
         document["suggested"] = [_edge(link) for link in graph.suggested]
     if graph.wordings:
-        document["languages"] = {w.language: {str(n): text for n, text in w.labels} for w in graph.wordings}
+        document["languages"] = {wording.language: _wording(wording) for wording in graph.wordings}
     if graph.extra:
         document["extra"] = json.loads(graph.extra)
     document["hash"] = graph.content_hash
@@ -54,6 +54,11 @@ def _node(step: Step) -> dict[str, Any]:
     if step.extra:
         node["extra"] = json.loads(step.extra)
     return node
+
+
+def _wording(wording: Wording) -> dict[str, str]:
+    title = {"title": wording.title} if wording.title else {}
+    return title | {str(node): label for node, label in wording.labels}
 
 
 def _edge(link: Link) -> dict[str, Any]:
@@ -175,7 +180,8 @@ def _wordings(read: Reader, value: Any, nodes: tuple[Step, ...]) -> tuple[Wordin
     wanted = {step.node for step in nodes if not step.is_terminal}
     found = []
     for language, labels in read.object(value, "languages").items():
-        labels = read.object(labels, f"languages: {language}")
+        labels = dict(read.object(labels, f"languages: {language}"))
+        title = read.text(labels.pop("title", ""), f"languages: {language}: title")
         if absent := sorted(wanted - {int(key) for key in labels if key.isdigit()}):
             raise read.fail(
                 f"languages: {language}", f"has no text for step {absent[0]}; a language says every step"
@@ -185,7 +191,7 @@ def _wordings(read: Reader, value: Any, nodes: tuple[Step, ...]) -> tuple[Wordin
         said = tuple(
             (int(key), read.label(text, f"languages: {language}: {key}")) for key, text in labels.items()
         )
-        found.append(Wording(language, said))
+        found.append(Wording(language, said, title))
     return tuple(found)
 
 

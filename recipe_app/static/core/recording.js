@@ -6,8 +6,10 @@ import { fold } from "/static/core/fold.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { ask } from "/static/core/server.js";
+import { tongue } from "/static/core/words.js";
 
 const SOON_MS = 1200;
+const CHOOSE_MS = 20_000; // a script of a large recipe takes its time to be drawn
 
 export class Recording {
   static async open(id) { // what is kept here, where the server does not answer soon: without network it is all there is
@@ -27,6 +29,7 @@ export class Recording {
   get shown() { return this.state.recording; }
   get ops() { return outbox.merged(this.bundle.ops, outbox.confirmed(this.id)); }
   get seen() { return this.ops.at(-1)?.n ?? 0; }
+  get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
   refold() { this.state = fold([...this.ops, ...outbox.pending(this.id)]); }
@@ -74,7 +77,13 @@ const keepOps = (id, ops) => change(["bundles"], ({ bundles }, answer) => {
   };
 });
 
+const asked = { choice: "", op_id: "" };
+
+// Begin a recording; the same choice asked again, because no answer came, is the same recording.
 export async function choose(choice) {
-  const bundle = await ask("/api/v1/recordings", { body: { op_id: newId(), ...choice } });
+  const said = JSON.stringify(choice);
+  if (asked.choice !== said) Object.assign(asked, { choice: said, op_id: newId() });
+  const bundle = await ask("/api/v1/recordings", { body: { op_id: asked.op_id, ...choice }, timeout: CHOOSE_MS });
+  asked.choice = "";
   return new Recording(await keepBundle(bundle));
 }

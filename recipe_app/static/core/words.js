@@ -18,6 +18,15 @@ export function t(key, values = {}) {
   return message.replace(/\{([a-z_]+)\}/g, (_, name) => (typeof values[name] === "number" ? number(values[name]) : values[name]));
 }
 
+// What an element with a recipe's text says about itself: its language, and that its letters tell the direction.
+export const tongue = (name) => ({ lang: name || null, dir: "auto" });
+export const pageLanguage = plain;
+
+export function languageName(name) { // each in its own words, as somebody looks for it who knows no other
+  const said = new Intl.DisplayNames([name], { type: "language", fallback: "code" }).of(name);
+  return said.charAt(0).toLocaleUpperCase(name) + said.slice(1);
+}
+
 export function clockTime(milliseconds) {
   return new Intl.DateTimeFormat(plain, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(milliseconds);
 }

@@ -4,7 +4,7 @@ import { go } from "/static/main.js";
 import { read } from "/static/core/db.js";
 import { button, h, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
-import { t } from "/static/core/words.js";
+import { pageLanguage, t } from "/static/core/words.js";
 import { bar, tour } from "/static/views/frame.js";
 
 const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
@@ -35,7 +35,7 @@ async function keptHere() {
 }
 
 const card = (recipe) => button([
-  h("span", { class: "name" }, recipe.title),
+  h("span", { class: "name" }, recipe.titles[pageLanguage] ?? recipe.title),
   h("span", { class: "hint" }, t("choose.steps", { count: recipe.steps }), " · ",
     recipe.orders === null ? t("choose.uncounted") : t("choose.orders", { count: recipe.orders })),
 ], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card" });

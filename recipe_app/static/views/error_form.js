@@ -39,7 +39,7 @@ export function errorForm(recording, node, { title, error, hints = true, save })
   function draw() {
     const offered = hints ? shownHints(recording, node) : [];
     redraw(body,
-      h("p", { class: "step-text" }, recording.text(node)),
+      h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
       h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
         button(categoryName(category), () => toggle(category), { class: "chip", "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
       offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>

@@ -77,7 +77,7 @@ export function open(recording) {
   function logError(touch) { // the error's time is this first touch
     const node = opened()[0] ?? [...order].reverse().find((one) => stateOf(one) === "done") ?? order[0];
     sheet(t("follow.error.title"), (close) => [
-      !quiet && h("p", { class: "step-text" }, recording.text(node)),
+      !quiet && h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
         [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
         once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] } } })),
@@ -91,7 +91,7 @@ export function open(recording) {
       const list = h("ol", { class: "all-steps" }, order.map((node, place) => {
         const state = stateOf(node);
         const say = (kind) => once(close, (touch) => act(touch, { kind, body: { node } }));
-        return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text" }, recording.text(node)),
+        return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text", ...recording.tongue }, recording.text(node)),
           state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(state === "waiting" ? t("follow.begin") : t("follow.again"), say(state === "waiting" ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
@@ -160,13 +160,13 @@ export function open(recording) {
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
-        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), h("span", { class: "what" }, recording.text(node))))));
+        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), h("span", { class: "what", ...recording.tongue }, recording.text(node))))));
     drawTimers();
     const [one] = now;
     const also = now.length > 0 && next[0];
     redraw(foot, undoButton(),
       button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
-      also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what" }, recording.text(also))], (touch) => act(touch, { kind: "start", body: { node: also } }), { class: "also", "data-key": "also" }),
+      also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...recording.tongue }, recording.text(also))], (touch) => act(touch, { kind: "start", body: { node: also } }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
         : now.length > 1 ? null
           : button(now.length ? t("follow.done") : t("follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
@@ -175,7 +175,7 @@ export function open(recording) {
   function openStep(node, now) {
     return h("article", { class: "open-step" },
       h("div", {}, h("p", { class: "label" }, t("follow.step", { place: order.indexOf(node) + 1 })),
-        h(now[0] === node || !now.length ? "h1" : "h2", { class: "current" }, recording.text(node)), timers.chips(node)),
+        h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", ...recording.tongue }, recording.text(node)), timers.chips(node)),
       now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${recording.text(node)}` }));
   }
 
@@ -192,7 +192,7 @@ export function open(recording) {
 
   function drawParagraph() { // the same at every step: no highlight, no number, nothing that moves
     if (main.childElementCount) return;
-    main.replaceChildren(h("p", { class: "paragraph" }, `${order.map((node) => recording.text(node).replace(/[.\s]+$/, "")).join(". ")}.`));
+    main.replaceChildren(h("p", { class: "paragraph", ...recording.tongue }, `${order.map((node) => recording.text(node).replace(/[.\s]+$/, "")).join(". ")}.`));
     foot.replaceChildren(...quietButtons());
   }
 

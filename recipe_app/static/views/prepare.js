@@ -69,7 +69,7 @@ export function open(recording) {
 
   function step(node, place, errors) {
     return h("article", { class: errors.length ? "step-card has-error" : "step-card" },
-      h("p", { class: "place" }, number(place)), h("p", { class: "text" }, recording.text(node)),
+      h("p", { class: "place" }, number(place)), h("p", { class: "text", ...recording.tongue }, recording.text(node)),
       errors.length > 0 && h("ul", {}, errors.map(errorRow)),
       PLANNING.includes(strategy) && (recording.bundle.protected.includes(node)
         ? h("p", { class: "hint" }, t("prepare.protected"))
@@ -86,7 +86,7 @@ export function open(recording) {
       PLANNING.includes(strategy) && balance(errors, order.length),
       strategy === "induced" && recording.bundle.suggested.length > 0 && button(t("prepare.suggest"), suggest, { class: "quiet", "data-key": "suggest" }),
       script && h("section", { class: "left-out" }, errors.filter((error) => !order.includes(error.node)).map((error) => h("article", { class: "step-card has-error left" },
-        h("p", { class: "place" }, "–"), h("p", { class: "text" }, recording.text(error.node)), h("ul", {}, errorRow(error))))),
+        h("p", { class: "place" }, "–"), h("p", { class: "text", ...recording.tongue }, recording.text(error.node)), h("ul", {}, errorRow(error))))),
       h("section", { class: "step-cards" }, order.map((node, place) => step(node, place + 1, errors.filter((error) => error.node === node)))));
   }
   draw();

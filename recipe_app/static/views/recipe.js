@@ -4,26 +4,36 @@ import { go } from "/static/main.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { choose } from "/static/core/recording.js";
 import { ask } from "/static/core/server.js";
-import { t } from "/static/core/words.js";
+import { languageName, pageLanguage, t, tongue } from "/static/core/words.js";
 import { bar, footer, tour } from "/static/views/frame.js";
 
 const STRATEGIES = ["normal", "impromptu", "disordered", "induced"];
 const DISPLAYS = ["steps", "paragraph", "hidden"];
 
 export async function open(recipe) {
-  const chosen = { recipe, strategy: "normal", display: "steps", seed: Math.floor(Math.random() * 1e6), folder: null };
+  const chosen = { recipe, strategy: "normal", display: "steps", seed: Math.floor(Math.random() * 1e6), folder: null, language: "" };
   let shown = "order";
-  let drawn = await ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}`);
+  let drawn = await draft();
+  if (drawn.titles[pageLanguage] && drawn.language !== pageLanguage) {
+    chosen.language = pageLanguage;
+    drawn = await draft();
+  }
   const { running } = await ask("/api/v1/running");
   chosen.folder = running[0] ?? null;
   const main = h("main", { class: "plain wide two" });
   const message = h("p", { role: "alert" });
-  show("recipe", bar("choose", drawn.title), main, footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }),
+  const head = bar("choose", drawn.title);
+  show("recipe", head, main, footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }),
     button(t("recipe.go"), begin, { class: "primary", id: "begin" })));
 
-  async function another() {
-    chosen.seed += 1;
-    drawn = await ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}`);
+  async function draft() {
+    return ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}&language=${chosen.language}`);
+  }
+
+  async function again(change) {
+    Object.assign(chosen, change);
+    drawn = await draft();
+    head.querySelector("h1").textContent = drawn.title;
     draw();
   }
 
@@ -41,6 +51,7 @@ export async function open(recipe) {
     h("span", { class: "name" }, label), hint && h("span", { class: "hint" }, hint));
 
   function draw() {
+    const languages = Object.keys(drawn.titles);
     const steps = drawn.order.map((node) => drawn.steps[node].text);
     redraw(main,
       h("div", {}, tour("recipe"),
@@ -54,9 +65,12 @@ export async function open(recipe) {
       h("section", { class: "preview-side" },
         h("div", { class: "switch", role: "group", "aria-label": t("recipe.show") },
           ["order", "paragraph"].map((name) => button(t(`recipe.${name}`), () => { shown = name; draw(); }, { "aria-pressed": String(shown === name), "data-key": name })),
-          button(t("recipe.another"), another, { "data-key": "another" })),
+          button(t("recipe.another"), () => again({ seed: chosen.seed + 1 }), { "data-key": "another" })),
         chosen.strategy === "disordered" && h("p", { class: "note" }, t("recipe.disordered")),
-        shown === "order" ? h("ol", { class: "preview" }, steps.map((text) => h("li", {}, text))) : h("p", { class: "preview" }, steps.join(". "), ".")));
+        languages.length > 1 && h("div", { class: "switch", role: "group", "aria-label": t("recipe.language") },
+          languages.map((name) => button(languageName(name), () => again({ language: name }), { "aria-pressed": String(drawn.language === name), "data-key": `in-${name}`, lang: name }))),
+        shown === "order" ? h("ol", { class: "preview", ...tongue(drawn.language) }, steps.map((text) => h("li", {}, text)))
+          : h("p", { class: "preview", ...tongue(drawn.language) }, steps.join(". "), ".")));
   }
   draw();
 }
