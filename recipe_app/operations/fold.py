@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-Op = dict[str, Any]
-State = dict[str, Any]
+from recipe_app.operations import step_runs
+from recipe_app.operations.step_runs import Op, State
 
 PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 UNDOABLE = frozenset(
@@ -23,6 +23,7 @@ UNDOABLE = frozenset(
         "done",
         "reopen",
         "skip",
+        "hold",
         "error",
         "mark",
         "add_error",
@@ -139,35 +140,6 @@ def _create(planned: bool, origin: str, timed: bool) -> Callable[[State, Op], No
     return create
 
 
-def _step(state: State, op: Op) -> State:
-    new: State = {"state": "waiting", "runs": []}
-    found: State = state["steps"].setdefault(str(op["body"]["node"]), new)
-    return found
-
-
-def _start(state: State, op: Op) -> None:
-    step = _step(state, op)
-    if step["state"] != "open":
-        step["state"] = "open"
-        step["runs"].append({"start": op["host_ns"], "end": None})
-
-
-def _done(state: State, op: Op) -> None:
-    step = _step(state, op)
-    if step["state"] == "open":
-        step["runs"][-1]["end"] = op["host_ns"]
-    elif step["state"] != "done":
-        step["runs"].append({"start": None, "end": op["host_ns"]})
-    step["state"] = "done"
-
-
-def _skip(state: State, op: Op) -> None:
-    step = _step(state, op)
-    if step["state"] == "open":
-        step["runs"].pop()
-    step["state"] = "skipped"
-
-
 def _phase(name: str) -> Callable[[State, Op], None]:
     def advance(state: State, op: Op) -> None:
         if PHASES.index(name) > PHASES.index(state["phase"]):
@@ -244,10 +216,11 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "consent": _put("consent"),
     "check": _check,
     "checked": _phase("follow"),
-    "start": _start,
-    "done": _done,
-    "reopen": _start,
-    "skip": _skip,
+    "start": step_runs.start,
+    "done": step_runs.done,
+    "reopen": step_runs.start,
+    "skip": step_runs.skip,
+    "hold": step_runs.hold,
     "mark": _list("marks"),
     "note": _list("notes"),
     "voice": _list("voices"),

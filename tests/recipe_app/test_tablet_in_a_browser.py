@@ -492,6 +492,37 @@ def test_a_privacy_pause_a_wiped_screen_and_a_withdrawal(kitchen: Any, tablet: T
     assert kitchen.tools.records.state(recording)["phase"] == "withdrawn"
 
 
+def test_a_step_is_paused_and_goes_on_in_one_run(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.tap("Begin", exact=True)
+    page.get_by_role("button", name="Begin too").wait_for()
+    tablet.tap("Pause", exact=True)
+    assert small_boxes(page, 64) == []
+    tablet.tap("Pause this step")
+    page.get_by_text("Step 1 · paused").wait_for()
+    assert serious(page) == []
+    page.reload()  # it outlives the page
+    page.get_by_text("Step 1 · paused").wait_for()
+    tablet.tap("All steps")
+    page.get_by_role("button", name="Begin", exact=True).first.click()  # another one in between
+    page.locator(".held").wait_for()
+    assert small_boxes(page, 64) == []
+    page.locator(".held").click()
+    page.locator(".open-step").nth(1).wait_for()
+    page.locator(".open-step .done").first.click()
+    page.get_by_text("1 / 11").wait_for()
+    tablet.saved()
+    state = kitchen.tools.records.state(recording)
+    (run,) = state["steps"][str(state["recording"]["order"][0])]["runs"]
+    (hold,) = run["holds"]
+    assert run["start"] < hold["start"] < hold["end"] < run["end"]
+    assert [op["kind"] for op in kitchen.tools.records.ops(recording) if op["body"].get("node")] == [
+        *("start", "hold", "start", "start", "done")
+    ]
+
+
 def test_drops_on_the_glass_do_nothing_and_do_not_stop_a_finger(kitchen: Any, browser: Any) -> None:
     with on_screen(kitchen, browser, has_touch=True) as tablet:
         page = tablet.page

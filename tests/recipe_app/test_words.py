@@ -37,7 +37,7 @@ FAMILIES = {
     "recipes.form": ["txt", "cook", "json"],
     "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
     "stages": ["choose", "prepare", "follow", "review"],
-    "step": ["waiting", "open", "done", "skipped"],
+    "step": ["waiting", "open", "held", "done", "skipped"],
     "strategy": [
         "published",
         *(f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")),

@@ -9,7 +9,7 @@ from recipe_app.store.records import new_id
 
 NODES = [4, 7, 9, 12]
 KINDS = (
-    *("start", "done", "reopen", "skip", "undo", "undo", "error", "plan_error", "add_error"),
+    *("start", "done", "reopen", "skip", "hold", "undo", "undo", "error", "plan_error", "add_error"),
     *(
         "edit_error",
         "edit_error",

@@ -2,7 +2,7 @@
 // Pure: no page, no network, no storage.
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
-const UNDOABLE = new Set(["plan_error", "edit_error", "start", "done", "reopen", "skip", "error", "mark", "add_error", "note", "voice"]);
+const UNDOABLE = new Set(["plan_error", "edit_error", "start", "done", "reopen", "skip", "hold", "error", "mark", "add_error", "note", "voice"]);
 
 export function fold(ops) {
   const kept = once(ops);
@@ -60,21 +60,29 @@ const stepOf = (state, op) => (state.steps[op.body.node] ??= { state: "waiting",
 
 function start(state, op) {
   const step = stepOf(state, op);
-  if (step.state === "open") return;
+  if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
+  else if (step.state !== "open") step.runs.push({ start: op.host_ns, end: null });
   step.state = "open";
-  step.runs.push({ start: op.host_ns, end: null });
+}
+
+function hold(state, op) { // it waits, in the middle of its run, until it is begun again or done
+  const step = stepOf(state, op);
+  if (step.state !== "open") return;
+  step.state = "held";
+  (step.runs.at(-1).holds ??= []).push({ start: op.host_ns, end: null });
 }
 
 function done(state, op) {
   const step = stepOf(state, op);
-  if (step.state === "open") step.runs.at(-1).end = op.host_ns;
+  if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
+  if (["open", "held"].includes(step.state)) step.runs.at(-1).end = op.host_ns;
   else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns });
   step.state = "done";
 }
 
 function skip(state, op) {
   const step = stepOf(state, op);
-  if (step.state === "open") step.runs.pop();
+  if (["open", "held"].includes(step.state)) step.runs.pop();
   step.state = "skipped";
 }
 
@@ -106,6 +114,7 @@ const HANDLERS = {
   done,
   reopen: start,
   skip,
+  hold,
   mark: append("marks"),
   note: append("notes"),
   voice: append("voices"),

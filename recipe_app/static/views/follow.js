@@ -19,6 +19,7 @@ const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
 const POLL_MS = 1500;
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
+const BEGIN = { waiting: "follow.begin", held: "follow.continue" };
 
 export function open(recording) {
   const { display, order } = recording.shown;
@@ -35,6 +36,7 @@ export function open(recording) {
 
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
   const opened = () => order.filter((node) => stateOf(node) === "open");
+  const held = () => order.filter((node) => stateOf(node) === "held");
   const waiting = () => order.filter((node) => stateOf(node) === "waiting");
 
   async function act(touch, ...actions) {
@@ -63,7 +65,7 @@ export function open(recording) {
   function advance(touch) {
     const [current] = opened();
     if (current !== undefined) return done(touch, current);
-    const [first] = waiting();
+    const [first] = [...held(), ...waiting()];
     return first === undefined ? null : act(touch, { kind: "start", body: { node: first } });
   }
 
@@ -92,7 +94,8 @@ export function open(recording) {
         const state = stateOf(node);
         const say = (kind) => once(close, (touch) => act(touch, { kind, body: { node } }));
         return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text", ...recording.tongue }, recording.text(node)),
-          state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(state === "waiting" ? t("follow.begin") : t("follow.again"), say(state === "waiting" ? "start" : "reopen"), { class: "row" }),
+          state === "open" && button(t("follow.hold"), say("hold"), { class: "row" }),
+          state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(t(BEGIN[state] ?? "follow.again"), say(state in BEGIN ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
       return [list, h("p", { class: "actions" }, button(t("follow.mark"), once(close, (touch) => act(touch, { kind: "mark", body: { text: t("follow.marked") } })), { class: "cancel" }),
@@ -111,7 +114,9 @@ export function open(recording) {
   }
 
   function pause() {
+    const [current] = opened();
     sheet(t("pause.title"), (close) => h("div", { class: "grid two-tiles" },
+      current !== undefined && button([h("span", { class: "name" }, t("pause.step")), h("span", { class: "hint", ...recording.tongue }, quiet ? "" : recording.text(current))], once(close, (touch) => act(touch, { kind: "hold", body: { node: current } })), { class: "cancel whole" }),
       button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t("pause.privacy.hint"))], once(close, (touch) => act(touch, { kind: "pause" })), { class: "cancel" }),
       button([h("span", { class: "name" }, t("pause.wipe")), h("span", { class: "hint" }, t("pause.wipe.hint"))], () => { close(); cover.lock(); }, { class: "cancel" }),
       button(t("back"), close, { class: "cancel" })));
@@ -153,12 +158,14 @@ export function open(recording) {
   function drawSteps() {
     const now = opened();
     const next = waiting();
-    const shown = now.length ? now : next.slice(0, 1);
-    const finished = !now.length && !next.length;
+    const paused = held();
+    const shown = now.length ? now : [...paused, ...next].slice(0, 1);
+    const finished = !shown.length;
     redraw(main,
       finished && h("h1", { class: "current" }, t("follow.finished")),
       h("div", { class: now.length > 1 ? "opened several" : "opened" }, shown.map((node) => openStep(node, now))),
       h("div", { class: "timers" }),
+      h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
         h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), h("span", { class: "what", ...recording.tongue }, recording.text(node))))));
     drawTimers();
@@ -169,12 +176,15 @@ export function open(recording) {
       also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...recording.tongue }, recording.text(also))], (touch) => act(touch, { kind: "start", body: { node: also } }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
         : now.length > 1 ? null
-          : button(now.length ? t("follow.done") : t("follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
+          : button(now.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
   }
+
+  const heldChip = (node) => button(`${t("follow.step", { place: order.indexOf(node) + 1 })}, ${t("step.held")}: ${t("follow.continue")}`,
+    (touch) => act(touch, { kind: "start", body: { node } }), { class: "timer-chip held", "data-key": `held-${node}`, "aria-label": `${t("follow.continue")}: ${recording.text(node)}` });
 
   function openStep(node, now) {
     return h("article", { class: "open-step" },
-      h("div", {}, h("p", { class: "label" }, t("follow.step", { place: order.indexOf(node) + 1 })),
+      h("div", {}, h("p", { class: "label" }, t("follow.step", { place: order.indexOf(node) + 1 }), stateOf(node) === "held" && ` · ${t("step.held")}`),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", ...recording.tongue }, recording.text(node)), timers.chips(node)),
       now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${recording.text(node)}` }));
   }

@@ -116,6 +116,7 @@ function timeline(recording) {
       h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. `, h("bdi", {}, recording.text(node))),
       h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : "…"}`).join(", ") || t("review.skipped") },
         step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? all[1])),
+        step.runs.flatMap((run) => run.holds ?? []).map((hold) => put(h("i", { class: "hold", title: t("step.held") }), hold.start, hold.end ?? all[1])),
         errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
       h("span", { class: "when", role: "cell" }, step.runs.length ? clock(recording, step.runs[0].start ?? step.runs[0].end) : t("review.skipped")));
   }));

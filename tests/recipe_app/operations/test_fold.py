@@ -47,6 +47,18 @@ def test_a_step_done_twice_has_two_runs() -> None:
     assert [run["end"] for run in state["steps"]["4"]["runs"]] == [3 * 10**9, 5 * 10**9]
 
 
+def test_a_paused_step_goes_on_in_the_same_run() -> None:
+    kinds = ("start", "hold", "hold", "start", "hold", "done")
+    ops = log(*((kind, {"node": 4}) for kind in kinds))
+    step = fold(ops)["steps"]["4"]
+    holds = [{"start": 3 * 10**9, "end": 5 * 10**9}, {"start": 6 * 10**9, "end": 7 * 10**9}]
+    assert step == {"state": "done", "runs": [{"start": 2 * 10**9, "end": 7 * 10**9, "holds": holds}]}
+    assert fold(ops[:3])["steps"]["4"]["state"] == "held"
+    assert fold([*ops[:3], undo(ops[2])])["steps"]["4"]["state"] == "open"
+    left = fold([*ops[:3], *log(("skip", {"node": 4}))[1:]])["steps"]["4"]
+    assert left == {"state": "skipped", "runs": []}
+
+
 def test_an_undo_takes_back_and_can_be_taken_back() -> None:
     ops = log(("start", {"node": 4}), ("done", {"node": 4}))
     taken = undo(ops[-1])
@@ -150,7 +162,7 @@ def node() -> str:
 
 
 def test_the_tablet_folds_as_the_server_does() -> None:
-    histories = [history(seed, length=60) for seed in range(150)]
+    histories = [history(seed, length=60) for seed in range(200)]
     code = (
         f"import {{ fold }} from '{FOLD_JS.as_uri()}';"
         "let text = ''; for await (const part of process.stdin) text += part;"

@@ -1,0 +1,52 @@
+"""The runs of a step: begun, waiting in the middle of one, done, left out; one step may have several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+State = dict[str, Any]
+Op = dict[str, Any]
+
+
+def _step(state: State, op: Op) -> State:
+    new: State = {"state": "waiting", "runs": []}
+    found: State = state["steps"].setdefault(str(op["body"]["node"]), new)
+    return found
+
+
+def start(state: State, op: Op) -> None:
+    """Begin a run, or go on with one that waited."""
+    step = _step(state, op)
+    if step["state"] == "held":
+        step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
+    elif step["state"] != "open":
+        step["runs"].append({"start": op["host_ns"], "end": None})
+    step["state"] = "open"
+
+
+def hold(state: State, op: Op) -> None:
+    """Let the step wait, in the middle of its run, until it is begun again or done."""
+    step = _step(state, op)
+    if step["state"] == "open":
+        step["state"] = "held"
+        step["runs"][-1].setdefault("holds", []).append({"start": op["host_ns"], "end": None})
+
+
+def done(state: State, op: Op) -> None:
+    """End the run; one whose begin was not logged has no start."""
+    step = _step(state, op)
+    if step["state"] == "held":
+        step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
+    if step["state"] in ("open", "held"):
+        step["runs"][-1]["end"] = op["host_ns"]
+    elif step["state"] != "done":
+        step["runs"].append({"start": None, "end": op["host_ns"]})
+    step["state"] = "done"
+
+
+def skip(state: State, op: Op) -> None:
+    """Leave the step out; a run that was begun does not count."""
+    step = _step(state, op)
+    if step["state"] in ("open", "held"):
+        step["runs"].pop()
+    step["state"] = "skipped"
