@@ -9,7 +9,6 @@ chooses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from recipe_app.operations import step_runs
 from recipe_app.operations.step_runs import Op, State
