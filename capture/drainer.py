@@ -45,6 +45,9 @@ READ_BYTES = 8 << 20
 LEAST_COUNT = 8
 """Packets of each stream taken at once: many small ones, or as many of the largest as these bytes hold."""
 
+BEHIND = 4
+"""After so many full readings one after another a backlog grows: then pictures are not compressed."""
+
 BLOCK_MS = 100
 """An idle server looks at its clock ten times a second: less than this is no shorter."""
 HEALTH_PERIOD_S = 0.25
@@ -131,6 +134,7 @@ class Drainer:
         self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
         self._constants = constants_of(Path(plan.path), share)
         self._largest_bytes = READ_BYTES // LEAST_COUNT
+        self._full_readings = 0
         self._problem = ""
         self._told_s = 0.0
 
@@ -154,12 +158,14 @@ class Drainer:
             last_round = self._ending.is_set()
             count = self._count()
             got = self._fresh(None if last_round else BLOCK_MS, count)
+            is_full = any(len(packets) >= count for packets in got.values())
+            self._full_readings = self._full_readings + 1 if is_full else 0
             self._take(got)
             self._seal_due(everything=last_round and not got)
             self._tell()
             if last_round and not got and not any(chunk.packets for chunk in self._chunks.values()):
                 break
-            if not last_round and all(len(packets) < count for packets in got.values()):
+            if not last_round and not is_full:
                 time.sleep(LINGER_S)
         self._tell(done=True)
 
@@ -198,9 +204,11 @@ class Drainer:
                 self._seal(chunk)
 
     def _seal(self, chunk: OpenChunk) -> None:
+        """Seal a chunk; where packets come faster than they are compressed, their pictures stay as they are."""
         attributes = {"recording": self._plan.uuid, "stream": chunk.stream, **self._constants[chunk.stream]}
+        disk, hurried = self._disk, self._full_readings >= BEHIND
         try:
-            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, self._disk)
+            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, disk, hurried=hurried)
         except OSError as error:
             self._problem = "no_space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
             self._tell()

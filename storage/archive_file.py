@@ -16,7 +16,7 @@ import numpy.typing as npt
 from storage.chunk import describe_file, set_attribute
 from storage.chunk_format import ARCHIVE, BLOCKS
 from storage.chunk_reader import READ_STEP_BYTES, Chunk
-from storage.compress import create_compressed, read_frame, write_frame
+from storage.compress import create_compressed, put_frame, read_frame, write_frame
 from storage.errors import BadChunk
 from storage.layout import FRAMES, RECORDS, Blob, Frames, Records
 from storage.names import chunk_number
@@ -66,14 +66,14 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
         indexes.append(index)
         tell(path)
     whole = [pose for pose in poses if pose is not None]
-    same = all(kind == kinds[0] for kind in kinds)
+    same = all(layout == kinds[0][0] for layout, _ in kinds)
     return _Tables(
         np.concatenate(indexes),
         blocks,
         np.concatenate(whole).reshape(-1, 16) if len(whole) == len(chunks) else None,
         kinds[0][0] if same else Blob(),
         {name: value for name, value in attributes.items() if name not in OWN_ATTRIBUTES},
-        kinds[0][1] if same else False,
+        same and any(compressed for _, compressed in kinds),
     )
 
 
@@ -109,7 +109,7 @@ def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -
 
 
 def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: Frames, tell: Tell) -> None:
-    """Copy pictures as they lie in the chunks: what is compressed is not compressed again."""
+    """Copy pictures as they lie in the chunks, compressed ones as they are; those of a hurry are compressed now."""
     count, compressed = len(tables.index), tables.compressed
     head = file.create_dataset("head", (count,), layout.head)
     tail = file.create_dataset("tail", (count,), layout.tail)
@@ -127,8 +127,10 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
             )
             source = chunk.dataset("frames")
             for number in range(rows):
-                if compressed:
+                if compressed and source.compression is not None:
                     write_frame(frames, row + number, read_frame(source, number))
+                elif compressed:
+                    put_frame(frames, row + number, source[number])
                 else:
                     frames[row + number] = source[number]
             row += rows

@@ -67,18 +67,19 @@ def _index_of(packets: Sequence[Packet]) -> npt.NDArray[np.void]:
 
 
 def layout_image(
-    packets: Sequence[Packet], attributes: dict[str, Any], layout: Layout
+    packets: Sequence[Packet], attributes: dict[str, Any], layout: Layout, *, hurried: bool = False
 ) -> tuple[int, Iterator[Buffer]]:
     """Lay out the HDF5 file of these packets; return its size and its content, buffer after buffer.
 
-    The buffers are views of the payloads themselves where these are large: use them up before the packets go.
+    `hurried` leaves pictures as they are: compressing them takes longer than anything else. The buffers are views
+    of the payloads themselves where these are large: use them up before the packets go.
     """
     index = _index_of(packets)
     layout = fitting(layout, index["size"].tolist())
     image = ImageFile()
     try:
         file = image.file
-        _put_payloads(image, [packet.payload for packet in packets], layout)
+        _put_payloads(image, [packet.payload for packet in packets], layout, hurried=hurried)
         file.create_dataset("index", data=index)
         file.attrs["index_crc32"] = crc32(index.tobytes())
         if packets and len(packets[0].pose):
@@ -115,7 +116,7 @@ def set_attribute(attrs: Any, name: str, value: Any) -> None:
     attrs[name] = np.bytes_(value.encode() or b"\0") if isinstance(value, str) else value
 
 
-def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout) -> None:
+def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout, *, hurried: bool) -> None:
     size = sum(map(len, payloads))
     if isinstance(layout, Blob):
         image.place("data", np.dtype(np.uint8), size, size, gathered(payloads))
@@ -123,10 +124,10 @@ def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout) -> N
         record = layout.record
         image.place("records", record, size // record.itemsize, size, gathered(payloads))
     else:
-        _put_frames(image, [memoryview(payload) for payload in payloads], layout)
+        _put_frames(image, [memoryview(payload) for payload in payloads], layout, compressed=not hurried)
 
 
-def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames) -> None:
+def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *, compressed: bool) -> None:
     start, stop = layout.head.itemsize, layout.head.itemsize + layout.frame.itemsize
     count = len(payloads)
     heads = b"".join(payload[:start] for payload in payloads)
@@ -134,7 +135,7 @@ def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames) ->
     image.place("head", layout.head, count, len(heads), [heads])
     image.place("tail", layout.tail, count, len(tails), [tails])
     compress = compressor()
-    if compress is None:
+    if compress is None or not compressed:
         frames = [payload[start:stop] for payload in payloads]
         image.place("frames", layout.frame, count, count * layout.frame.itemsize, frames)
         return
@@ -172,13 +173,21 @@ def prepare_folder(recording: Path, stream: str, disk: Disk = LOCAL) -> Path:
 
 
 def seal(
-    folder: Path, number: int, packets: Sequence[Packet], attributes: dict[str, Any], disk: Disk = LOCAL
+    folder: Path,
+    number: int,
+    packets: Sequence[Packet],
+    attributes: dict[str, Any],
+    disk: Disk = LOCAL,
+    *,
+    hurried: bool = False,
 ) -> Sealed:
     """Seal these packets as the n-th chunk of a stream's folder; on return they are on the disk.
 
-    `attributes` go into the file as they are; `stream`, the full name, chooses the layout.
+    `attributes` go into the file as they are; `stream`, the full name, chooses the layout. `hurried` does not
+    compress.
     """
-    size, pieces = layout_image(packets, attributes, layout_of(str(attributes.get("stream", ""))))
+    layout = layout_of(str(attributes.get("stream", "")))
+    size, pieces = layout_image(packets, attributes, layout, hurried=hurried)
     path = folder / chunk_name(number)
     digest = hashlib.sha256()
     write_sealed(path, _hashed(pieces, digest), disk)

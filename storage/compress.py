@@ -13,6 +13,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 
 LEVEL = 1
 
@@ -54,6 +55,15 @@ def create_compressed(file: h5py.File, name: str, count: int, frame: np.dtype) -
 def write_frame(dataset: h5py.Dataset, number: int, content: bytes) -> None:
     """Put a frame that is shuffled and deflated already into its place."""
     dataset.id.write_direct_chunk((number, *[0] * (dataset.ndim - 1)), content)
+
+
+def put_frame(dataset: h5py.Dataset, number: int, frame: npt.NDArray[Any]) -> None:
+    """Compress a picture into its place: by the fast deflate, or where there is none by HDF5's own."""
+    compress = compressor()
+    if compress is None:
+        dataset[number] = frame
+    else:
+        write_frame(dataset, number, compress(shuffled(frame.data.cast("B"), frame.dtype.itemsize)))
 
 
 def read_frame(dataset: h5py.Dataset, number: int) -> bytes:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
+import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import pytest
 
 from capture import drainer as drainer_module
 from capture.drainer import Drainer, open_chunk
+from capture.plan import HeadsetPlan
 from capture.queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
 from storage.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
@@ -98,11 +102,11 @@ def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeyp
     put(writer, range(30))
     real_seal, tries = drainer_module.seal, []
 
-    def full_twice(*arguments: object) -> object:
+    def full_twice(*arguments: Any, **options: Any) -> object:
         tries.append(1)
         if len(tries) <= 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real_seal(*arguments)
+        return real_seal(*arguments, **options)
 
     monkeypatch.setattr(drainer_module, "seal", full_twice)
     monkeypatch.setattr(drainer_module, "RETRY_S", 0.01)
@@ -164,3 +168,26 @@ def test_a_chunk_says_by_itself_what_is_in_it(writer, plan):
     assert attributes["payload_bytes"] == len(data) == 7 * 6
     assert attributes["index_crc32"] == zlib.crc32(index.tobytes())
     assert index["crc32"].tolist() == [zlib.crc32(b"%06d" % seq) for seq in range(3, 10)]
+
+
+def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(client, plan, monkeypatch):
+    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 1 << 20)
+    plan = replace(plan, headsets=[HeadsetPlan("hololens", "127.0.0.1", ["depth_ahat"], {})])
+    picture = struct.pack("<II", 1 << 19, 1 << 19) + bytes(1 << 20) + bytes(8)
+    writer = QueueWriter(client, plan.uuid, "hololens/depth_ahat", 7)
+
+    def compressed(seqs: range) -> list[bool]:
+        """Queue pictures, drain them, and look into the new files."""
+        packets = [QueuedPacket(seq, seq, seq, 1, picture, 0) for seq in seqs]
+        assert writer.put(packets, lambda: True) == len(packets)
+        drain(plan)
+        found = []
+        for path in chunk_paths(Path(plan.path) / "hololens" / "depth_ahat"):
+            with h5py.File(path) as file:
+                if file.attrs["first_seq"] >= seqs[0]:
+                    found.append(file["frames"].compression is not None)
+                    assert not file["frames"][:].any()
+        return found
+
+    assert compressed(range(40)) == [True, True, True, False, False]  # readings of eight
+    assert compressed(range(40, 44)) == [True]

@@ -58,6 +58,29 @@ STREAMS = {
 CASES = [(stream, layout, False) for stream, layout in STREAMS.items()]
 
 
+def test_depth_that_came_too_fast_is_compressed_when_it_is_packed(tmp_path, reader):
+    """Chunks of one stream, some sealed in a hurry: all are read, and so is their archive, which is compressed."""
+    if compressor() is None:
+        pytest.skip("isal is not here")
+    stream = "hololens/depth_ahat"
+    truth = payloads_of(stream, 6)
+    folder = tmp_path / stream
+    folder.mkdir(parents=True)
+    for number, payload in enumerate(truth):
+        packets = [Packet(number, 5, 10 * number, 100 * number, 1, payload, bytes(64))]
+        seal(folder, number + 1, packets, {"stream": stream}, hurried=number in (0, 3))
+    sizes = [path.stat().st_size for path in sorted(folder.iterdir())]
+    assert min(sizes[0], sizes[3]) > len(truth[0]) > max(*sizes[1:3], *sizes[4:])
+    write_json(
+        tmp_path / "recording.json",
+        {"schema": "recording/1", "recording": "x", "state": "complete", "files": {f"{stream}/x.h5": {}}},
+    )
+    archive_stream(tmp_path, stream)
+    (packed,) = folder.iterdir()
+    assert [payload for _, payload in reader["packets"](packed)] == truth
+    assert packed.stat().st_size < sum(sizes[1:3]) * 3.5
+
+
 @pytest.mark.parametrize(
     ("stream", "layout", "compressed"), [*CASES, ("hololens/depth_ahat", "frames", True)]
 )
