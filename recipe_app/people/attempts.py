@@ -1,4 +1,7 @@
-"""Slow guessing down: five tries, then a wait that doubles; in the database, so that a restart forgives nothing."""
+"""Slow guessing down: five tries, then a wait that doubles; in the database, so that a restart forgives nothing.
+
+Who tried is kept as a hash, for a day: somebody may have typed a real name, or a PIN into the wrong field.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,37 @@ from collections.abc import Callable
 from sqlalchemy import Connection, delete, insert, select, update
 
 from recipe_app.errors import TooOften
+from recipe_app.people.secrets import fast_hash
 from recipe_app.store.tables import attempt
 
 TRIES = 5
 FIRST_WAIT_S = 30
 LONGEST_WAIT_S = 900
+KEPT_NS = 86_400_000_000_000
 
 
 def check(connection: Connection, key: str, *, utc_ns: int) -> None:
     """Refuse while the wait lasts. Raises TooOften."""
-    blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(attempt.c.key == key)).scalar()
+    mine = attempt.c.key == fast_hash(key)
+    blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(mine)).scalar()
     if blocked is not None and blocked > utc_ns:
         raise TooOften(-(-(blocked - utc_ns) // 1_000_000_000))
 
 
 def failed(connection: Connection, key: str, *, utc_ns: int) -> None:
     """Count a failure; from the fifth on there is a wait."""
-    failures = 1 + (connection.execute(select(attempt.c.failures).where(attempt.c.key == key)).scalar() or 0)
+    connection.execute(delete(attempt).where(attempt.c.blocked_until_utc_ns < utc_ns - KEPT_NS))
+    mine = attempt.c.key == fast_hash(key)
+    failures = 1 + (connection.execute(select(attempt.c.failures).where(mine)).scalar() or 0)
     wait_s = min(FIRST_WAIT_S * 2 ** (failures - TRIES), LONGEST_WAIT_S) if failures >= TRIES else 0
     values = {"failures": failures, "blocked_until_utc_ns": utc_ns + int(wait_s * 1_000_000_000)}
-    if connection.execute(update(attempt).where(attempt.c.key == key).values(values)).rowcount == 0:
-        connection.execute(insert(attempt).values(key=key, **values))
+    if connection.execute(update(attempt).where(mine).values(values)).rowcount == 0:
+        connection.execute(insert(attempt).values(key=fast_hash(key), **values))
 
 
 def succeeded(connection: Connection, key: str) -> None:
     """Forget the failures."""
-    connection.execute(delete(attempt).where(attempt.c.key == key))
+    connection.execute(delete(attempt).where(attempt.c.key == fast_hash(key)))
 
 
 class Bucket:

@@ -196,7 +196,7 @@ class Door:
     def _begin(self, connection: Connection, person: str, device: str, *, desk: bool) -> str:
         token, now = secrets.new_token(), self.records.utc_ns()
         connection.execute(delete(tables.login).where(tables.login.c.expires_utc_ns < now))
-        values = {"person": person, "device": device, "desk": desk, "csrf": secrets.new_token()}
+        values = {"person": person, "device": device, "desk": desk}
         connection.execute(
             insert(tables.login).values(
                 token_hash=secrets.fast_hash(token), expires_utc_ns=now + LOGIN_NS, **values
@@ -222,7 +222,7 @@ class Door:
             if person is None:
                 return Visitor(device=device)
             until = login["expires_utc_ns"]
-            return Visitor(device, person._asdict(), login["desk"], login["csrf"], until)
+            return Visitor(device, person._asdict(), login["desk"], secrets.second_token(login_token), until)
 
     def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
         login = tables.login

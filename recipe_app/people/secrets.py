@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 import secrets
 
@@ -47,6 +48,11 @@ def new_code() -> str:
 def fast_hash(token: str) -> str:
     """Hash a random token or code."""
     return hashlib.sha256(token.strip().upper().encode() if _is_code(token) else token.encode()).hexdigest()
+
+
+def second_token(token: str) -> str:
+    """Return the token that a page must send beside the session's: made of it, so that it need not be kept."""
+    return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 def _is_code(token: str) -> bool:

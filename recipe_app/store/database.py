@@ -55,7 +55,7 @@ def open_database(place: Path | str) -> Database:
     try:
         engine = _engine(place)
         with engine.connect() as connection:
-            _migrate(connection)
+            migrate(connection)
     except (ArgumentError, ImportError) as error:
         raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
     except (SQLAlchemyError, OSError) as error:
@@ -85,7 +85,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _migrate(connection: Connection) -> None:
+def migrate(connection: Connection, version: str = "head") -> None:
     """Apply what is missing, one process at a time, and all of it or nothing."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
@@ -95,7 +95,7 @@ def _migrate(connection: Connection) -> None:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
         else:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        command.upgrade(config, "head")
+        command.upgrade(config, version)
 
 
 def _shown(place: Path | str) -> str:

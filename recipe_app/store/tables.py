@@ -155,7 +155,6 @@ login = Table(
     Column("token_hash", Text, primary_key=True),
     Column("person", Text, nullable=False),
     Column("device", Text, nullable=False),
-    Column("csrf", Text, nullable=False),
     Column("desk", Boolean, nullable=False),
     Column("expires_utc_ns", BigInteger, nullable=False),
 )

@@ -22,6 +22,7 @@ from recipe_app.graphs.validate import check_graph
 from recipe_app.graphs.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.door import Visitor
+from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.records import new_id, roles_of
@@ -59,7 +60,7 @@ def _require_rank(
 def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
     """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
     _require_rank(tools, visitor, list(body.roles))
-    person = tools.door.add_person(body.pseudonym, list(body.roles), actor=visitor.actor)
+    person = tools.door.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
     if body.pin:
         tools.door.set_pin(person, body.pin, actor=visitor.actor)
     invite = tools.door.invite(person, actor=visitor.actor) if set(body.roles) - {"participant"} else None

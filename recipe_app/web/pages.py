@@ -21,6 +21,7 @@ from recipe_app.checklist import still_open
 from recipe_app.choosing import frozen
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
+from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.shelf import Unusable
 from recipe_app.store import oplog, tables
@@ -179,7 +180,8 @@ def people(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Everybody by pseudonym, with roles."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     found = [{**row, "roles": roles_of(row)} for row in rows]
-    return render(request, "desk/people.html", visitor=visitor, people=found, roles=ROLES)
+    fields = {"people": found, "roles": ROLES, "free": suggest([row["pseudonym"] for row in rows])}
+    return render(request, "desk/people.html", visitor=visitor, **fields)
 
 
 def devices(request: Request, tools: Tools, visitor: Asking) -> Response:

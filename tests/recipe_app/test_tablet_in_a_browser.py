@@ -419,7 +419,7 @@ def test_an_empty_battery_is_said_before_cooking(kitchen: Any, tablet: Tablet) -
     tablet.screen("checklist")
     for box in page.get_by_role("checkbox").all():
         box.click()
-    page.get_by_label("Name of the second person").fill("Clove")
+    page.get_by_label("Pseudonym of the second person").fill("Clove")
     page.locator("#start").click()
     page.get_by_text("12 % and not plugged in").wait_for()
     tablet.tap("Start all the same")

@@ -94,7 +94,7 @@ class Tablet:
         self.screen("checklist")
         for box in self.page.get_by_role("checkbox").all():
             box.click()
-        self.page.get_by_label("Name of the second person").fill("Clove")
+        self.page.get_by_label("Pseudonym of the second person").fill("Clove")
         self.page.locator("#start").click()
         self.screen("follow")
 

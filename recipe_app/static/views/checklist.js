@@ -25,7 +25,8 @@ export function open(recording) {
   let told = false;
   const overridden = () => Boolean(recording.state.checked?.override); // an admin at the desk lets it begin
   const agreed = () => recording.state.consent?.accepted === true && recording.state.consent.version === checklist.consent;
-  const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (second.trim() ? 0 : 1);
+  const named = () => /^\S+$/.test(second.trim()); // one word: no first name with a surname
+  const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (named() ? 0 : 1);
 
   async function set(action, touch) {
     await recording.act(touch, action);
@@ -90,7 +91,8 @@ export function open(recording) {
         }));
       }),
       h("section", {}, h("h2", {}, t("checklist.second")), h("div", { class: "field" }, h("label", { for: "second" }, t("checklist.second.label")),
-        h("input", { id: "second", maxlength: 80, value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))),
+        h("p", { class: "hint", id: "one-word" }, t("people.one_word")),
+        h("input", { id: "second", maxlength: 40, "aria-describedby": "one-word", value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))),
       h("fieldset", { class: "distances" }, h("legend", {}, t("distance.title")), h("p", { class: "hint" }, t("distance.hint")),
         h("div", { class: "switch" }, DISTANCES.map((metres) => button(t("distance.metres", { metres }), () => { setDistance(metres); draw(); },
           { "aria-pressed": String(distance() === metres), "data-key": `metres-${metres}` })))),

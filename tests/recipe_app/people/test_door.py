@@ -9,6 +9,7 @@ import pytest
 from recipe_app.errors import BadOperation, NotAllowed, TooOften
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.door import Door
+from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from recipe_app.store import tables
 from recipe_app.store.database import Database
@@ -186,3 +187,16 @@ def test_a_bucket_lets_a_burst_through_and_then_so_many_a_minute() -> None:
     bucket.take("a")
     with pytest.raises(TooOften):
         bucket.take("a")
+
+
+@pytest.mark.parametrize("said", ["Klara Grünwald", " Klara\tG. ", "", "  ", "a\u00a0b", "a\nb"])
+def test_what_may_be_a_name_is_no_pseudonym(said: str) -> None:
+    with pytest.raises(BadOperation, match="one word"):
+        check_pseudonym(said)
+
+
+def test_a_free_pseudonym_is_always_at_hand() -> None:
+    taken: list[str] = []
+    for _ in range(3 * len(FREE)):
+        taken.append(check_pseudonym(suggest([name.upper() for name in taken])))
+    assert len({name.casefold() for name in taken}) == len(taken)

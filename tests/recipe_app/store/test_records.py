@@ -154,4 +154,4 @@ def test_rows_survive_unusual_text(records: Records) -> None:
         assert oplog.first_fault(connection) is None
         assert json.loads(connection.execute(select(tables.op.c.body)).scalar_one())["pseudonym"] == words
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    assert version == "0001"
+    assert version == "0002"

@@ -1,0 +1,34 @@
+"""Pseudonyms: one word, so that no first name with a surname is kept; and one that is still free, to be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from recipe_app.errors import BadOperation
+
+_WORDS = (
+    "Basil Thyme Rosemary Sage Mint Parsley Chive Dill Tarragon Oregano Marjoram Saffron Cumin "
+    "Fennel Clove Nutmeg Ginger Paprika Sumac Vanilla Cardamom Anise Chervil Lovage Sorrel Caraway "
+    "Turmeric Juniper Lavender Savory Borage Coriander Mustard Pepper Chili Cinnamon Sesame Poppy "
+    "Laurel Caper"
+)
+FREE = tuple(_WORDS.split())
+
+
+def check_pseudonym(said: str) -> str:
+    """Return a pseudonym as it is kept. Raises BadOperation for what may be somebody's name."""
+    words = said.split()
+    if len(words) != 1:
+        raise BadOperation("a pseudonym is one word; a person's real name does not belong in this app")
+    return words[0]
+
+
+def suggest(taken: Collection[str]) -> str:
+    """Return a pseudonym that nobody has; with a number when all words are taken."""
+    known = {one.casefold() for one in taken}
+    for number in range(1, len(known) + 2):
+        for word in FREE:
+            name = word if number == 1 else f"{word}-{number}"
+            if name.casefold() not in known:
+                return name
+    raise AssertionError("more words than people")

@@ -1,0 +1,36 @@
+"""A database of an earlier version is brought up to date and loses nothing but what it should not have held."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from sqlalchemy import create_engine, event, inspect, text
+
+from recipe_app.people.door import Door
+from recipe_app.store.database import migrate, open_database
+from recipe_app.store.records import Records
+
+
+def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:
+    place = tmp_path / "app.db"
+    engine = create_engine(f"sqlite:///{place}")
+    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+    with engine.connect() as connection:
+        migrate(connection, "0001")
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO attempt VALUES ('password Klara Grünwald ', 1, 5)"))
+        connection.execute(text("INSERT INTO person VALUES ('p1', 'Basil', '[]', 1)"))
+        row = "VALUES (:token_hash, 'p1', '', 1, 'plain', 9000)"
+        columns = "(token_hash, person, device, desk, csrf, expires_utc_ns)"
+        hashed = hashlib.sha256(b"test").hexdigest()
+        connection.execute(text(f"INSERT INTO login {columns} {row}"), {"token_hash": hashed})
+    engine.dispose()
+    database = open_database(place)
+    with database.reading() as connection:
+        assert "csrf" not in {column["name"] for column in inspect(connection).get_columns("login")}
+        assert connection.execute(text("SELECT count(*) FROM attempt")).scalar_one() == 0
+    door = Door(Records(database, now_ns=lambda: 5, utc_ns=lambda: 5))
+    visitor = door.visitor(device_token="", login_token="test")
+    assert (visitor.actor, visitor.desk, len(visitor.csrf)) == ("p1", True, 64)
+    database.close()
