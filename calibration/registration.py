@@ -72,18 +72,25 @@ def surface_of(
     as the points lie apart: enough to ask what is hidden, and quick for cameras of any size.
     """
     pixels = camera.project(points)
-    x, y, z = points.T
-    near_mm = np.sqrt(x * x + y * y + z * z) * np.float32(MM_PER_M)
     apart_px = _apart_px(pixels, order)
     cell = cell_px or max(1.0, apart_px)
-    columns, rows = int(np.ceil(camera.width / cell)), int(np.ceil(camera.height / cell))
+    return Surface(_closed(drawn(camera, points, pixels, cell), _window(apart_px / cell)), cell)
+
+
+def drawn(camera: Camera, points: Floats32, pixels: Floats, cell_px: float = 1.0) -> U16:
+    """Draw points (n, 3), metres, that lie at pixels (n, 2) of a camera, and nothing between them: a z-buffer.
+
+    Returns distances (rows, columns) uint16, mm along the camera's rays; 65535 where there is no point.
+    """
+    x, y, z = points.T
+    near_mm = np.sqrt(x * x + y * y + z * z) * np.float32(MM_PER_M)
+    columns, rows = int(np.ceil(camera.width / cell_px)), int(np.ceil(camera.height / cell_px))
     seen = inside(camera, pixels) & (near_mm < _EMPTY)
     pixels, near_mm = (pixels[seen], near_mm[seen]) if not seen.all() else (pixels, near_mm)
-    at = ((pixels + 0.5) / cell).astype(np.int32)
+    at = ((pixels + 0.5) / cell_px).astype(np.int32)
     nearest = np.full(rows * columns, _EMPTY, np.uint16)
     np.minimum.at(nearest, at[:, 1] * columns + at[:, 0], (near_mm + 0.5).astype(np.uint16))
-    picture = nearest.reshape(rows, columns)
-    return Surface(_closed(picture, _window(apart_px / cell)), cell)
+    return nearest.reshape(rows, columns)
 
 
 def colours(
@@ -120,15 +127,28 @@ def _window(apart: float) -> int:
 
 
 def _closed(nearest: U16, side: int) -> U16:
-    """Close the gaps between points; `_EMPTY` is nothing before, 0 is nothing after."""
-    opened = cv2.morphologyEx(nearest, cv2.MORPH_OPEN, np.ones((side, side), np.uint8))
-    surface = opened.astype(np.float32)
-    limit = surface * (1 + SLACK) + SLACK_MM
-    belongs = ((nearest != _EMPTY) & (nearest <= limit)).astype(np.float32)
+    """Close the gaps between points; `_EMPTY` is nothing before, 0 is nothing after.
+
+    In place as far as it goes: memory that is let go of and asked for again at every picture costs page faults, five
+    times the time of the arithmetic.
+    """
     window = (side, side)
-    total, count = cv2.blur(nearest * belongs, window), cv2.blur(belongs, window)
-    mean = total / np.maximum(count, np.float32(1e-6))
-    flat = np.abs(mean - surface) <= surface * (SLACK / 2) + SLACK_MM
-    result = np.where(flat & (count > 0), mean, surface)
-    result[opened == _EMPTY] = 0
-    return np.asarray(np.rint(result), np.uint16)
+    closed = np.asarray(cv2.morphologyEx(nearest, cv2.MORPH_OPEN, np.ones(window, np.uint8)), np.uint16)
+    surface = closed.astype(np.float32)
+    work = surface * np.float32(1 + SLACK)
+    work += SLACK_MM
+    belongs = nearest <= work
+    belongs &= nearest != _EMPTY
+    np.multiply(nearest, belongs, out=work, casting="unsafe")
+    mean = np.asarray(cv2.blur(work, window), np.float32)
+    count = np.asarray(cv2.boxFilter(belongs.view(np.uint8), cv2.CV_32F, window), np.float32)
+    np.divide(mean, count, out=mean, where=count > 0)
+    np.abs(np.subtract(mean, surface, out=work), out=work)
+    surface *= np.float32(SLACK / 2)
+    surface += SLACK_MM
+    flat = work <= surface
+    flat &= count > 0
+    flat &= closed != _EMPTY
+    closed[closed == _EMPTY] = 0
+    np.copyto(closed, np.rint(mean, out=mean), where=flat, casting="unsafe")
+    return closed
