@@ -79,9 +79,10 @@ bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hou
 	@$(BIN)/python -P benchmarks/sync_recordings.py one
 	@$(BIN)/python -P benchmarks/sync_recordings.py many
 
-bench-calibration: $(VENV)/.all  ## lens and mount through known optics (a quarter of an hour); clouds beside Open3D
+bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds beside Open3D; memory of `view`
 	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/calibration_trials.py --trials 50 --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/clouds.py
+	@$(BIN)/python -P benchmarks/viewing.py
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py
