@@ -14,6 +14,7 @@ VERBS = (
 )
 
 SECOND_ACTION = re.compile(rf"(?:[;.]| and| then)\s+(?:and\s+|then\s+)*({VERBS})\b", re.IGNORECASE)
+LISTED_ACTION = re.compile(rf",\s+(?:and\s+|then\s+)*({VERBS})\b", re.IGNORECASE)
 _BEFORE_VERB = r"then|next|now|finally|first|meanwhile|slowly|gently|carefully|and|after that"
 LEADING_VERB = re.compile(rf"^(?:(?:{_BEFORE_VERB})[\s,]+)*({VERBS})\b", re.IGNORECASE)
 ANY_VERB = re.compile(rf"\b({VERBS})\b", re.IGNORECASE)

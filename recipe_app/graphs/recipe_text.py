@@ -2,7 +2,8 @@
 
 1. *select* (the readers of plain text, Cooklang and JSON-LD): title, ingredients, passages.
 2. *identify*: sentences, and the verb of each.
-3. *develop*: one action a step; a sentence with two becomes two steps.
+3. *develop*: one action a step; a sentence with two becomes two steps, a long one is cut between the actions that it
+   lists.
 4. *relate*: what a step uses of an earlier one becomes an edge, proposed and never silently true: the new graph
    orders nothing but START and END until a person accepts.
 """
@@ -10,10 +11,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from recipe_app.graphs.actions import SECOND_ACTION, action_of
+from recipe_app.graphs.actions import LISTED_ACTION, SECOND_ACTION, action_of
 from recipe_app.graphs.amounts import values_of
 from recipe_app.graphs.closure import covers, relation_of
 from recipe_app.graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Span, Step
@@ -21,6 +22,8 @@ from recipe_app.graphs.safety import hazards_of
 from recipe_app.graphs.spans import find_spans
 
 RULE = "rule"
+LONG = 90
+"""Characters of a step that are read at a glance, at one metre, in letters of the size that the distance wants."""
 
 _PASSIVE = re.compile(
     r"^(?:let|leave|allow|wait|bake|boil|simmer|microwave|chill|soak|rest|cool|roast|thaw)\b", re.I
@@ -93,8 +96,21 @@ def develop(sentences: Iterable[Sentence]) -> list[Step]:
     for sentence in sentences:
         cuts = [found.start(1) for found in SECOND_ACTION.finditer(sentence.text)]
         for start, end in zip([0, *cuts], [*cuts, len(sentence.text)], strict=True):
-            steps.append(_step(len(steps) + 1, sentence, start, end))
+            for first, last in _read_at_a_glance(sentence.text, start, end):
+                steps.append(_step(len(steps) + 1, sentence, first, last))
     return steps
+
+
+def _read_at_a_glance(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut a piece that is too long for a step where the next of its listed actions begins, no more than needed."""
+    while end - start > LONG:
+        found = [cut.start(1) for cut in LISTED_ACTION.finditer(text, start, end)]
+        cut = max((at for at in found if at - start <= LONG), default=min(found, default=end))
+        if cut >= end:
+            break
+        yield start, cut
+        start = cut
+    yield start, end
 
 
 def _step(number: int, sentence: Sentence, start: int, end: int) -> Step:

@@ -21,6 +21,7 @@ from recipe_app.checklist import still_open
 from recipe_app.choosing import frozen
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
+from recipe_app.graphs.recipe_text import LONG
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.shelf import Unusable
@@ -210,7 +211,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     befores: dict[int, list[int]] = {}
     for before, after in found.graph.inner_edges:
         befores.setdefault(after, []).append(before)
-    fields = {"recipe": found, "versions": versions, "befores": befores}
+    fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 
 

@@ -93,7 +93,7 @@ def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
     page.get_by_role("button", name="Add a recipe").click()
     page.get_by_role("link", name="Egg", exact=True).wait_for()
     for title, form, words in (
-        ("Lemon water", "txt", "Cut a lemon.\nPour water.\nAdd the lemon.\n"),
+        ("Lemon water", "txt", f"Cut a lemon.\nPour {'cold ' * 20}water.\nAdd the lemon.\n"),
         ("Rice", "cook", COOKLANG),
     ):
         page.get_by_label("Name").fill(title)
@@ -122,6 +122,9 @@ def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
     page.get_by_text("current").wait_for()
     assert page.locator(".rows li").count() == 2
     fit_to_be_shown(page)
+    page.goto(f"{kitchen.url}/desk/recipes/lemon_water")
+    page.get_by_text("110 characters: shown in smaller letters").wait_for()
+    page.goto(f"{kitchen.url}/desk/recipes/egg")
     page.locator("#wording summary").click()
     page.get_by_label("The recipe itself is in").fill("en")
     page.get_by_label("Language (").fill("de")

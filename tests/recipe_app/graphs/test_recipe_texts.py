@@ -215,3 +215,32 @@ def test_the_command_makes_and_accepts(tmp_path: Path) -> None:
     assert CliRunner().invoke(command, ["convert", str(out), "--accept", "--out", str(out)]).exit_code == 0
     assert read_graph(out).inner_edges
     assert json.loads(CliRunner().invoke(command, ["check", str(out), "--json"]).stdout)["status"] == "PASS"
+
+
+LISTING = (
+    "Melt the butter with the brown sugar in the small pan over low heat, stir the oats, the raisins and the "
+    "chopped nuts into it, press the mixture into the lined tin with the back of a spoon, let it cool."
+)
+
+
+def test_a_long_sentence_is_cut_between_the_actions_that_it_lists() -> None:
+    steps = develop(identify(select_plain(LISTING + "\n", name="bars.txt")))
+    said = [step.instruction for step in steps]
+    assert said == [
+        "Melt the butter with the brown sugar in the small pan over low heat",
+        "Stir the oats, the raisins and the chopped nuts into it",
+        "Press the mixture into the lined tin with the back of a spoon, let it cool",
+    ]
+    assert [step.action for step in steps] == ["Melt", "Stir", "Press"]
+    for step in steps:
+        for span in step.spans:
+            assert step.label[span.start : span.end] in LISTING
+
+
+def test_a_short_sentence_and_one_that_lists_things_stay_whole() -> None:
+    short = "Rinse the rice, drain it"
+    things = "Add " + ", ".join(f"a heaped tablespoon of spice number {n}" for n in range(1, 5))
+    for text in (short, things):
+        assert [step.instruction for step in develop(identify(select_plain(f"{text}.\n", name="a.txt")))] == [
+            text
+        ]
