@@ -13,7 +13,7 @@ import pytest
 import segno
 from browser import LANDSCAPE, Tablet, at_the_desk, chromium
 from click.testing import CliRunner
-from screens import fit_to_be_shown
+from screens import fit_to_be_shown, small_boxes
 
 from recipe_app.dump_pictures import frames_in
 from recipe_app.dumps import join_frames
@@ -93,6 +93,14 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     tablet.tap("Error", exact=True)
     tablet.tap("Timing")
     page.get_by_text("5 unsent").wait_for()
+    page.goto(f"{tablet.url}/t/choose")  # whoever wants to leave is told what waits, and how to save it
+    tablet.screen("choose")
+    tablet.tap("Sign out")
+    page.locator("dialog").get_by_text("5 entries are not sent yet").wait_for()
+    assert small_boxes(page, 48) == []
+    with page.expect_download() as saved:
+        tablet.tap("Save what waits to a file")
+    left = json.loads(Path(saved.value.path()).read_text())["content"]
     page.goto(f"{tablet.url}/t/rec/{recording}/done")
     tablet.screen("done")
     with page.expect_download() as saved:
@@ -102,6 +110,7 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     keys = {cookie["value"] for cookie in page.context.cookies()}
     assert len(keys) == 2
     held = json.loads(file.read_text())["content"]
+    assert json.loads(left)["waiting"] == json.loads(held)["waiting"]
     assert not [key for key in keys if key in held]  # what lets this tablet in is not in its dump
     assert not {"Basil", "482916"} & set(re.findall(r"[A-Za-z]+|[0-9]+", held))
     tablet.tap("Show what waits as QR codes")

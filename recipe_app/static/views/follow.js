@@ -95,7 +95,7 @@ export function open(recording) {
         const say = (kind) => once(close, (touch) => act(touch, { kind, body: { node } }));
         return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text", ...recording.tongue }, recording.text(node)),
           state === "open" && button(t("follow.hold"), say("hold"), { class: "row" }),
-          state === "open" ? button(t("follow.done"), say("done"), { class: "row" }) : button(t(BEGIN[state] ?? "follow.again"), say(state in BEGIN ? "start" : "reopen"), { class: "row" }),
+          state === "open" ? button(t("follow.done"), say("done"), { class: "row tall" }) : button(t(BEGIN[state] ?? "follow.again"), say(state in BEGIN ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
       return [list, h("p", { class: "actions" }, button(t("follow.mark"), once(close, (touch) => act(touch, { kind: "mark", body: { text: t("follow.marked") } })), { class: "cancel" }),

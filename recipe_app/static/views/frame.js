@@ -5,6 +5,7 @@ import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
+import { lastResorts } from "/static/views/dump.js";
 
 const STAGES = ["choose", "prepare", "follow", "review"];
 
@@ -20,7 +21,7 @@ export function bar(stage, title) {
 }
 
 async function signOut() {
-  if (outbox.unsent()) return tell(t("sign_out.unsent", { count: outbox.unsent() }));
+  if (outbox.unsent()) return tell(t("sign_out.unsent", { count: outbox.unsent() }), lastResorts());
   await ask("/api/v1/sign-out", { method: "POST", body: {} }).catch(() => null);
   return signedIn();
 }
@@ -48,8 +49,8 @@ export function sheet(title, content, { closed = () => null, wide = false } = {}
   return close;
 }
 
-export function tell(text) {
-  sheet(text, (close) => h("p", { class: "actions" }, button(t("ok"), close, { class: "primary" })));
+export function tell(text, ...more) {
+  sheet(text, (close) => [...more, h("p", { class: "actions" }, button(t("ok"), close, { class: "primary" }))]);
 }
 
 export const footer = (...children) => h("footer", { class: "go" }, ...children);
