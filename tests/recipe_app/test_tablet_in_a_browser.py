@@ -254,6 +254,33 @@ def test_every_screen_is_reachable_and_readable(kitchen: Any, browser: Any, view
         look()
 
 
+HIDDEN_FOCUS = """() => {
+    const box = document.activeElement.getBoundingClientRect();
+    const footer = document.querySelector("footer.go").getBoundingClientRect();
+    const inside = document.activeElement.closest("footer.go") !== null;
+    const name = document.activeElement.textContent || document.activeElement.id;
+    return [name, inside || (box.top >= 0 && box.bottom <= footer.top)];
+}"""
+
+
+def test_what_has_the_focus_is_never_below_the_footer(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast", strategy="induced")
+    for screen in ("prepare", "checklist"):
+        tablet.screen(screen)
+        page.locator("h1").click()
+        seen: list[tuple[str, bool]] = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement === document.body"):
+                break
+            seen.append(page.evaluate(HIDDEN_FOCUS))
+        assert len(seen) > 12
+        assert [name for name, shown in seen if not shown] == []
+        if screen == "prepare":
+            tablet.tap("Ready: to the checklist")
+
+
 @pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])
 def test_the_longest_published_step_fits_without_scrolling(
     kitchen: Any, browser: Any, tmp_path: Path, viewport: dict[str, int]
