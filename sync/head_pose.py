@@ -48,7 +48,18 @@ def head_pose_gyro(ticks: Int64, rotation_wxyz: Floats) -> HeadsetGyro:
         raise BadArrays("head pose", "no two tracked poses follow each other closely")
     hz = 1.0 / float(np.median(step))
     repair = StampRepair((), len(ticks), len(ticks), 0, hz, 0.0, 0.0, 0.0, 0.0)
-    return HeadsetGyro(epoch, _rates(t_s, turns_rad, usable), repair, HEAD_POSE)
+    turned_rad = _without_coning(np.where(usable[:, None], turns_rad, 0.0))
+    return HeadsetGyro(epoch, _rates(t_s, turned_rad, usable), repair, HEAD_POSE)
+
+
+def _without_coning(turns_rad: Floats) -> Floats:
+    """Integrals of the rate over each step, out of the turns (n, 3) over it: an axis that moves bends a turn.
+
+    `turn = a + (a_before x a + a x a_after) / 24` for rates that change evenly (Bortz 1971, equation of the rotation
+    vector); at 30 Hz that is half a thousandth of a radian in a quick turn of the head, more than a pose errs.
+    """
+    around = np.pad(turns_rad, ((1, 1), (0, 0)), mode="edge")
+    return turns_rad - np.cross(turns_rad, around[2:] - around[:-2]) / 24.0
 
 
 def _rates(t_s: Floats, turns_rad: Floats, usable: npt.NDArray[np.bool_]) -> GyroTrack:

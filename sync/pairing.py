@@ -17,6 +17,7 @@ Mask = npt.NDArray[np.bool_]
 FINE_HZ = 100.0
 SMOOTH_HZ = 20.0
 SMEARED_CELLS = 4
+FORGOTTEN = 5.0  # times the time of a low pass: under a percent is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,18 @@ class Pairing:
         grid_h, grid_g = _smooth(box_resample(headset, FINE_HZ)), _smooth(box_resample(camera, FINE_HZ))
         return cls(grid_g, grid_h, CubicSpline(grid_h.t_s, grid_h.values, axis=0))
 
+    def low_passed(self, time_s: float) -> Pairing:
+        """Both sides through the same low pass of first order, `1 / (1 + i w T)`, and as large as before.
+
+        Its delay is the same on both sides. What it has not forgotten of a gap or of the start no longer counts.
+        """
+        kept = float(np.exp(-1.0 / (self.camera.hz * time_s)))
+        blurred = int(np.ceil(FORGOTTEN * time_s * self.camera.hz))
+        sides = [_leaky(grid, kept, blurred) for grid in (self.headset, self.camera)]
+        gain = np.sqrt((self.camera.values**2).sum() / max(float((sides[1].values ** 2).sum()), 1e-30))
+        grid_h, grid_g = (replace(grid, values=grid.values * gain) for grid in sides)
+        return Pairing(grid_g, grid_h, CubicSpline(grid_h.t_s, grid_h.values, axis=0))
+
     def usable(self, t_h_s: Floats) -> Mask:
         """Times of the headset clock where the spline rests on good cells on both sides."""
         cell = np.floor(t_h_s * self.headset.hz - 0.5).astype(np.int64) - self.headset.first
@@ -56,3 +69,10 @@ def _smooth(grid: Grid) -> Grid:
     sos = signal.butter(4, SMOOTH_HZ, fs=grid.hz, output="sos")
     near = np.convolve(~grid.good, np.ones(2 * SMEARED_CELLS + 1), mode="same") > 0.5
     return replace(grid, values=signal.sosfiltfilt(sos, grid.values, axis=0), good=~near)
+
+
+def _leaky(grid: Grid, kept: float, blurred: int) -> Grid:
+    """Low pass of first order; cells within `blurred` after a gap or after the start no longer count."""
+    values, _ = signal.lfilter([1.0 - kept], [1.0, -kept], grid.values, axis=0, zi=kept * grid.values[:1])
+    last_bad = np.maximum.accumulate(np.where(grid.good, -1, np.arange(len(grid.good))))
+    return replace(grid, values=values, good=np.arange(len(grid.good)) - last_bad > blurred)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy import fft
 from scipy.spatial.transform import Rotation
 
 from sync.line import DriftPrior, Lags, Line
+from sync.noise_colour import rising_noise_s
 from sync.pairing import FINE_HZ, Mask, Pairing
 from sync.rotation import soft_weights
 from sync.windows import LARGEST_STEP_S, LONG_RUN_S
@@ -23,6 +25,7 @@ Floats = npt.NDArray[np.floating]
 STEPS = 8
 SETTLED_S = 1e-8
 DRIFT = 1  # column of the drift among shift, drift and three small turns
+LEAST_LEFT = 0.5  # of the cells, beside the gaps that the low pass widens
 TOLERATED_SCATTER = 2.5  # windows this short scatter up to so many of their own error bars
 
 
@@ -61,7 +64,7 @@ class _Linear:
 
     @property
     def normal(self) -> Floats:
-        return np.einsum("n,anp,anq->pq", self.weights, self.jacobian, self.jacobian)
+        return np.tensordot(self.weights[:, None] * self.jacobian, self.jacobian, ([0, 1], [0, 1]))
 
     @property
     def hessian(self) -> Floats:
@@ -76,34 +79,52 @@ class _Linear:
 
     @property
     def gradient(self) -> Floats:
-        return np.einsum("n,anp,an->p", self.weights, self.jacobian, self.residual)
+        return np.tensordot(self.weights * self.residual, self.jacobian, ([0, 1], [0, 1]))
 
     def score_variance(self) -> Floats:
         """Variance of the gradient (5, 5) when the noise is coloured but alike everywhere; Bartlett over 0.5 s."""
-        pulled = self.weights[:, None] * self.jacobian
-        count = pulled.shape[1]
-        total = np.zeros((pulled.shape[2],) * 2)
-        for k, share in _bartlett(count):
-            alike = float((self.residual[:, k:] * self.residual[:, : count - k]).sum()) / (3 * count)
-            moments = np.einsum("anp,anq->pq", pulled[:, k:], pulled[:, : count - k])
-            total += share * alike * (moments + moments.T if k else moments)
-        return total
+        count = self.residual.shape[1]
+        shares = _bartlett(count)
+        size = fft.next_fast_len(count + len(shares), real=True)
+        power = (np.abs(fft.rfft(self.residual, size)) ** 2).sum(axis=0)
+        alike = fft.irfft(power, size)[: len(shares)] / (3 * count)
+        return _in_pairs(self.weights[:, None] * self.jacobian, shares * alike)
 
     def score_variance_as_seen(self) -> Floats:
         """The same from the gradient's own parts: larger where the noise grows with the motion."""
         parts = np.einsum("n,anp,an->np", self.weights, self.jacobian, self.residual)
         parts = parts - parts.mean(axis=0)
-        total = np.zeros((parts.shape[1],) * 2)
-        for k, share in _bartlett(len(parts)):
-            moments = parts[k:].T @ parts[: len(parts) - k]
-            total += share * (moments + moments.T if k else moments)
-        return total
+        return _in_pairs(parts[None], _bartlett(len(parts)))
 
 
 def whole_fit(
     pairing: Pairing, line: Line, lags: Lags, rotation: Floats, good: Mask, prior: DriftPrior
 ) -> Line:
-    """Refine a straight `line` by Gauss-Newton over shift, drift and rotation; its error replaces the windows'."""
+    """Refine a straight `line` by Gauss-Newton over shift, drift and rotation; its error replaces the windows'.
+
+    Where the noise rises with the frequency, as that of rates out of poses does, both sides are put through the low
+    pass that makes it flat and fitted again: least squares then weigh every frequency by what it is worth.
+    """
+    line, rotation, linear, held = _settled(pairing, line, rotation, good, prior)
+    if (time_s := rising_noise_s(linear.residual)) > 0.0:
+        flat = pairing.low_passed(time_s)
+        left = good & flat.overlap(line.at(pairing.camera.t_s))
+        if left.sum() > LEAST_LEFT * good.sum():
+            line, rotation, linear, held = _settled(flat, line, rotation, left, prior)
+    t_s, tau_s, base = lags.of_kept()
+    away = tau_s - line.at(t_s)
+    return replace(
+        line,
+        covariance=_covariance(linear, held, prior) * _scatter(away / lags.sigma_s[lags.kept]),
+        weights=np.ones(len(base)),
+        chi=float(np.sqrt(np.mean(away**2 * base))),
+    )
+
+
+def _settled(
+    pairing: Pairing, line: Line, rotation: Floats, good: Mask, prior: DriftPrior
+) -> tuple[Line, Floats, _Linear, float]:
+    """Line and rotation at rest, what is left there, and how strongly the prior holds the drift."""
     held = 0.0
     for step in range(STEPS):
         linear = _Linear.of(pairing, line, rotation, good)
@@ -117,15 +138,7 @@ def whole_fit(
         rotation = Rotation.from_rotvec(change[2:]).as_matrix() @ rotation
         if step > 1 and abs(change[0]) < SETTLED_S:
             break
-    t_s, tau_s, base = lags.of_kept()
-    away = tau_s - line.at(t_s)
-    return replace(
-        line,
-        covariance=_covariance(_Linear.of(pairing, line, rotation, good), held, prior)
-        * _scatter(away / lags.sigma_s[lags.kept]),
-        weights=np.ones(len(base)),
-        chi=float(np.sqrt(np.mean(away**2 * base))),
-    )
+    return line, rotation, _Linear.of(pairing, line, rotation, good), held
 
 
 def least_jump_sigmas(pairing: Pairing, line: Line, rotation: Floats, good: Mask) -> float:
@@ -172,6 +185,18 @@ def _centred(x: Floats, weights: Floats) -> Floats:
     return x - (weights[:, None] * x).sum(axis=0) / weights.sum()
 
 
-def _bartlett(count: int) -> list[tuple[int, float]]:
+def _in_pairs(parts: Floats, shares: Floats) -> Floats:
+    """Sum over axes, n and m of `shares[|n - m|] parts[n] parts[m]^T` (p, p) for parts (axes, n, p)."""
+    count = parts.shape[1]
+    size = fft.next_fast_len(count + len(shares), real=True)
+    around = np.zeros(size)
+    around[: len(shares)] = shares
+    around[size - len(shares) + 1 :] = shares[:0:-1]
+    blurred = fft.irfft(fft.rfft(parts, size, axis=1) * fft.rfft(around).real[:, None], size, axis=1)
+    total: Floats = np.tensordot(parts, blurred[:, :count], ([0, 1], [0, 1]))
+    return 0.5 * (total + total.T)
+
+
+def _bartlett(count: int) -> Floats:
     lags = min(int(LONG_RUN_S * FINE_HZ), count - 1)
-    return [(k, 1.0 - k / (lags + 1.0)) for k in range(lags + 1)]
+    return 1.0 - np.arange(lags + 1) / (lags + 1.0)
