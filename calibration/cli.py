@@ -157,7 +157,7 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
       kitchensync calibrate check data/take-1
     """
     from calibration.mount_check import check_and_keep
-    from storage.verify import recordings_in
+    from storage.names import recordings_in
 
     found = [recording for path in recordings for recording in recordings_in(path)]
     answers = [check_and_keep(path, data) for path in found]

@@ -16,6 +16,7 @@ from storage.errors import BadChunk
 from storage.layout import BLOB, FRAMES, RECORDS
 
 READ_STEP_BYTES = 8 << 20
+PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
 """What HDF5 and NumPy raise for a file whose structure is damaged."""
 
@@ -78,13 +79,23 @@ def _attributes(file: h5py.File, path: Path) -> dict[str, Any]:
 
     Those of variable length lie in a heap on which HDF5 hangs once it is damaged: they are not even looked at.
     """
-    for name in file.attrs:
-        kind = file.attrs.get_id(name).get_type()
+    found = {}
+    for number in range(h5py.h5a.get_num_attrs(file.id)):
+        attribute = h5py.h5a.open(file.id, index=number)
+        name, kind = attribute.name.decode(), attribute.get_type()
         if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
             raise BadChunk(
                 path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}"
             )
-    return {name: _text(value) for name, value in file.attrs.items()}
+        found[name] = _text(_plain(attribute) if isinstance(kind, PLAIN) else file.attrs[name])
+    return found
+
+
+def _plain(attribute: h5py.h5a.AttrID) -> Any:
+    """Read a number or text without the library's care for what else there is: a chunk is opened often."""
+    value = np.empty(attribute.shape, attribute.dtype)
+    attribute.read(value)
+    return value[()]
 
 
 def _text(value: Any) -> Any:

@@ -27,7 +27,8 @@ def verify(paths: tuple[Path, ...], strict: bool, as_json: bool) -> None:
     Example:
       kitchensync verify data/take-1
     """
-    from storage.verify import FAIL, WARN, recordings_in, verify_all
+    from storage.names import recordings_in
+    from storage.verify import FAIL, WARN, verify_all
     from storage.verify import verify as check
 
     found = [recording for path in paths for recording in recordings_in(path)]
@@ -82,7 +83,7 @@ def archive(paths: tuple[Path, ...], as_json: bool) -> None:
     from dataclasses import asdict
 
     from storage.archive import archive as pack
-    from storage.verify import recordings_in
+    from storage.names import recordings_in
 
     rows = []
     for recording in [recording for path in paths for recording in recordings_in(path)]:
@@ -138,7 +139,7 @@ def move(
     from storage.freeing import FreeRule
     from storage.mover import run_mover
     from storage.mover_process import lower_priority
-    from storage.verify import recordings_in
+    from storage.names import recordings_in
 
     if keep_days != "never" and not keep_days.replace(".", "", 1).isdigit():
         raise click.BadParameter("give a number of days, or `never`", param_hint="--keep-days")

@@ -71,3 +71,11 @@ def files_key(recording_uuid: str, stream: str) -> str:
 
 DRAINERS = "drainers"
 """Name of the consumer group that empties every stream."""
+
+
+def recordings_in(path: Path) -> list[Path]:
+    """Return the recordings that a path stands for: itself, or those in the folder, in order of name."""
+    if (path / MANIFEST).exists() or not path.is_dir():
+        return [path]
+    found = sorted(folder.parent for folder in path.glob(f"*/{MANIFEST}"))
+    return found or [path]

@@ -22,7 +22,7 @@ from storage.sealed_files import SealedFiles
 from storage.self_check import is_sound, torn_tail, whole_lines
 from storage.stream_balance import balance
 
-__all__ = ["FAIL", "PASS", "WARN", "recordings_in", "verify", "verify_all"]
+__all__ = ["FAIL", "PASS", "WARN", "verify", "verify_all"]
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")
@@ -165,14 +165,6 @@ def _damaged_lines(content: bytes) -> list[int]:
     lines = whole_lines(content)
     damaged = [number for number, line in enumerate(lines, start=1) if not is_sound(line)]
     return [*damaged, len(lines) + 1] if torn_tail(content) else damaged
-
-
-def recordings_in(path: Path) -> list[Path]:
-    """Return the recordings that a path stands for: itself, or those in the folder, in order of name."""
-    if (path / MANIFEST).exists() or not path.is_dir():
-        return [path]
-    found = sorted(folder.parent for folder in path.glob(f"*/{MANIFEST}"))
-    return found or [path]
 
 
 def verify_all(results: list[dict[str, Any]]) -> dict[str, Any]:

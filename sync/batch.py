@@ -6,27 +6,20 @@ that a run that was killed goes on where it stopped.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from importlib.util import find_spec
-from multiprocessing import get_all_start_methods, get_context, parent_process
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from storage.errors import StorageError
-from storage.verify import recordings_in
+from storage.names import recordings_in
 from sync.errors import NoDask, SyncError
 from sync.state import finished, forget, remember
+from sync.workers import count_of, one_thread_each, pool_of, takes_cluster
 
 SCHEMA = "sync/1"
-FEW = 4
-MANY = 100  # from here on a cluster is worth the seconds it takes to start
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-OFTEN_NEEDED = ("av", "pyarrow.parquet")  # loaded once for all workers, not once in each
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
 
@@ -67,8 +60,7 @@ def synchronize_all(
 def _run(
     todo: list[Path], master: str | None, scheduler: str | None, workers: int | None
 ) -> Iterator[tuple[Path, Answer]]:
-    usual = (os.cpu_count() or 1) if len(todo) >= FEW else 1  # for a few a cluster takes longer to start
-    workers = min(workers or usual, max(len(todo), 1))
+    workers = count_of(len(todo), workers)
     if scheduler is not None:
         yield from _on_dask(todo, master, scheduler, workers)
     elif workers == 1:
@@ -76,7 +68,7 @@ def _run(
             answer = one(path, master)
             _tell(answer)
             yield path, answer
-    elif len(todo) >= MANY and find_spec("distributed") is not None:
+    elif takes_cluster(len(todo)):
         yield from _on_dask(todo, master, None, workers)
     else:
         yield from _in_processes(todo, master, workers)
@@ -111,11 +103,9 @@ def _tell(answer: Answer) -> None:
 
 
 def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer]]:
-    """Processes with one thread each; one that dies takes its recording with it, and only that one."""
+    """One that dies takes its recording with it, and only that one."""
     left = list(todo)
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
+    with one_thread_each():
         for group, count in ((left, workers), *(([path], 1) for path in todo)):
             pending = [path for path in group if path in left]
             if not pending:
@@ -127,37 +117,16 @@ def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterato
                 answer = answer or failed(path, f"{path.name}: the process that worked on it died")
                 _tell(answer)
                 yield path, answer
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
-    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
-    if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload(["sync.job", *OFTEN_NEEDED])
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent) as pool:
+    with pool_of(workers) as pool:
         jobs = {pool.submit(one, path, master): path for path in paths}
         for job in as_completed(jobs):
             try:
                 yield jobs[job], job.result()
             except BrokenProcessPool:
                 yield jobs[job], None
-
-
-def _end_with_parent() -> None:
-    """Leave no worker behind when the command is killed."""
-
-    def wait() -> None:
-        parent = parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    Thread(target=wait, daemon=True).start()
 
 
 def _on_dask(

@@ -98,6 +98,11 @@ def sync(
       kitchensync sync data/take-1
       kitchensync sync data --workers 4
     """
+    from sync.workers import start_early
+
+    if scheduler is None:
+        start_early(paths, workers)
+
     from sensors.progress import Bar
     from sync.answers import plain
     from sync.batch import synchronize_all
@@ -222,7 +227,7 @@ def report(context: click.Context, paths: tuple[Path, ...]) -> None:
       kitchensync report data
     """
     from storage.errors import StorageError
-    from storage.verify import recordings_in
+    from storage.names import recordings_in
     from sync.errors import SyncError
     from sync.report.overview import refresh_summary
     from sync.report.page import write_report

@@ -25,6 +25,7 @@ Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 BLOCK_PACKETS = 256
+STEPS_TOLD = 100  # batches that tell the usual step of a sensor clock; more only take longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def inertial_clock(stream: StoredStream) -> InertialClock | None:
         vinyl.append(int(samples["vinyl_ns"][0]))
         soc.append(int(samples["soc_ticks"][0]))
         counts.append(len(samples))
-        if len(samples) > 1 and len(steps) < 1000:
+        if len(samples) > 1 and len(steps) < STEPS_TOLD:
             steps.append(sample_step_ns(samples["vinyl_ns"]))
     if not counts:
         return None

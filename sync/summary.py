@@ -10,7 +10,7 @@ import numpy as np
 
 from storage.errors import StorageError
 from storage.manifest import read_manifest
-from storage.verify import recordings_in
+from storage.names import recordings_in
 from sync.clock_map import ClockMap
 from sync.errors import CannotCompare
 

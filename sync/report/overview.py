@@ -9,7 +9,7 @@ from typing import Any
 
 from storage.errors import StorageError
 from storage.manifest import read_manifest
-from storage.verify import recordings_in
+from storage.names import recordings_in
 from sync.batch import SCHEMA, failed
 from sync.errors import CannotWriteReport
 from sync.state import kept_answer

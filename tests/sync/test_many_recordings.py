@@ -59,7 +59,7 @@ def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
 def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
-    monkeypatch.setattr("sync.batch.MANY", 2)
+    monkeypatch.setattr("sync.workers.MANY", 2)
     synchronize_all([tmp_path / "other"], workers=2)
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
 
