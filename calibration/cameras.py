@@ -2,7 +2,8 @@
 
 Camera frame: x right, y down, z forward, metres. Pixel (0, 0) is the centre of the upper left pixel. `project` gives
 NaN for points that the camera cannot see for reasons of optics (behind it, or beyond the angle where the lens model
-folds back); whether a pixel lies in the picture is asked with `inside`.
+folds back); whether a pixel lies in the picture is asked with `inside`. Points of single precision, as of a depth
+picture, give pixels of single precision, good to a thousandth.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from calibration.errors import BadModel
 
 Floats = npt.NDArray[np.float64]
+Reals = npt.NDArray[np.floating]
 Mask = npt.NDArray[np.bool_]
 
 _NEWTON_STEPS = 20
@@ -36,7 +38,7 @@ class Camera(Protocol):
         """Rows of its picture."""
         ...
 
-    def project(self, points: npt.ArrayLike) -> Floats:
+    def project(self, points: npt.ArrayLike) -> Reals:
         """Return pixels (n, 2) of points (n, 3) in the camera frame, metres; NaN where the optics see nothing."""
         ...
 
@@ -63,7 +65,7 @@ class Lens(Camera, Protocol):
 
 def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
     """Tell which pixels (..., 2) lie in the picture; NaN does not."""
-    at = np.asarray(pixels, np.float64)
+    at = reals(pixels)
     u, v = at[..., 0], at[..., 1]
     return (u >= -0.5) & (v >= -0.5) & (u < camera.width - 0.5) & (v < camera.height - 0.5)
 
@@ -122,7 +124,7 @@ class Pinhole(_Parametric):
     p2: float = 0.0
     k3: float = 0.0
 
-    def project(self, points: npt.ArrayLike) -> Floats:
+    def project(self, points: npt.ArrayLike) -> Reals:
         """Return pixels (n, 2) of points (n, 3); NaN behind the camera and where distortion folds back."""
         x, y, seen = unit_plane(points)
         r2 = x * x + y * y
@@ -164,9 +166,9 @@ class Fisheye(_Parametric):
     k3: float = 0.0
     k4: float = 0.0
 
-    def project(self, points: npt.ArrayLike) -> Floats:
+    def project(self, points: npt.ArrayLike) -> Reals:
         """Return pixels (n, 2) of points (n, 3); NaN beyond the angle where the model folds back."""
-        at = np.asarray(points, np.float64)
+        at = reals(points)
         aside = np.hypot(at[:, 0], at[:, 1])
         theta = np.arctan2(aside, at[:, 2])
         seen = (theta < self._fold_rad) & np.any(at != 0, axis=1)
@@ -187,7 +189,7 @@ class Fisheye(_Parametric):
         rays = np.stack((x * scale, y * scale, np.cos(theta)), axis=-1)
         return np.where(found[:, None], rays, np.nan)
 
-    def _bent(self, theta: Floats) -> Floats:
+    def _bent(self, theta: Reals) -> Reals:
         t2 = theta * theta
         return theta * (1 + t2 * (self.k1 + t2 * (self.k2 + t2 * (self.k3 + t2 * self.k4))))
 
@@ -227,21 +229,27 @@ def _floats(parameters: npt.ArrayLike) -> list[float]:
     return [float(value) for value in np.asarray(parameters, np.float64)]
 
 
-def _pixels(columns: Floats, rows: Floats, seen: Mask) -> Floats:
+def _pixels(columns: Reals, rows: Reals, seen: Mask) -> Reals:
     """Return pixels (n, 2), NaN where not seen: no stacking and no masks where all are, which takes the time."""
-    pixels = np.empty((len(columns), 2))
+    pixels = np.empty((len(columns), 2), columns.dtype)
     pixels[:, 0], pixels[:, 1] = columns, rows
     if not seen.all():
         pixels[~seen] = np.nan
     return pixels
 
 
-def unit_plane(points: npt.ArrayLike) -> tuple[Floats, Floats, Mask]:
+def unit_plane(points: npt.ArrayLike) -> tuple[Reals, Reals, Mask]:
     """Return x / z, y / z (n,) of points (n, 3), and which lie before the camera."""
-    at = np.asarray(points, np.float64)
+    at = reals(points)
     seen = at[:, 2] > 0
-    depth = np.where(seen, at[:, 2], 1.0)
+    depth = at[:, 2] if seen.all() else np.where(seen, at[:, 2], at.dtype.type(1))
     return at[:, 0] / depth, at[:, 1] / depth, seen
+
+
+def reals(values: npt.ArrayLike) -> Reals:
+    """Return numbers as they are where they are of single precision, which depth pictures are, else as doubles."""
+    given = np.asarray(values)
+    return given if given.dtype == np.float32 else np.asarray(given, np.float64)
 
 
 def unit(vectors: Floats) -> Floats:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from calibration.cameras import Floats, Mask, unit, unit_plane
+from calibration.cameras import Floats, Mask, Reals, unit, unit_plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class LookUpTable:
 
 
 def _interpolated(
-    table: npt.NDArray[np.float32], columns: Floats, rows: Floats, wanted: Mask, known: Mask
+    table: npt.NDArray[np.float32], columns: Reals, rows: Reals, wanted: Mask, known: Mask
 ) -> Floats:
     """Look a table (h, w, 2) up between its cells; NaN where one of the four neighbours is unknown."""
     height, width = known.shape

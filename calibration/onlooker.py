@@ -83,7 +83,8 @@ class Onlooker:
         at = moved(view.camera_from_world @ depth.world_from_depth, pieces.reshape(-1, 3))
         pixels = view.camera.project(at)
         seen = inside(view.camera, pixels) & surface.shows(pixels, np.linalg.norm(at, axis=1) * MM_PER_M)
-        return pixels.reshape(-1, 2, 2)[seen.reshape(-1, 2).all(axis=1)]
+        shown = pixels.reshape(-1, 2, 2)[seen.reshape(-1, 2).all(axis=1)]
+        return shown.astype(np.float64)
 
     def _gaze(
         self, view: View, moment: Moment, surface: Surface | None, depth: DepthView | None

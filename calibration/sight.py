@@ -67,7 +67,7 @@ def seen_by(
     at = transform_points(camera_from_world, points)
     known = np.isfinite(at).all(1)
     at[~known] = 0.0
-    pixels, away = camera.project(at), np.linalg.norm(at, axis=1)
+    pixels, away = np.asarray(camera.project(at), np.float64), np.linalg.norm(at, axis=1)
     sight = np.full(len(at), Sight.VISIBLE, np.int8)
     imaged = np.isfinite(pixels).all(1)
     if surface is not None:
@@ -89,7 +89,7 @@ def meets(
     """
     along = np.geomspace(NEAREST_M, FARTHEST_M, GAZE_STEPS)
     at = transform_points(camera_from_world, origin + along[:, None] * direction)
-    pixels, away = camera.project(at), np.linalg.norm(at, axis=1)
+    pixels, away = np.asarray(camera.project(at), np.float64), np.linalg.norm(at, axis=1)
     there = surface.at(pixels) / MM_PER_M
     known = there > 0
     behind = np.flatnonzero(known & (away >= there))
