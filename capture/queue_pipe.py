@@ -97,25 +97,46 @@ class QueuePipe:
     """One connection to the queue; belongs to one thread at a time."""
 
     def __init__(self, client: redis.Redis) -> None:
-        """Connect at the first `put`."""
+        """Connect at the first `begin`."""
         self._client = client
         self._connection: Any = None
         self.connections = 0
         """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
+        self._batches: Sequence[Batch] = ()
+        self._asked: list[Batch] = []
+        """What the server has been given and has not answered yet."""
 
     def put(self, batches: Sequence[Batch], give_up: Callable[[], bool]) -> None:
         """Queue every batch in order; what is not settled when `give_up` says so stays undone."""
+        self.begin(batches)
+        self.finish(give_up)
+
+    def begin(self, batches: Sequence[Batch]) -> None:
+        """Give the server batches and let it work; `finish` comes before the next `begin`."""
+        self._batches = batches
+        self._try(self._give)
+
+    def finish(self, give_up: Callable[[], bool]) -> None:
+        """Hear what became of the batches; repeat what is not settled until `give_up` says so."""
         while True:
-            try:
-                for batch in batches:
-                    self._be_sure(batch.writer)
-                self._send([batch for batch in batches if batch.waiting])
-            except OUTCOME_UNKNOWN:
-                self.connections += 1
-                self._disconnect()
-            if not any(batch.waiting for batch in batches) or give_up():
-                return
+            self._try(self._hear)
+            if not any(batch.waiting for batch in self._batches) or give_up():
+                break
             time.sleep(RETRY_S)
+            self._try(self._give)
+        self._batches = ()
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except OUTCOME_UNKNOWN:
+            self.connections += 1
+            self._disconnect()
+
+    def _give(self) -> None:
+        for batch in self._batches:
+            self._be_sure(batch.writer)
+        self._send([batch for batch in self._batches if batch.waiting])
 
     def _be_sure(self, writer: Writer) -> None:
         """Give a server that came back what it has forgotten of this stream."""
@@ -124,25 +145,35 @@ class QueuePipe:
         again = Batch(writer, writer.forgotten())
         if again.packets:
             self._send([again])
+            self._hear()
             if again.waiting or again.holes:
                 raise redis.ConnectionError("the queue does not take what it had before")
         writer.sure_of = self.connections
 
     def _send(self, batches: list[Batch]) -> None:
-        """Send XADDs in one go and read every answer."""
+        """Send XADDs in one go."""
         pieces: list[Piece] = []
         for batch in batches:
             batch.writer.pack(batch.waiting, pieces)
         if self._connection is None:
             self._connection = self._client.connection_pool.get_connection()
+        self._asked = batches
         try:
             self._connection.send_packed_command(pieces)
-            answers = [[self._answer() for _ in batch.waiting] for batch in batches]
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _hear(self) -> None:
+        """Read every answer to what was sent last."""
+        try:
+            answers = [[self._answer() for _ in batch.waiting] for batch in self._asked]
         except BaseException:
             self._disconnect()  # answers may still be on their way
             raise
-        for batch, stored in zip(batches, answers, strict=True):
+        for batch, stored in zip(self._asked, answers, strict=True):
             batch.settle(stored)
+        self._asked = []
 
     def _answer(self) -> bool:
         """Read one answer: True when the packet is in the queue, False when the server is not taking any."""
@@ -157,6 +188,7 @@ class QueuePipe:
         return True
 
     def _disconnect(self) -> None:
+        self._asked = []
         if self._connection is not None:
             self._connection.disconnect()
 

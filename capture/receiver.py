@@ -26,6 +26,9 @@ SEND_BYTES = 512 << 10
 SEND_PACKETS = 512
 """This much is sent at once."""
 
+SETTLE_S = 0.1
+"""What the queue says of one send is heard before the next, so that it works while we receive; this late at most."""
+
 LOOK_S = 0.5
 """How often silence is looked for."""
 
@@ -74,6 +77,9 @@ class Receiver(threading.Thread):
         self._waiting_packets = 0
         self._waiting_bytes = 0
         self._send_at_s = 0.0
+        self._sent: list[tuple[_Connection, Batch]] = []
+        self._settle_at_s = 0.0
+        self._patient_until_s = 0.0
         self._ending = False
         self._wake = os.eventfd(0)
         self._poll.register(self._wake, select.EPOLLIN)
@@ -112,6 +118,7 @@ class Receiver(threading.Thread):
         while not (self._ending and not self._connections):
             now_s = time.monotonic()
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
+            until_s = min(until_s, self._settle_at_s) if self._sent else until_s
             for number, _ in self._poll.poll(max(until_s - now_s, 0.0)):
                 if number == self._wake:
                     os.eventfd_read(self._wake)
@@ -120,6 +127,8 @@ class Receiver(threading.Thread):
             now_s = time.monotonic()
             if self._waiting and now_s >= self._send_at_s:
                 self._send()
+            elif self._sent and now_s >= self._settle_at_s:
+                self._settle()
             if now_s >= look_s:
                 self._look_for_silence(now_s)
                 look_s = now_s + LOOK_S
@@ -153,16 +162,26 @@ class Receiver(threading.Thread):
             self._send()
 
     def _send(self) -> None:
-        """Queue all that waits, in one go; what finds no room for too long is declared lost."""
+        """Give the queue all that waits, in one go, once it has answered to what it was given before."""
+        self._settle()
         connections = list(self._waiting.values())
         self._waiting = {}
         self._waiting_packets = self._waiting_bytes = 0
-        batches = [Batch(connection.stream.writer, connection.waiting) for connection in connections]
         for connection in connections:
+            self._sent.append((connection, Batch(connection.stream.writer, connection.waiting)))
             connection.waiting = []
-        end_s = time.monotonic() + QUEUE_PATIENCE_S
-        self._pipe.put(batches, lambda: time.monotonic() > end_s)
-        for connection, batch in zip(connections, batches, strict=True):
+        now_s = time.monotonic()
+        self._settle_at_s, self._patient_until_s = now_s + SETTLE_S, now_s + QUEUE_PATIENCE_S
+        self._pipe.begin([batch for _, batch in self._sent])
+        if not self._linger_s:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Hear what became of what was sent; what finds no room for too long is declared lost."""
+        sent, self._sent = self._sent, []
+        if sent:
+            self._pipe.finish(lambda: time.monotonic() > self._patient_until_s)
+        for connection, batch in sent:
             connection.stream.queued(batch.packets, batch.lost())
 
     def _look_for_silence(self, now_s: float) -> None:
@@ -180,6 +199,7 @@ class Receiver(threading.Thread):
         """Let the stream's own thread go on, once everything that came is in the queue."""
         if connection.waiting:
             self._send()
+        self._settle()
         self._poll.unregister(number)
         del self._connections[number]
         connection.error = error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from capture.queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
 from capture.queue_pipe import Batch
 from storage.chunk import Sealed
+from storage.names import stream_key
 
 NEVER = lambda: False  # noqa: E731
 
@@ -102,6 +104,35 @@ def test_a_connection_that_is_cut_in_the_middle_costs_nothing(client):
     assert [[packet.seq for packet in got[name]] for name in ("a", "b")] == [list(range(4000))] * 2
     pipe.close()
     reader.close()
+
+
+def test_the_server_works_between_begin_and_finish(client):
+    pipe = QueuePipe(client)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
+    batch = Batch(writer, packets(*range(50)))
+    pipe.begin([batch])
+    end_s = time.monotonic() + 20
+    while client.xlen(stream_key("u", "a")) < 50 and time.monotonic() < end_s:
+        time.sleep(0.01)
+    assert (batch.done, client.xlen(stream_key("u", "a"))) == (0, 50)
+    pipe.finish(NEVER)
+    assert (batch.done, batch.lost()) == (50, [])
+    pipe.close()
+
+
+def test_a_cut_between_begin_and_finish_stores_everything_once(client):
+    pipe = QueuePipe(client)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
+    for first in range(0, 1000, 50):
+        batch = Batch(writer, packets(*range(first, first + 50)))
+        pipe.begin([batch])
+        client.client_kill_filter(_type="normal", skipme=True)
+        pipe.finish(NEVER)
+        assert (batch.done, batch.lost()) == (50, [])
+    assert pipe.connections > 0
+    entries = client.xrange(stream_key("u", "a"))
+    assert [int(entry_id.partition(b"-")[2]) for entry_id, _ in entries] == list(range(1000))
+    pipe.close()
 
 
 def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_path):
