@@ -101,7 +101,7 @@ def sync(
     from sync.workers import start_early
 
     if scheduler is None:
-        start_early(paths, workers)
+        start_early(paths, workers)  # before the imports below, so that both load at once
 
     from sensors.progress import Bar
     from sync.answers import plain

@@ -12,6 +12,7 @@ from storage.manifest import read_manifest
 from storage.names import recordings_in
 from sync.batch import SCHEMA, failed
 from sync.errors import CannotWriteReport
+from sync.report.render import render
 from sync.state import kept_answer
 from sync.summary import ORDER, largest_bound_ms, worst_first
 
@@ -52,8 +53,6 @@ class Line:
 
 def summary_page(answer: dict[str, Any], folder: Path) -> str:
     """HTML of the answer `sync/1`; links go from `folder` to each report that is there."""
-    from sync.report.page import render
-
     recordings = worst_first(answer["recordings"])
     counts = [
         {

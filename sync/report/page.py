@@ -20,6 +20,7 @@ from sync.report.mounts import read_mounts
 from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
+from sync.report.render import render
 from sync.report.streams import DeviceClock, ReadStream, read_clock, read_stream
 from sync.report.timeline import (
     Hole,
@@ -30,12 +31,11 @@ from sync.report.timeline import (
     clock_lane,
     empty_lane,
     event_lane,
-    glyph,
     holes_of,
     span_of,
     stream_lane,
 )
-from sync.report.words import clock, length, local_time, size
+from sync.report.words import clock, local_time
 
 NAME = Path("sync") / "report.html"
 MOST_GAPS = 15
@@ -58,21 +58,6 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     except OSError as error:
         raise CannotWriteReport(path, (error.strerror or str(error)).lower()) from error
     return path
-
-
-def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
-    """Fill a template; everything is escaped but the drawings made here."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("sync.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"clock": clock, "length": length, "size": size, "glyph": glyph}
-    return environment.get_template(template).render(page)
 
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:

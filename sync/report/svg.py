@@ -203,3 +203,18 @@ def _finite_runs(x: Floats, y: Floats) -> list[npt.NDArray[np.intp]]:
     good = np.isfinite(x) & np.isfinite(y)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], good.astype(np.int8), [0]))))
     return [np.arange(first, last) for first, last in edges.reshape(-1, 2)]
+
+
+_GLYPHS = {
+    "done": ("M-5 0L-1.5 4L5 -4", "M0 -8A8 8 0 1 0 0 8A8 8 0 1 0 0 -8Z"),
+    "error": ("M-3 -3L3 3M-3 3L3 -3", "M0 -9L9 0L0 9L-9 0Z"),
+    "undo": ("M4 3A4 4 0 1 0 -3 -2M-4 -5L-3.4 -1.2L0 -3", "M-7 -7H7V7H-7Z"),
+}
+_OTHER = ("M0 -3V3M-3 0H3", "M0 -8L8 6H-8Z")
+
+
+def glyph(kind: str) -> Markup:
+    """Draw the sign of a kind of event: circle with tick, diamond with cross, square with arrow, triangle."""
+    sign, frame = _GLYPHS.get(kind, _OTHER)
+    kind = kind if kind in _GLYPHS else "other"
+    return element("path", d=frame, class_=f"sign {kind}") + element("path", d=sign, class_="ink")

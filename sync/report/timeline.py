@@ -15,7 +15,7 @@ from storage.gaps import Gap
 from sync.report.cameras import CameraFile
 from sync.report.events import Mark
 from sync.report.streams import DeviceClock, ReadStream
-from sync.report.svg import element, percent
+from sync.report.svg import element, glyph, percent
 from sync.report.words import clock, count_of, length, whole_clock
 
 LANE = 22
@@ -228,21 +228,6 @@ def event_lane(name: str, marks: list[Mark], span: Span) -> Lane:
         shapes.append(_mark(mark, share, letters, tight=tight))
     told = f"{name}: " + "; ".join(f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks[:40])
     return Lane(name, str(len(marks)), _drawing(told, shapes, span))
-
-
-_GLYPHS = {
-    "done": ("M-5 0L-1.5 4L5 -4", "M0 -8A8 8 0 1 0 0 8A8 8 0 1 0 0 -8Z"),
-    "error": ("M-3 -3L3 3M-3 3L3 -3", "M0 -9L9 0L0 9L-9 0Z"),
-    "undo": ("M4 3A4 4 0 1 0 -3 -2M-4 -5L-3.4 -1.2L0 -3", "M-7 -7H7V7H-7Z"),
-}
-_OTHER = ("M0 -3V3M-3 0H3", "M0 -8L8 6H-8Z")
-
-
-def glyph(kind: str) -> Markup:
-    """Draw the sign of a kind of event: circle with tick, diamond with cross, square with arrow, triangle."""
-    sign, frame = _GLYPHS.get(kind, _OTHER)
-    kind = kind if kind in _GLYPHS else "other"
-    return element("path", d=frame, class_=f"sign {kind}") + element("path", d=sign, class_="ink")
 
 
 def _mark(mark: Mark, share: float, letters: int, *, tight: bool) -> Markup:
