@@ -13,12 +13,18 @@ from starlette.exceptions import HTTPException
 
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound, NotNow, RecipeError, TooOften
-from recipe_app.web import api_desk, api_door, api_tablet, pages
+from recipe_app.web import api_desk, api_door, api_tablet, pages, pages_recipes
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
 from storage.errors import StorageError
 
-ROUTES = [*api_door.ROUTES, *api_tablet.ROUTES, *api_desk.ROUTES, *pages.ROUTES]
+ROUTES = [
+    *api_door.ROUTES,
+    *api_tablet.ROUTES,
+    *api_desk.ROUTES,
+    *pages.ROUTES,
+    *pages_recipes.ROUTES,
+]
 
 STATUS: dict[type[Exception], int] = {
     SignInFirst: 401,

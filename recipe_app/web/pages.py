@@ -7,24 +7,21 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import segno
 from babel.dates import format_datetime
-from fastapi import Query, Request
+from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from recipe_app import published
 from recipe_app.categories import CATEGORIES
 from recipe_app.checklist import still_open
-from recipe_app.choosing import frozen
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
-from recipe_app.graphs.recipe_text import LONG
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
-from recipe_app.shelf import Unusable
 from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
 from recipe_app.web.access import Asking, Route, Tools
@@ -192,46 +189,6 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
-def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """The recipes on the shelf, and those that cannot be used."""
-    everything = tools.shelf.everything()
-    fields = {
-        "recipes": [found for found in everything if not isinstance(found, Unusable)],
-        "unusable": [found for found in everything if isinstance(found, Unusable)],
-        "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
-    }
-    return render(request, "desk/recipes.html", visitor=visitor, **fields)
-
-
-def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
-    """One recipe: its steps with what each waits for, its versions, a script to print."""
-    found = tools.shelf.get(recipe)
-    table = tables.recipe
-    versions = tools.records.rows(table, table.c.name == found.name, order=table.c.version.desc())
-    befores: dict[int, list[int]] = {}
-    for before, after in found.graph.inner_edges:
-        befores.setdefault(after, []).append(before)
-    fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
-    return render(request, "desk/recipe.html", visitor=visitor, **fields)
-
-
-def recipe_script(
-    request: Request,
-    tools: Tools,
-    visitor: Asking,
-    recipe: str,
-    strategy: Literal["normal", "disordered"] = "disordered",
-    seed: Annotated[int, Query(ge=0, le=2**53)] = 1,
-) -> Response:
-    """A script of a recipe to print, as a session with this seed would be given it; nothing is kept."""
-    drawn = frozen(tools.shelf.get(recipe), strategy=strategy, display="steps", seed=seed)
-    errors = {
-        one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
-        for one in drawn["planned"]
-    }
-    return render(request, "desk/script.html", visitor=visitor, state={"recording": drawn, "errors": errors})
-
-
 def export(tools: Tools, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation with its clocks, what it adds up to."""
     state = tools.records.state(recording)
@@ -297,9 +254,6 @@ ROUTES = [
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
     Route("/desk/people", people, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),
-    Route("/desk/recipes", recipes, Access.OPERATE, page=True),
-    Route("/desk/recipes/{recipe}", recipe, Access.OPERATE, page=True),
-    Route("/desk/recipes/{recipe}/script", recipe_script, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),
     Route("/desk/audit", audit, Access.ADMIN, page=True),
 ]

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
 from recipe_app.collaborators import Collaborators, collaborators
@@ -166,6 +167,20 @@ def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
     with made.opened:
         yield made
     database.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One browser for the tests of a file."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def tablet(kitchen: Any, browser: Any) -> Iterator[Tablet]:
+    """A tablet in front of the recipes."""
+    with on_screen(kitchen, browser) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

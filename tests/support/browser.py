@@ -23,6 +23,9 @@ FLAGS = [
 ]
 DEAD_MS = 420
 """A second tap within 400 ms of the one before is nothing, on purpose."""
+PIN = "482916"
+WATCH_TOUCHES = "addEventListener('pointerdown', () => (window.touches ??= []).push(performance.now()), true)"
+"Times of the first contacts, for a test to read."
 LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
 
 
@@ -113,6 +116,28 @@ class Tablet:
     def saved(self) -> None:
         """Wait until the server has everything."""
         self.page.locator("#saved", has_text="All saved").wait_for()
+
+
+@contextlib.contextmanager
+def on_screen(
+    kitchen: Any, browser: Any, viewport: dict[str, int] = LANDSCAPE, **more: Any
+) -> Iterator[Tablet]:
+    """A tablet in front of the recipes; Basil is signed in. A script that fails on a page fails the test."""
+    kitchen.ticking = True
+    assert kitchen.basil
+    context = browser.new_context(viewport=viewport, permissions=["screen-wake-lock", "microphone"], **more)
+    context.add_init_script(WATCH_TOUCHES)
+    tablet = Tablet(context.new_page(), kitchen.url)
+    tablet.pair(kitchen.tools.door.pairing_code(kitchen.place, actor=""))
+    tablet.sign_in("Basil", PIN)
+    yield tablet
+    assert tablet.problems == []
+    context.close()
+
+
+def ops(kitchen: Any, recording: str, kind: str) -> list[dict[str, Any]]:
+    """The operations of one kind that the log has of a recording."""
+    return [op for op in kitchen.tools.records.ops(recording) if op["kind"] == kind]
 
 
 def at_the_desk(browser: Any, url: str, login: str) -> Any:

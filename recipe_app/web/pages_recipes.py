@@ -1,0 +1,63 @@
+"""The desk's pages of recipes: the shelf, one recipe, a script of it to print."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+
+from recipe_app.choosing import frozen
+from recipe_app.graphs.recipe_text import LONG
+from recipe_app.people.roles import Access
+from recipe_app.shelf import Unusable
+from recipe_app.store import tables
+from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.pages import render
+
+
+def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """The recipes on the shelf, and those that cannot be used."""
+    everything = tools.shelf.everything()
+    fields = {
+        "recipes": [found for found in everything if not isinstance(found, Unusable)],
+        "unusable": [found for found in everything if isinstance(found, Unusable)],
+        "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
+    }
+    return render(request, "desk/recipes.html", visitor=visitor, **fields)
+
+
+def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
+    """One recipe: its steps with what each waits for, its versions, a script to print."""
+    found = tools.shelf.get(recipe)
+    table = tables.recipe
+    versions = tools.records.rows(table, table.c.name == found.name, order=table.c.version.desc())
+    befores: dict[int, list[int]] = {}
+    for before, after in found.graph.inner_edges:
+        befores.setdefault(after, []).append(before)
+    fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    return render(request, "desk/recipe.html", visitor=visitor, **fields)
+
+
+def recipe_script(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    recipe: str,
+    strategy: Literal["normal", "disordered"] = "disordered",
+    seed: Annotated[int, Query(ge=0, le=2**53)] = 1,
+) -> Response:
+    """A script of a recipe to print, as a session with this seed would be given it; nothing is kept."""
+    drawn = frozen(tools.shelf.get(recipe), strategy=strategy, display="steps", seed=seed)
+    errors = {
+        one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
+        for one in drawn["planned"]
+    }
+    return render(request, "desk/script.html", visitor=visitor, state={"recording": drawn, "errors": errors})
+
+
+ROUTES = [
+    Route("/desk/recipes", recipes, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}", recipe, Access.OPERATE, page=True),
+    Route("/desk/recipes/{recipe}/script", recipe_script, Access.OPERATE, page=True),
+]

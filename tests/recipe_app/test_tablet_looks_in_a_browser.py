@@ -1,0 +1,248 @@
+"""How the tablet looks, in a real browser: large enough, readable at one metre, in several languages and lights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+from browser import LANDSCAPE, PORTRAIT, Tablet, on_screen
+from screens import serious, small_boxes
+
+pytestmark = pytest.mark.timeout(240)
+LONGEST_PUBLISHED_STEP = 282
+LEAST_AT_ONE_METRE = 42
+"Pixels of a letter whose capitals are 16 minutes of arc high: 1000 tan(16/60 deg) mm, 160 to an inch, over 0.7."
+
+
+def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: Any, tablet: Tablet) -> None:
+    recording = tablet.begin("Tea and toast", display="paragraph")
+    tablet.checklist()
+    page = tablet.page
+    page.locator(".dot.recording").wait_for()
+    tablet.saved()
+    page.mouse.move(5, 400)
+    first, words = pixels(page), page.locator("body").inner_html()
+    for _ in range(12):
+        page.get_by_role("button", name="Go on").click()
+        tablet.rest()
+    tablet.saved()
+    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(5, 400)
+    page.wait_for_timeout(300)
+    page.locator(".dot.recording").wait_for()  # on a busy computer health may have been late
+    assert {step["state"] for step in kitchen.tools.records.state(recording)["steps"].values()} == {"done"}
+    assert page.locator("body").inner_html() == words
+    # The same page, drawn again by the browser's threads: an edge may round by a level or two of 255.
+    assert np.abs(pixels(page) - first).max() <= 4
+
+
+def pixels(page: Any) -> npt.NDArray[np.int16]:
+    """Take a picture of the page, (height, width, 3) in levels of 0 to 255."""
+    return cv2.imdecode(np.frombuffer(page.screenshot(), np.uint8), cv2.IMREAD_COLOR).astype(np.int16)
+
+
+@pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])
+def test_every_screen_is_reachable_and_readable(kitchen: Any, browser: Any, viewport: dict[str, int]) -> None:
+    with on_screen(kitchen, browser, viewport) as tablet:
+        page = tablet.page
+
+        def look(least: int = 48) -> None:
+            assert small_boxes(page, least) == []
+            assert serious(page) == []
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0
+
+        look()
+        tablet.begin("Tea and toast", strategy="disordered")
+        look()
+        tablet.tap("Plan an error")
+        look()
+        tablet.tap("Cancel")
+        tablet.tap("Ready: to the checklist")
+        tablet.screen("checklist")
+        look()
+        page.go_back()
+        tablet.screen("prepare")
+        tablet.checklist()
+        look(64)
+        for name in ("Undo", "Error", "Begin"):
+            box = page.get_by_role("button", name=name, exact=True).bounding_box()
+            assert min(box["height"], box["width"]) >= 104
+        tablet.tap("Error", exact=True)
+        look(64)
+        tablet.tap("Back, no error")
+        tablet.tap("All steps")
+        look(64)
+        tablet.tap("Back", exact=True)
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        tablet.screen("review")
+        look()
+
+
+HIDDEN_FOCUS = """() => {
+    const box = document.activeElement.getBoundingClientRect();
+    const footer = document.querySelector("footer.go").getBoundingClientRect();
+    const inside = document.activeElement.closest("footer.go") !== null;
+    const name = document.activeElement.textContent || document.activeElement.id;
+    return [name, inside || (box.top >= 0 && box.bottom <= footer.top)];
+}"""
+
+
+def test_what_has_the_focus_is_never_below_the_footer(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast", strategy="induced")
+    for screen in ("prepare", "checklist"):
+        tablet.screen(screen)
+        page.locator("h1").click()
+        seen: list[tuple[str, bool]] = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement === document.body"):
+                break
+            seen.append(page.evaluate(HIDDEN_FOCUS))
+        assert len(seen) > 12
+        assert [name for name, shown in seen if not shown] == []
+        if screen == "prepare":
+            tablet.tap("Ready: to the checklist")
+
+
+@pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT], ids=["landscape", "portrait"])
+def test_the_longest_published_step_fits_without_scrolling(
+    kitchen: Any, browser: Any, tmp_path: Path, viewport: dict[str, int]
+) -> None:
+    text = ("Add a generous pinch of salt and the mixture to the pan while stirring " * 5)[
+        :LONGEST_PUBLISHED_STEP
+    ]
+    steps = {
+        "0": "START",
+        **{str(n): f"Add-{n} {text}"[: LONGEST_PUBLISHED_STEP + 4] for n in (1, 2, 3)},
+        "4": "END",
+    }
+    kitchen.recipes = tmp_path / "long"
+    kitchen.recipes.mkdir()
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4]]
+    (kitchen.recipes / "long.json").write_text(json.dumps({"steps": steps, "edges": edges}))
+    with on_screen(kitchen, browser, viewport) as tablet:
+        tablet.begin("Long")
+        tablet.checklist()
+        sizes = tablet.page.evaluate(
+            "(() => { const m = document.querySelector('main'); return [m.scrollHeight, m.clientHeight,"
+            " parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)]; })()"
+        )
+        assert sizes[0] <= sizes[1]
+        assert sizes[2] >= LEAST_AT_ONE_METRE
+        assert tablet.page.get_by_text("This step is long").count() == 0
+
+
+@pytest.mark.parametrize(("metres", "largest"), [("0.5", 29), ("1", 58), ("1.5", 86)])
+def test_letters_are_as_large_as_the_distance_wants(
+    kitchen: Any, tablet: Tablet, metres: str, largest: int
+) -> None:
+    tablet.begin("Tea and toast")
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    tablet.tap(f"{metres} m", exact=True)
+    tablet.page.go_back()
+    tablet.screen("prepare")
+    tablet.checklist()
+    shown = tablet.page.evaluate("parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)")
+    assert shown == largest
+
+
+COLOURS = """(place) => {
+    const style = getComputedStyle(document.querySelector(place));
+    return [style.color, style.backgroundColor].map((said) => said.match(/[0-9.]+/g).map(Number));
+}"""
+
+
+def luminance(colour: list[float]) -> float:
+    """Relative luminance of sRGB levels of 0 to 255 (WCAG 2.2)."""
+    linear = [
+        (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in np.array(colour[:3]) / 255
+    ]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_the_screen_for_cooking_is_dark_or_light_and_easy_to_read(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast", strategy="disordered")
+    tablet.checklist()
+    grounds = {}
+    for look in ("dark", "light"):
+        if look == "light":
+            page.go_back()
+            tablet.tap("Light screen")
+            page.locator("#start").click()
+            tablet.screen("follow")
+            page.locator("html[data-offline=ready]").wait_for()
+            page.reload()  # it is still chosen
+            tablet.screen("follow")
+        (text, _), (_, grounds[look]) = page.evaluate(COLOURS, ".current"), page.evaluate(COLOURS, "body")
+        light, dark = sorted((luminance(text), luminance(grounds[look])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 7
+        page.locator(".strip").first.wait_for()
+        tablet.tap("Error", exact=True)
+        assert serious(page) == []
+        tablet.tap("Back, no error")
+        tablet.tap("All steps")
+        assert serious(page) == []
+        tablet.tap("Back", exact=True)
+        assert serious(page) == []
+    assert luminance(grounds["dark"]) < 0.02
+    assert 0.6 < luminance(grounds["light"]) < 0.9  # white would bloom in the cameras' pictures
+
+
+def test_the_recipe_is_read_in_the_language_that_the_participant_chooses(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        page.goto(f"{tablet.url}/t/choose?lang=de")
+        tablet.screen("choose")
+        page.locator("#recipes").get_by_role("button", name="Tee und Toast").click()  # as the page speaks
+        page.get_by_role("heading", name="Tee und Toast").wait_for()
+        page.get_by_role("button", name="العربية").click()
+        page.get_by_role("heading", name="شاي وخبز محمص").wait_for()
+        assert page.evaluate("getComputedStyle(document.querySelector('.preview')).direction") == "rtl"
+        assert serious(page) == []
+        page.locator("#begin").click()
+        tablet.screen("prepare")
+        page.locator("#ready").click()
+        tablet.screen("checklist")
+        for box in page.get_by_role("checkbox").all():
+            box.click()
+        page.locator("#second").fill("Clove")
+        page.locator("#start").click()
+        tablet.screen("follow")
+        shown = page.evaluate(
+            "(() => { const step = document.querySelector('.current');"
+            " return [step.lang, getComputedStyle(step).direction, step.textContent]; })()"
+        )
+        recording = page.url.split("/")[-2]
+        frozen = kitchen.tools.records.frozen(recording)
+        assert shown == ["ar", "rtl", frozen["steps"][str(frozen["order"][0])]["text"]]
+        assert page.evaluate("document.documentElement.lang") == "de"
+        page.locator("#saved", has_text="Alles gesichert").wait_for()
+
+
+def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(
+    kitchen: Any, browser: Any
+) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        page.goto(f"{tablet.url}/t/choose?lang=ar")
+        tablet.screen("choose")
+        assert page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+        assert page.get_by_text("اختر وصفة").count() == 1
+        page.goto(f"{tablet.url}/t/choose?lang=xx")
+        tablet.screen("choose")
+        said = page.evaluate(
+            "[...document.querySelectorAll('h1, h2, button:not(.card), .stages li, #saved')]"
+            ".map((element) => element.textContent)"
+        )
+        assert len(said) > 6
+        assert [text for text in said if not text.startswith("⟦")] == []
