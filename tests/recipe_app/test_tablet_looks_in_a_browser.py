@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from browser import LANDSCAPE, PORTRAIT, Tablet, on_screen
-from screens import serious, small_boxes
+from screens import close_boxes, serious, small_boxes
 
 pytestmark = pytest.mark.timeout(240)
 LONGEST_PUBLISHED_STEP = 282
+DOUBLED = {"width": 640, "height": 400}
+"A tablet of 1280 x 800 at 200 %."
 LEAST_AT_ONE_METRE = 42
 "Pixels of a letter whose capitals are 16 minutes of arc high: 1000 tan(16/60 deg) mm, 160 to an inch, over 0.7."
 
@@ -82,6 +84,37 @@ def test_every_screen_is_reachable_and_readable(kitchen: Any, browser: Any, view
         tablet.tap("End", exact=True)
         tablet.tap("Yes, to the review")
         tablet.screen("review")
+        look()
+
+
+@pytest.mark.parametrize("viewport", [LANDSCAPE, PORTRAIT, DOUBLED], ids=["landscape", "portrait", "200 %"])
+def test_wet_fingers_find_room_between_the_buttons(
+    kitchen: Any, browser: Any, viewport: dict[str, int]
+) -> None:
+    with on_screen(kitchen, browser, viewport) as tablet:
+        page = tablet.page
+
+        def look() -> None:
+            assert small_boxes(page, 64) == []
+            assert close_boxes(page, 16) == []
+
+        tablet.begin("Tea and toast")
+        tablet.checklist()
+        look()
+        tablet.tap("Begin", exact=True)
+        tablet.tap("Begin too")
+        page.locator(".open-step").nth(1).wait_for()
+        look()
+        tablet.tap("Error", exact=True)
+        look()
+        boxes = [box.bounding_box() for box in page.locator("dialog button").all()]
+        assert len(boxes) == 9  # eight kinds of errors and the way back, all on one screen
+        assert max(box["y"] + box["height"] for box in boxes) <= viewport["height"]
+        tablet.tap("Back, no error")
+        tablet.tap("All steps")
+        look()
+        tablet.tap("Back", exact=True)
+        tablet.tap("Pause", exact=True)
         look()
 
 

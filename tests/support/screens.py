@@ -14,6 +14,32 @@ SMALL = """([touchable, least]) => [...document.querySelectorAll(touchable)]
   .filter(([box, { width, height }]) => box.checkVisibility() && Math.round(Math.min(width, height)) < least)
   .map(([box, { width, height }]) => `${box.textContent || box.id} ${width} x ${height}`)"""
 
+CLOSE = """([touchable, least]) => {
+  const dialog = document.querySelector("dialog[open]");
+  const seen = (box) => { // what a list that scrolls cuts off is not there
+    const { left, right, top, bottom } = box.getBoundingClientRect();
+    const rect = { left, right, top, bottom };
+    for (let outer = box.parentElement; outer; outer = outer.parentElement) {
+      if (getComputedStyle(outer).overflowY === "visible") continue;
+      const edge = outer.getBoundingClientRect();
+      rect.top = Math.max(rect.top, edge.top);
+      rect.bottom = Math.min(rect.bottom, edge.bottom);
+    }
+    return rect;
+  };
+  const boxes = [...document.querySelectorAll(touchable)]
+    .filter((box) => box.checkVisibility() && (!dialog || dialog.contains(box)))
+    .map((box) => [box.textContent, seen(box)]).filter(([, rect]) => rect.bottom > rect.top);
+  const apart = (a, b) => Math.max(a.left - b.right, b.left - a.right, a.top - b.bottom, b.top - a.bottom);
+  return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
+    .filter(([, b]) => Math.round(apart(a, b)) < least).map(([other, b]) => `${one} | ${other}: ${apart(a, b)}`));
+}"""
+
+
+def close_boxes(page: Any, least: int) -> list[str]:
+    """Pairs that can be touched now and are less than `least` CSS pixels apart, or lie over each other."""
+    return list(page.evaluate(CLOSE, [TOUCHABLE, least]))
+
 
 def small_boxes(page: Any, least: int) -> list[str]:
     """What can be touched and is smaller than `least` CSS pixels, by its words."""
