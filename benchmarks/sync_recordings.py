@@ -1,8 +1,8 @@
 """Whole recordings as on disk, and how long `kitchensync sync` takes for them.
 
 Run `python -P benchmarks/sync_recordings.py one|many [--seconds S] [--count N]`: one long recording of the encoded
-rig and a camera, timed; or N short ones with one worker, with two, and with runs that are killed, all compared file
-by file.
+rig and a camera, timed; or N short ones with one worker and with two, three times in turn, and with runs that are
+killed, all compared file by file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,7 @@ CHUNK_S = 10.0
 BATCH = 315
 GYRO_HZ, ACCELEROMETER_HZ, ACCELEROMETER_BATCH = 6550.0, 1100.0, 93
 KILLS = 10
+ROUNDS = 3
 Row = tuple[float, int, bytes]  # world seconds, device ticks, payload
 
 
@@ -224,20 +226,25 @@ def many(root: Path, count: int, seconds: float) -> int:
     """Time many short recordings, and kill runs in the middle."""
     for k in range(count):
         write_take(root / f"take-{k:03d}", 100 + k, seconds)
-    took, results = {}, {}
-    for workers in (1, 2):
+    took: dict[int, list[float]] = {1: [], 2: []}
+    results: dict[int, dict[str, str]] = {}
+    for workers in (1, 2) * ROUNDS:
         forget_all(root)
-        took[workers], _ = run_sync(root, "--workers", workers)
+        took[workers].append(run_sync(root, "--workers", workers)[0])
         results[workers] = digests(root)
+    ratios = [alone / both for alone, both in zip(took[1], took[2], strict=True)]
+    usual_s = statistics.median(took[2])
     print(
-        f"{count} recordings: {took[1]:.1f} s with one worker, {took[2]:.1f} s with two, {took[1] / took[2]:.2f} x"
+        f"{count} recordings of {seconds:.0f} s: {statistics.median(took[1]):.1f} s with one worker, {usual_s:.1f} s "
+        f"with two; round by round {', '.join(f'{ratio:.2f}' for ratio in ratios)} x, median "
+        f"{statistics.median(ratios):.2f} x"
     )
     print("identical with one and two workers:", results[1] == results[2])
     forget_all(root)
     rng = np.random.default_rng(0)
     for _ in range(KILLS):
         print(
-            f"killed after {run_sync(root, '--workers', 2, kill_after_s=rng.uniform(0.05, 0.6) * took[2])[0]:.1f} s"
+            f"killed after {run_sync(root, '--workers', 2, kill_after_s=rng.uniform(0.05, 0.6) * usual_s)[0]:.1f} s"
         )
     rest, answer = run_sync(root, "--workers", 2)
     assert answer is not None
