@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ from hypothesis import settings
 # How long an example takes is no property of the code: a loaded computer must not fail the suite.
 settings.register_profile("any computer", deadline=None)
 settings.load_profile("any computer")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what goes into the background deaf to Ctrl-C, and every process below it inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
