@@ -147,7 +147,7 @@ def _on_dask(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # a free port: None would take 8787 on every interface
                 memory_limit=0,
                 silence_logs=50,
             )

@@ -68,7 +68,7 @@ def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
     with LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, protocol="tcp", host="127.0.0.1"
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1"
     ) as cluster:
         assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
         answer = synchronize_all([tmp_path / "other"], scheduler=cluster.scheduler_address)
