@@ -65,7 +65,7 @@ class DeviceProducer:
 
         return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
 
-    def end(self, *_: object) -> None:
+    def end(self) -> None:
         """Ask the end: what has been received goes into the queue first."""
         self._ending.set()
 

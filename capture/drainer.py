@@ -138,7 +138,7 @@ class Drainer:
         self._problem = ""
         self._told_s = 0.0
 
-    def end(self, *_: object) -> None:
+    def end(self) -> None:
         """Ask the end: the queue is emptied and everything sealed first."""
         self._ending.set()
 

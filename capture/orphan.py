@@ -29,7 +29,7 @@ def watch_supervisor(pid: int, end: Callable[[], None]) -> None:
         waiter = threading.Event()
         while os.getppid() == pid:
             waiter.wait(LOOK_S)
-        end()
+        threading.Thread(target=end, name="last request", daemon=True).start()  # whatever that waits for
         waiter.wait(GRACE_S)
         os._exit(EXIT_CODE)  # a thread may hang on a queue that is gone as well
 

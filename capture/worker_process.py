@@ -16,6 +16,7 @@ from typing import Protocol
 from capture.log import RecordingLog, tell
 from capture.orphan import end_with_parent, watch_supervisor
 from capture.plan import Plan, load_plan
+from storage.end_signals import ask_at_signals
 from storage.names import LOGS
 
 END_NOW = "--end"
@@ -31,8 +32,8 @@ RARELY = (50_000, 20, 50)
 class Process(Protocol):
     """What does the work."""
 
-    def end(self, *_: object) -> None:
-        """Ask the end; also a signal handler."""
+    def end(self) -> None:
+        """Ask the end; from any thread."""
 
     def run(self) -> None:
         """Work until the end."""
@@ -50,7 +51,7 @@ def run_process(make: Callable[[Plan, str], Process]) -> None:
     gc.freeze()  # what was imported stays
     gc.set_threshold(*RARELY)
     process = make(plan, sys.argv[2])
-    signal.signal(signal.SIGTERM, process.end)
+    ask_at_signals((signal.SIGTERM,), process.end)
     end_with_parent()
     watch_supervisor(plan.supervisor_pid, process.end)
     if END_NOW in options:

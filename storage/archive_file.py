@@ -130,7 +130,7 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
                 if compressed and source.compression is not None:
                     write_frame(frames, row + number, read_frame(source, number))
                 elif compressed:
-                    put_frame(frames, row + number, source[number])
+                    put_frame(frames, row + number, source[number].data.cast("B"))
                 else:
                     frames[row + number] = source[number]
             row += rows

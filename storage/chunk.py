@@ -19,7 +19,7 @@ import numpy.typing as npt
 from storage.checksum import crc32
 from storage.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
 from storage.chunk_reader import Chunk
-from storage.compress import compressor, create_compressed, shuffled, write_frame
+from storage.compress import compressor, create_compressed, put_frame
 from storage.disk import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from storage.image import ImageFile, gathered
 from storage.layout import Blob, Frames, Layout, Records, fitting, layout_of
@@ -124,24 +124,23 @@ def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout, *, h
         record = layout.record
         image.place("records", record, size // record.itemsize, size, gathered(payloads))
     else:
-        _put_frames(image, [memoryview(payload) for payload in payloads], layout, compressed=not hurried)
+        _put_frames(image, [memoryview(payload) for payload in payloads], layout, hurried=hurried)
 
 
-def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *, compressed: bool) -> None:
+def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *, hurried: bool) -> None:
     start, stop = layout.head.itemsize, layout.head.itemsize + layout.frame.itemsize
     count = len(payloads)
     heads = b"".join(payload[:start] for payload in payloads)
     tails = b"".join(payload[stop:] for payload in payloads)
     image.place("head", layout.head, count, len(heads), [heads])
     image.place("tail", layout.tail, count, len(tails), [tails])
-    compress = compressor()
-    if compress is None or not compressed:
-        frames = [payload[start:stop] for payload in payloads]
+    frames = [payload[start:stop] for payload in payloads]
+    if hurried or compressor() is None:  # HDF5's own deflate does not keep up
         image.place("frames", layout.frame, count, count * layout.frame.itemsize, frames)
         return
     dataset = create_compressed(image.file, "frames", count, layout.frame)
-    for number, payload in enumerate(payloads):
-        write_frame(dataset, number, compress(shuffled(payload[start:stop], layout.frame.base.itemsize)))
+    for number, frame in enumerate(frames):
+        put_frame(dataset, number, frame)
 
 
 def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:

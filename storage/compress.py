@@ -13,7 +13,6 @@ from typing import Any
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 LEVEL = 1
 
@@ -57,13 +56,13 @@ def write_frame(dataset: h5py.Dataset, number: int, content: bytes) -> None:
     dataset.id.write_direct_chunk((number, *[0] * (dataset.ndim - 1)), content)
 
 
-def put_frame(dataset: h5py.Dataset, number: int, frame: npt.NDArray[Any]) -> None:
-    """Compress a picture into its place: by the fast deflate, or where there is none by HDF5's own."""
+def put_frame(dataset: h5py.Dataset, number: int, frame: memoryview) -> None:
+    """Compress the bytes of a picture into its place: by the fast deflate, or where there is none by HDF5's own."""
     compress = compressor()
     if compress is None:
-        dataset[number] = frame
+        dataset[number] = np.frombuffer(frame, dataset.dtype).reshape(dataset.shape[1:])
     else:
-        write_frame(dataset, number, compress(shuffled(frame.data.cast("B"), frame.dtype.itemsize)))
+        write_frame(dataset, number, compress(shuffled(frame, dataset.dtype.itemsize)))
 
 
 def read_frame(dataset: h5py.Dataset, number: int) -> bytes:

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from storage.end_signals import ask_at_signals
 from storage.mover import Progress, run_mover
 
 REVIVE_S = 5.0
@@ -80,8 +81,7 @@ def main() -> int:
     parser.add_argument("--parent", type=int)
     options = parser.parse_args()
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    ask_at_signals((signal.SIGTERM, signal.SIGINT), stop.set)
     lower_priority()
     if options.parent is not None:
         threading.Thread(target=_watch_parent, args=(options.parent, stop), daemon=True).start()

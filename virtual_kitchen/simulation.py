@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -155,7 +156,7 @@ def _signals() -> Iterator[threading.Event]:
     asked = threading.Event()
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
-        asked.set()
+        start_new_thread(asked.set, ())  # what the signal interrupts may hold the lock of the event
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -178,11 +178,15 @@ def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, mo
     assert np.array_equal(one[1], other[1])
 
 
-def test_the_mesh_lies_within_a_centimetre_of_the_room(take, tmp_path):
+@pytest.fixture
+def open3d():
     try:
-        open3d = open3d_or_refuse()
+        return open3d_or_refuse()
     except Refused as refusal:
         pytest.skip(str(refusal))
+
+
+def test_the_mesh_lies_within_a_centimetre_of_the_room(take, tmp_path, open3d):
     path, _ = take
     code, told = run(mesh, path, "--out", tmp_path / "room.ply", "--json")
     assert code == 0, told
@@ -204,6 +208,11 @@ def test_what_is_missing_is_said_in_one_line(take, tmp_path):
     assert (code, "nothing from 500 s on" in told) == (1, True)
     code, told = run(cloud, path, "--depth", "depth_ahat", "--out", tmp_path / "no.ply")
     assert (code, "there are: hololens/depth_longthrow" in told) == (1, True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mesh_of_nothing_is_refused(take, tmp_path, open3d):
+    path, _ = take
     code, told = run(mesh, path, "--start", 99, "--out", tmp_path / "no.ply")
     assert (code, "no picture with a pose there" in told) == (1, True)
     assert not list(tmp_path.iterdir())

@@ -83,10 +83,7 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     recording = tablet.begin("Tea and toast")
     tablet.checklist()
     page.locator("html[data-offline=ready]").wait_for()
-    tablet.tap("Begin", exact=True)
-    while not {"start", "awake"} <= {op["kind"] for op in kitchen.tools.records.ops(recording)}:
-        page.wait_for_timeout(50)
-    tablet.saved()
+    tablet.begin_first_step(kitchen, recording)
     before = len(kitchen.tools.records.ops(recording))
     page.context.set_offline(True)
     tablet.done_offline(2)

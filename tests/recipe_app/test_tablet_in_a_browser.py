@@ -110,12 +110,7 @@ def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
     recording = tablet.begin("Tea and toast")
     tablet.checklist()
     page.locator("html[data-offline=ready]").wait_for()
-    tablet.tap("Begin", exact=True)
-    while not ops(
-        kitchen, recording, "awake"
-    ):  # that the screen is kept on is an operation too, in its own time
-        page.wait_for_timeout(50)
-    tablet.saved()
+    tablet.begin_first_step(kitchen, recording)
     context.set_offline(True)
     tablet.done_offline(3)
     tablet.tap("Error", exact=True)

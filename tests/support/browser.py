@@ -101,6 +101,13 @@ class Tablet:
         self.page.locator("#start").click()
         self.screen("follow")
 
+    def begin_first_step(self, kitchen: Any, recording: str) -> None:
+        """Touch Begin; wait until the server has that, and that the screen is kept on, told in its own time."""
+        self.tap("Begin", exact=True)
+        while not {"start", "awake"} <= {op["kind"] for op in kitchen.tools.records.ops(recording)}:
+            self.page.wait_for_timeout(50)
+        self.saved()
+
     def rest(self) -> None:
         """Wait until the same button may be touched again."""
         self.page.wait_for_timeout(DEAD_MS)

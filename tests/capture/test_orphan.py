@@ -1,0 +1,20 @@
+"""A process whose supervisor has gone leaves, whatever hangs in it."""
+
+import subprocess
+import sys
+
+from capture.orphan import EXIT_CODE
+
+CHILD = """
+import threading
+from capture import orphan
+
+orphan.GRACE_S = 0.2
+forever = threading.Event()
+orphan.watch_supervisor(0, forever.wait)  # nobody's parent has this number: it is gone from the beginning
+forever.wait()
+"""
+
+
+def test_an_orphan_leaves_even_when_its_end_hangs():
+    assert subprocess.run([sys.executable, "-c", CHILD], timeout=30, check=False).returncode == EXIT_CODE
