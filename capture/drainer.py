@@ -31,7 +31,7 @@ from storage.manifest import read_manifest
 from storage.names import MANIFEST, chunk_number
 
 CHUNK_BYTES = 64 << 20
-QUEUE_BYTES = 96 << 20
+QUEUE_BYTES = 64 << 20
 """A chunk is sealed at 64 MB or after `Plan.chunk_s`; when all drainers together hold this much back, the largest go
 first, so that a raw depth camera does not cut every other stream into small files."""
 

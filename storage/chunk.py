@@ -25,7 +25,7 @@ from storage.image import ImageFile, gathered
 from storage.layout import Blob, Frames, Layout, Records, fitting, layout_of
 from storage.names import CHUNK_SUFFIX, PART_SUFFIX, chunk_name, chunk_number, chunk_range, stream_folder
 
-__all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal", "write_sealed"]
+__all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal"]
 
 
 class Packet(NamedTuple):
@@ -149,15 +149,6 @@ def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
     return b"".join(pieces)
 
 
-def write_sealed(path: Path, content: bytes | Iterable[Buffer], disk: Disk = LOCAL) -> None:
-    """Write a file so that its final name only ever stands for whole, synced content.
-
-    Raises OSError (no space and the like) after removing its own partial file.
-    """
-    pieces = [content] if isinstance(content, bytes) else content
-    write_whole(path, pieces, PART_SUFFIX, disk)
-
-
 def prepare_folder(recording: Path, stream: str, disk: Disk = LOCAL) -> Path:
     """Make the folder of a stream so that it survives a power cut; drop what a crash left half written.
 
@@ -189,7 +180,7 @@ def seal(
     size, pieces = layout_image(packets, attributes, layout, hurried=hurried)
     path = folder / chunk_name(number)
     digest = hashlib.sha256()
-    write_sealed(path, _hashed(pieces, digest), disk)
+    write_whole(path, _hashed(pieces, digest), PART_SUFFIX, disk, size=size)
     return Sealed(path, packets[0].seq, packets[-1].seq, len(packets), size, digest.hexdigest())
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunk import Chunk, Packet, chunk_paths, image_of, seal, write_sealed
+from storage.chunk import Chunk, Packet, chunk_paths, image_of, seal
 from storage.errors import BadChunk
 
 
@@ -97,7 +97,7 @@ def test_a_failed_write_leaves_nothing_under_the_final_name_and_no_part(tmp_path
 
     monkeypatch.setattr(os, failing, fail)
     with pytest.raises(OSError, match="No space"):
-        write_sealed(tmp_path / "000001.h5", b"content")
+        seal(tmp_path, 1, make([b"content"]), {})
     assert list(tmp_path.iterdir()) == []
 
 

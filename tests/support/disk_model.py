@@ -45,8 +45,8 @@ class TracingDisk(LocalDisk):
             self.log.append(Entry("mkdir", path))
         super().make_folder(path)
 
-    def create(self, path: Path) -> int:
-        handle = super().create(path)
+    def create(self, path: Path, *, direct: bool = False) -> int:
+        handle = super().create(path, direct=direct)
         self._count += 1
         self._files[handle] = (self._count, path)
         self.log.append(Entry("create", path, self._count))
