@@ -14,11 +14,10 @@ from calibration.errors import CalibrationError
 from calibration.session_time import SessionTime, session_time
 from calibration.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.view_parts import log_camera as log_camera_file
+from calibration.viewer import open_viewer
 from storage.recording import Recording, open_recording
 
 APPLICATION = "kitchensync"
-VIEWER_MEMORY = "2GB"
-"What the viewer keeps: it lets go of the oldest beyond this."
 Progress = Callable[[str, float], None]
 """Called with what is being handed over and the second of the session."""
 
@@ -64,7 +63,7 @@ def _rerun() -> Any:
 
 def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
     if save is None:
-        sink.spawn(memory_limit=VIEWER_MEMORY, default_blueprint=layout)
+        open_viewer(sink, layout)
     else:
         try:
             save.parent.mkdir(parents=True, exist_ok=True)
@@ -111,9 +110,10 @@ def _layout(time: SessionTime) -> Any:
     cameras = sorted({file.file.parent.name for file in time.cameras})
     pictures = [rrb.Spatial2DView(origin="world/pv", name="front camera")]
     pictures += [rrb.Spatial2DView(origin=camera, name=camera) for camera in cameras]
-    inertial = [rrb.TimeSeriesView(origin=f"{time.headset}/gyroscope", name="headset's gyroscope")]
+    inertial = [rrb.TimeSeriesView(origin=f"{time.headset}/gyroscope", name="headset's gyroscope, as sent")]
     inertial += [
-        rrb.TimeSeriesView(origin=f"{camera}/gyroscope", name=f"{camera}'s gyroscope") for camera in cameras
+        rrb.TimeSeriesView(origin=f"{camera}/gyroscope", name=f"{camera}'s gyroscope, rad/s")
+        for camera in cameras
     ]
     above = rrb.Horizontal(rrb.Spatial3DView(origin="world", name="kitchen"), rrb.Vertical(*pictures))
     below = rrb.Horizontal(*inertial, rrb.TextLogView(origin="events", name="events"))

@@ -78,7 +78,7 @@ def _words(body: dict[str, Any]) -> Iterator[str]:
 
 def log_inertial(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, say: Say) -> str | None:
     """Hand over an inertial sensor of the headset as means over 10 ms, in the unit that it sends."""
-    sink.log(stream.name, rr.SeriesLines(names=["x", "y", "z"]), static=True)
+    _name_axes(rr, sink, stream.name)
     ticks: list[Int64] = []
     values: list[Floats] = []
 
@@ -102,6 +102,12 @@ def log_inertial(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, sa
     if ticks:
         hand_over()
     return None
+
+
+def _name_axes(rr: Any, sink: Any, entity: str) -> None:
+    """Draw x, y and z in the colours that every device's arrows have."""
+    axes = rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
+    sink.log(entity, axes, static=True)
 
 
 def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
@@ -211,7 +217,7 @@ def log_camera(
     """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
     media, device = open_media(file.file), file.file.parent.name
     track = media.gyroscope()
-    sink.log(f"{device}/gyroscope", rr.SeriesLines(names=["x", "y", "z"]), static=True)
+    _name_axes(rr, sink, f"{device}/gyroscope")
     at = time.of_media(file, track.t_s)
     sink.send_columns(
         f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=track.xyz.astype(np.float64))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
+import cv2
 import furnished as room
 import near_room
 import numpy as np
@@ -114,6 +117,55 @@ def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
     done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "in the way" / "x.rrd")])
     assert done.exit_code == 1
     assert "cannot be written" in str(done.exception)
+
+
+def test_without_a_screen_it_says_what_to_do_instead(take, monkeypatch):
+    pytest.importorskip("rerun", reason="needs the extra view (rerun-sdk)")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(view, [str(take)])
+    assert done.exit_code == 1
+    assert "no screen here; give --save" in str(done.exception)
+
+
+@needs_rerun
+def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
+    """Rerun's own viewer, without a window, is shown the middle of the take; what it paints is looked at."""
+    from rerun.experimental import ViewerClient
+
+    file, shot = tmp_path / "take.rrd", tmp_path / "shot.png"
+    assert CliRunner().invoke(view, [str(take), "--save", str(file)]).exit_code == 0
+    program = Path(find_spec("rerun_cli").origin).with_name("rerun")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    try:
+        viewer = ViewerClient.spawn(headless=True, port=port, executable_path=str(program))
+    except RuntimeError as error:
+        pytest.skip(f"the viewer does not start here: {str(error).splitlines()[0]}")
+    try:
+        viewer.open(str(file))
+        until_s = time.monotonic() + 90
+        while not is_painted(viewer, shot) and time.monotonic() < until_s:
+            time.sleep(1)
+        assert is_painted(viewer, shot)
+    finally:
+        viewer.quit()
+
+
+def is_painted(viewer, shot: Path) -> bool:
+    """Tell whether the right half shows the camera's picture, and the strip below lines in three colours."""
+    viewer.set_time("session_ns", duration=4.0, play_state="paused")
+    viewer.save_screenshot(str(shot))
+    picture = cv2.imread(str(shot)).astype(int)
+    height, width = picture.shape[:2]
+    pictures, plots = picture[: height * 2 // 3, width // 2 :], picture[height * 3 // 4 :]
+    is_strong = [
+        (plots[:, :, one] - plots[:, :, [c for c in range(3) if c != one]].max(axis=2) > 60).sum()
+        for one in range(3)
+    ]
+    greys = np.unique(pictures[np.ptp(pictures, axis=2) == 0])
+    return len(greys) > 60 and min(is_strong) > 100
 
 
 @needs_rerun
