@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from capture.camera_files import fetch_files, fetch_proxies, new_files, write_media
-from sensors.errors import CameraLost, SensorError
+from capture.plan import is_running, runtime_folder
+from sensors.errors import CameraBusy, CameraLost, SensorError
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.open_camera import open_camera
 from storage.names import MANIFEST, MEDIA
@@ -39,6 +40,14 @@ class Pending:
     def is_open(self) -> bool:
         """Whether files are still to be fetched."""
         return self.media.get("state") in ("pending", "prepared", "recording")
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its recorder runs on this computer now: then camera and files are the recorder's."""
+        try:
+            return is_running(runtime_folder(self.recording))
+        except OSError:
+            return False  # the folder of sockets is not ours: no recorder of ours runs
 
 
 @dataclass
@@ -92,6 +101,7 @@ def _fetch(
         raise CameraLost(camera.base_url, f"it is camera {info.serial}, the take was made by {expected}")
     state = camera.state()
     if state.encoding:  # nobody stopped it: it was gone when the session ended
+        _refuse_to_stop_another(camera, info.serial, take.recording.parent)
         camera.shutter(False)
     camera.wait_idle()
     before = {(folder, name) for folder, name in take.media.get("before", [])}
@@ -113,9 +123,18 @@ def _fetch(
         write_media(take.folder, take.media)
 
 
+def _refuse_to_stop_another(camera: GoProHttp, serial: str, data: Path) -> None:
+    """Raise CameraBusy while the camera films for another recording that runs now."""
+    for other in takes_in(data):
+        if other.media.get("serial") == serial and other.is_live:
+            raise CameraBusy(
+                camera.base_url, f"it films {other.recording.name} now; fetch again when that has ended"
+            )
+
+
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One fetch of a take at a time, also with a recorder that is still at it."""
+    """One fetch of a take at a time."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -71,8 +71,10 @@ def fetch_files(
     for file in files:
         entry = next((known for known in entries if known["file"] == file.name), None)
         if entry is None:
-            entry = {"file": file.name, "folder": file.folder, "bytes": file.bytes}
+            entry = {"file": file.name}
             entries.append(entry)
+        # As the card tells now: a camera that lost power repairs its last file when it is switched on again.
+        entry |= {"folder": file.folder, "bytes": file.bytes}
         before = done
         shown = (lambda here, _, before=before: progress(before + here)) if progress is not None else None
         blocks = BlockChecksums()

@@ -29,6 +29,7 @@ IDLE_LIMIT_S = 60.0
 LOST_LIMIT_S = 20.0
 """So long the end waits for a camera that is gone; then its files are left for later."""
 RETRY_S = 1.0
+NO_FILE = "no file of this take is on its card; look again with `kitchensync gopro fetch --pending`"
 
 
 class CameraTake(threading.Thread):
@@ -120,7 +121,7 @@ class CameraTake(threading.Thread):
             self._watch(watch)
             self._close_shutter()
             self._fetch()
-            self.state.state = self._media["state"] = "done"
+            self.state.state = self._media["state"] = "done" if self._files else "pending"
             self.state.problem = watch.verdict() or self.state.problem
         except (CameraLost, TimeoutError) as error:
             self.state.state = self._media["state"] = "pending"
@@ -180,7 +181,7 @@ class CameraTake(threading.Thread):
         self.state.state = "fetching"
         listed = self._patiently(self._camera.media)
         new = new_files(listed, self._before, self._media)
-        self.state.problem = "" if new else "the camera made no file"
+        self.state.problem = "" if new else NO_FILE
         self.state.promised_bytes = sum(file.bytes for file in new)
         fetch_files(self._camera, self._folder, new, self._files, self._progress)
         self.state.fetched_bytes = self.state.promised_bytes

@@ -44,7 +44,8 @@ def fetch(
 ) -> None:
     """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
-    A download that was cut goes on where it stopped; a camera that is still recording is stopped first.
+    A download that was cut goes on where it stopped. A camera that is still recording is stopped first, unless a
+    recording that runs now is what it films for; the files of that one come by themselves.
 
     \b
     Example:
@@ -54,7 +55,11 @@ def fetch(
     from sensors.gopro.meter import ByteMeter
 
     known = dict(addresses)
-    wanted = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
+    chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
+    wanted = [take for take in chosen if not take.is_live]
+    for take in chosen:
+        if take not in wanted:
+            click.echo(f"{take.recording.name}/{take.device}: being recorded now, left alone", err=True)
     done = []
     with ByteMeter() as meter:
         for take in wanted:

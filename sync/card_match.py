@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ LEAST_OVERLAP = 0.5
 ZONE_STEP_S = 900
 MOST_ZONE_S = 14 * 3600
 ALIGNED = ("aligned", "check")
+BEST_FIRST = (*ALIGNED, "not_aligned")
 
 
 @dataclass
@@ -35,8 +37,8 @@ class Candidate:
     manifest: dict[str, Any]
     device: str
     "The camera's name in it."
-    away_s: float = 0.0
-    "Take's start by the camera's clock, minus the recording's start; whole zones left out."
+    away_s: float | None = None
+    "Take's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
 
     @property
     def id(self) -> str:
@@ -79,7 +81,9 @@ def propose(takes: list[CardTake], recordings: list[Path], *, chosen: bool = Fal
             known.append((path, read_manifest(path)))
         except StorageError:
             continue  # `verify` names it; nothing can be imported there
-    return [_propose(take, known, chosen=chosen) for take in takes]
+    proposals = [_propose(take, known, chosen=chosen) for take in takes]
+    _keep_cameras_apart(proposals)
+    return proposals
 
 
 def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
@@ -90,8 +94,8 @@ def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen
         return proposal
     if take.serial:
         proposal.evidence.append(f"serial number {take.serial}")
-    timely = [one for one in same if chosen or _in_time(take, one)]
-    for one in sorted(timely, key=lambda one: abs(one.away_s)):
+    timely = [one for one in same if _in_time(take, one) or chosen]
+    for one in sorted(timely, key=lambda one: abs(one.away_s or 0.0)):
         verdict = _by_motion(take, one)
         if verdict in ALIGNED or (verdict is None and len(timely) == 1):
             _accept(proposal, one, verdict)
@@ -108,9 +112,23 @@ def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen
     return proposal
 
 
+def _keep_cameras_apart(proposals: list[Proposal]) -> None:
+    """Let one camera have a name in a recording: where it was not known, the first take tells whose it is."""
+    owners: dict[tuple[Path, str], str | None] = {}
+    for one in proposals:
+        if one.recording is None:
+            continue
+        owner = owners.setdefault((one.recording, one.device), one.take.serial)
+        if owner != one.take.serial:
+            name = f"{one.recording.name}/{one.device}"
+            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
+            one.recording = None
+
+
 def _accept(proposal: Proposal, one: Candidate, verdict: str | None) -> None:
     proposal.recording, proposal.device = one.path, one.device
-    proposal.evidence.append(f"clock: {one.away_s:+.1f} s from the recording's start")
+    if one.away_s is not None:
+        proposal.evidence.append(f"clock: {one.away_s:+.1f} s from the recording's start")
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
@@ -135,30 +153,34 @@ def _in_time(take: CardTake, one: Candidate) -> bool:
     length_s = (end["utc_ns"] / 1e9 - begin_s) if "utc_ns" in end else take.duration_s
     zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
     away = [take.started_s - zone_s - begin_s for zone_s in zones]
-    one.away_s = min(away, key=abs)
-    overlap_s = min(one.away_s + take.duration_s, length_s) - max(one.away_s, 0.0)
+    one.away_s = away_s = min(away, key=abs)
+    overlap_s = min(away_s + take.duration_s, length_s) - max(away_s, 0.0)
     shorter_s = min(take.duration_s, length_s)
-    return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(one.away_s) < NEAR_S)
+    return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
 def _by_motion(take: CardTake, one: Candidate) -> str | None:
-    """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare."""
-    headset = _headset(one.path)
-    if headset is None:
-        return None
-    try:
-        track = take.take.gyroscope()
-        found = align_pair(headset, make_track(take.name, track.t_s, track.xyz))
-    except (SensorError, SyncError):
-        return None
-    return str(found.verdict.status)
+    """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare.
+
+    Of several headsets the camera rides with one: the best answer counts.
+    """
+    verdicts = []
+    for headset in _headsets(one.path):
+        try:
+            track = take.take.gyroscope()
+            found = align_pair(headset, make_track(take.name, track.t_s, track.xyz))
+        except (SensorError, SyncError):
+            continue
+        verdicts.append(str(found.verdict.status))
+    return min(verdicts, key=BEST_FIRST.index, default=None)
 
 
-def _headset(path: Path) -> HeadsetGyro | None:
+def _headsets(path: Path) -> Iterator[HeadsetGyro]:
+    """Read the gyroscope of each headset, one in memory at a time; what cannot be read is passed over."""
     try:
         with open_recording(path) as recording:
-            name = next((name for name in recording.streams if name.endswith("/gyroscope")), None)
-            clock = inertial_clock(recording[name]) if name is not None else None
-            return gyroscope(recording[name], clock) if name is not None and clock is not None else None
+            for name in recording.streams:
+                if name.endswith("/gyroscope") and (clock := inertial_clock(recording[name])) is not None:
+                    yield gyroscope(recording[name], clock)
     except (StorageError, SyncError, OSError):
-        return None
+        return

@@ -25,6 +25,8 @@ TRIES = 3
 RETRY_S = 0.3
 POLL_S = 0.2
 START_TIMEOUT_S = 10.0
+HEARD_S = 1.5
+"So long after a start whose answer was lost a camera that heard it may take to show that it records."
 IDLE_TIMEOUT_S = 30.0
 
 
@@ -133,7 +135,8 @@ class GoProHttp:
         """Start or stop recording, stamp the host clock around it, and wait until the camera shows it.
 
         A camera that records already is stopped first (`if_recording="stop"`) or left alone with `CameraBusy`
-        ("refuse"). Raises `CameraBusy` when it does not begin in time, naming what it complains of.
+        ("refuse"). A start whose answer was lost counts when the camera records then. Raises `CameraBusy` when it
+        does not begin in time, naming what it complains of.
         """
         if on:
             self._make_ready(if_recording)
@@ -146,8 +149,18 @@ class GoProHttp:
                 raise CameraBusy(self.base_url, f"{error} ({_words(state)})") from error
             if not on and state.encoding:
                 raise
+        except CameraLost:
+            if not on or not self._has_heard():
+                raise
         after_ns = host_ns()
         return ShutterEvent(before_ns, after_ns, self._wait_for_encoding(on))
+
+    def _has_heard(self) -> bool:
+        """Tell whether a camera records after all, though its answer to the start never came."""
+        deadline_ns = host_ns() + int(HEARD_S * 1e9)
+        while not (heard := self.state().encoding) and host_ns() < deadline_ns:
+            time.sleep(POLL_S)
+        return heard
 
     def _press(self, on: bool) -> None:
         """Send the shutter command; a start is never sent twice."""

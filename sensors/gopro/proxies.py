@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sensors.errors import CameraRefused
+import httpx
+
+from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.download import download
 from sensors.gopro.entry import Entry
@@ -26,7 +28,10 @@ def fetch_small(entry: Entry, file: MediaFile, folder: Path) -> list[Path]:
 def _size(entry: Entry, folder: str, name: str) -> int | None:
     """Ask how long a file is that the media list does not name; None when it is not there."""
     with entry.client(60.0) as http:
-        answer = http.head(f"/videos/DCIM/{folder}/{name}")
+        try:
+            answer = http.head(f"/videos/DCIM/{folder}/{name}")
+        except httpx.HTTPError as error:
+            raise CameraLost(entry.base_url, str(error).lower() or type(error).__name__) from error
         if answer.status_code == 404:
             return None
         if answer.status_code != 200:

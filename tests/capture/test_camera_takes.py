@@ -14,9 +14,13 @@ from cameras import virtual_camera
 from click.testing import CliRunner
 
 from capture import camera_take
+from capture.camera_files import fetch_files
 from capture.camera_take import CameraTake
 from capture.camera_watch import CameraState, Watch
 from capture.cli import main
+from capture.hold import held
+from capture.plan import RUNNING, runtime_folder
+from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json
 from storage.mover import run_mover
@@ -240,3 +244,65 @@ def test_what_a_state_says() -> None:
     watch.answered(Answer(answer(3).status, {}, 20 * 10**9))
     watch.answered(Answer(answer(3).status, {}, 30 * 10**9))
     assert "does not grow" in shown.problem
+
+
+def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its own files nor those of an older take are worth a recording that runs."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    data = tmp_path / "data"
+    with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
+        for name in ("take-1", "take-2"):
+            (data / name / "gopro").mkdir(parents=True)
+            write_json(data / name / "recording.json", {"schema": "recording/1", "recording": name})
+            about = {"state": "pending", "address": url, "serial": camera.info().serial, "files": []}
+            write_json(data / name / "gopro" / "media.json", about)
+        camera.shutter(True)
+        fetch = ["gopro", "fetch", str(data), "--pending", "--json"]
+        runtime = runtime_folder(data / "take-2")
+        runtime.mkdir()
+        with held(runtime / RUNNING):
+            refused = CliRunner().invoke(main, fetch)
+            assert camera.state().encoding
+        assert refused.exit_code == 1
+        assert "take-2/gopro: being recorded now" in refused.stderr
+        [older] = json.loads(refused.stdout)["takes"]
+        assert (older["recording"], older["files"]) == ("take-1", [])
+        assert "it films take-2 now" in older["problem"]
+        done = CliRunner().invoke(main, fetch)  # that recorder is gone: nobody else will stop the camera
+        assert done.exit_code == 0, done.output
+        assert not camera.state().encoding
+    assert media(data / "take-2" / "gopro")["state"] == "done"
+
+
+def test_a_card_that_shows_no_file_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = tmp_path / "data" / "take-1"
+    with virtual_camera(tmp_path / "sim") as (gopro, url):
+        take = CameraTake("gopro", url, recording / "gopro")
+        device = take.prepare()
+        with monkeypatch.context() as late:
+            late.setattr(gopro.camera.card, "files", list)
+            recorded(take, 0.2)
+        assert "no file of this take" in take.state.problem
+        assert media(recording / "gopro")["state"] == "pending"
+        manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
+        write_json(recording / "recording.json", manifest)
+        done = CliRunner().invoke(main, ["gopro", "fetch", str(recording), "--pending", "--json"])
+        assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["takes"][0]["files"] == ["GX010001.MP4"]
+
+
+def test_a_file_that_the_camera_repaired_is_fetched_as_it_is_now(tmp_path: Path) -> None:
+    recording = tmp_path / "take-1"
+    with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
+        camera.shutter(True)
+        camera.shutter(False)
+        camera.wait_idle()
+        [file] = camera.media()
+        entries = [{"file": file.name, "folder": file.folder, "bytes": file.bytes - 1000}]
+        (recording / "gopro").mkdir(parents=True)
+        fetch_files(camera, recording / "gopro", [file], entries)
+    assert entries[0]["bytes"] == entries[0]["stored_bytes"] == file.bytes

@@ -19,6 +19,7 @@ from sensors.hololens import imu
 from storage.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
+from sync.card_match import propose
 from virtual_kitchen.gopro.models import MODELS
 from virtual_kitchen.gopro.sensors import Instruments
 from virtual_kitchen.world.motion import simulated_motion
@@ -138,6 +139,38 @@ def test_nothing_is_moved_before_it_is_shown(evening: Path, tmp_path: Path) -> N
     assert "copy 3 takes?" in done.stdout
     assert not list(data.rglob("*.MP4"))
     assert CliRunner().invoke(main, ["gopro", "import", str(evening / "cards")]).exit_code == 2
+
+
+def test_a_chosen_recording_is_told_how_far_away_the_clock_is(evening: Path) -> None:
+    takes, _ = scan_card(evening / "cards" / "two")
+    [proposal] = propose(takes, [evening / "data" / "b-1"], chosen=True)
+    assert [line[:8] for line in proposal.evidence if line.startswith("clock")] == ["clock: +"]
+    assert "clock: +0.0" not in " ".join(proposal.evidence)
+
+
+def test_two_cameras_never_share_a_name(evening: Path, tmp_path: Path) -> None:
+    """A recording whose camera is not known yet takes the first that fits, and its takes alone."""
+    path = recording(tmp_path, "c-1", CAMERA_A, 0.0, motion=None)
+    manifest = json.loads((path / "recording.json").read_text())
+    write_json(path / "recording.json", manifest | {"devices": {}})
+    takes, _ = scan_card(evening / "cards")
+    proposals = propose(takes, [path])
+    assert {one.take.serial for one in proposals if one.recording} == {takes[0].serial}
+    refused = [one.problem for one in proposals if not one.recording]
+    assert any(f"c-1/gopro is the name of camera {takes[0].serial} already" in problem for problem in refused)
+
+
+def test_of_two_headsets_the_one_that_the_camera_rides_with_decides(evening: Path, tmp_path: Path) -> None:
+    path = recording(tmp_path, "d-1", CAMERA_A, 0.0, motion=None)
+    manifest = json.loads((path / "recording.json").read_text())
+    streams = {}
+    for name, motion in (("hololens-a", 99), ("hololens-b", 51)):
+        streams[f"{name}/gyroscope"] = {"device": name, "port": 3806, "nominal_hz": 20, "format": {}}
+        _gyroscope(path / name / "gyroscope", motion)
+    write_json(path / "recording.json", manifest | {"streams": streams})
+    takes, _ = scan_card(evening / "cards" / "one" / "100GOPRO")
+    placed = [one.take.name for one in propose(takes, [path]) if one.recording]
+    assert placed == ["GH010001.MP4"]
 
 
 def test_copies_are_compared_and_never_written_over(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class Camera:
         self.ignore_range = False
         self.fail_first: dict[str, int] = {}
         "Path -> how many requests end without an answer."
+        self.lost_answers: dict[str, int] = {}
+        "Path -> how many requests are heard, and never answered."
         self.body_of: dict[str, tuple[int, bytes]] = {}
 
     def state(self) -> dict[str, object]:
@@ -97,7 +99,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_file(camera)
         else:
             status, answer = camera.answer(parts.path, parse_qs(parts.query))
-            self.reply(status, json.dumps(answer).encode())
+            if camera.lost_answers.get(parts.path, 0) > 0:
+                camera.lost_answers[parts.path] -= 1
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+            else:
+                self.reply(status, json.dumps(answer).encode())
 
     def reply(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -144,6 +151,7 @@ class Server(ThreadingHTTPServer):
 def gopro(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Camera, str]]:
     monkeypatch.setattr(camera_module, "POLL_S", 0.01)
     monkeypatch.setattr(camera_module, "RETRY_S", 0.01)
+    monkeypatch.setattr(camera_module, "HEARD_S", 0.1)
     server = Server(("127.0.0.1", 0), Handler)
     server.camera = Camera()  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

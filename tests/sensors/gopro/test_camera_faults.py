@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
 from sensors.gopro.camera import GoProHttp, MediaFile
 from sensors.gopro.credentials import read_credentials, write_credentials
 from sensors.gopro.download import download
+from sensors.gopro.entry import Entry
 from sensors.gopro.open_camera import open_camera
 from sensors.gopro.proxies import fetch_small
 from sensors.gopro.settings import wanted_options
@@ -85,6 +87,13 @@ def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
         assert [path.name for path in small] == ["GL010001.LRV", "GX010001.THM"]
         original = download(url, file, tmp_path / file.name)
     assert len(open_media(small[0]).frame_pts) == len(open_media(original.path).frame_pts)
+
+
+def test_a_camera_that_is_gone_before_its_small_copies_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        entry = Entry(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    with pytest.raises(CameraLost):
+        fetch_small(entry, MediaFile("100GOPRO", "GX010001.MP4", 1, None), tmp_path)
 
 
 def test_credentials_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

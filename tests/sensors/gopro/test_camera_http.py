@@ -99,6 +99,18 @@ def test_a_lost_answer_is_asked_again_but_never_a_start(gopro: Gopro) -> None:
     assert sum(request.endswith("shutter/start") for request in camera_state.requests) == 1
 
 
+def test_a_start_that_was_heard_counts_though_its_answer_was_lost(
+    gopro: Gopro, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(camera_module, "HEARD_S", 30.0)  # it ends as soon as the camera shows that it records
+    gopro[0].lost_answers["/gopro/camera/shutter/start"] = 1
+    with GoProHttp(gopro[1]) as camera:
+        started = camera.shutter(True)
+        assert started.before_host_ns < started.observed_host_ns
+        assert camera.state().encoding
+    assert sum(request.endswith("shutter/start") for request in gopro[0].requests) == 1
+
+
 def test_camera_gone_and_camera_silent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
