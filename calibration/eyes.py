@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -82,6 +83,11 @@ class FrontCamera:
     def __exit__(self, *_: object) -> None:
         """Leave nothing open."""
 
+    @property
+    def rests_on(self) -> str:
+        """What places its pictures beside the recording itself: nothing."""
+        return self.name
+
     def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
         """Yield some pictures in rising order; decoding reads on from the key frame before the first."""
         wanted = set(rows)
@@ -131,6 +137,13 @@ class GoPro:
     def __exit__(self, *exc_info: object) -> None:
         """Close the file."""
         self._stack.__exit__(None, None, None)
+
+    @property
+    def rests_on(self) -> str:
+        """Digest of what places its pictures beside the recording itself: lens, mount and clock."""
+        parts = (self._lens.parameters, self._camera_from_pv, self.ticks)
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        return f"{self.name} {digest.hexdigest()}"
 
     def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
         """Yield some pictures in rising order; those not far ahead are reached by decoding on."""

@@ -79,6 +79,10 @@ def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
     """
     second = max(2, round(rate_hz))
     count = len(samples) // second
+    if not count:
+        raise Refused(
+            f"{len(samples)} samples are no second of rest: put the rig on a table and record longer"
+        )
     blocks = samples[: count * second].reshape(count, second, -1)
     near = np.linalg.norm(blocks.mean(1) - np.median(blocks.mean(1), axis=0), axis=1) < still_within
     still = (np.linalg.norm(blocks.std(1), axis=1) < still_within) & near

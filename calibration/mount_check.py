@@ -22,6 +22,7 @@ from calibration.motion import MOVED_DEG, MOVED_SIGMAS
 from calibration.mount_job import mount_by_motion
 from calibration.recorded import Alignment, alignments
 from calibration.results import find, folder_of
+from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from storage.errors import StorageError
 from storage.manifest import write_json
@@ -54,7 +55,7 @@ def check_and_keep(path: Path, data: Path | None = None) -> dict[str, Any]:
     """Check a recording, or say why that cannot be done, and keep the answer in its `sync/mounts.json`."""
     try:
         answer = check_recording(path, data)
-    except (CalibrationError, StorageError) as error:
+    except (CalibrationError, SensorError, StorageError) as error:
         reason = " ".join(str(error).split())
         answer = {
             "schema": SCHEMA,

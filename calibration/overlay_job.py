@@ -68,7 +68,14 @@ def make_overlay(
         rows = _rows(eye, wanted)
         source = _source(recording, wanted, eye)
         width = eye.size[0] if wanted.width is None else min(wanted.width // 2 * 2, eye.size[0])
-        request = [recording.id, eye.name, source.name if source else NO_DEPTH, width, rows.start, rows.stop]
+        request = [
+            recording.id,
+            eye.rests_on,
+            source.name if source else NO_DEPTH,
+            width,
+            rows.start,
+            rows.stop,
+        ]
         partial = Partial(out, {"schema": SCHEMA, "of": request, "piece": SEGMENT_PICTURES})
         partial.begin()
         count, pieces = _Count(), []

@@ -22,6 +22,7 @@ from storage.manifest import write_json
 SCHEMA = "calibration-result/1"
 FOLDER = "calibrations"
 _UNSAFE = re.compile(r"[^A-Za-z0-9.x+-]+")
+_AGAIN = re.compile(r"Z-(\d+)$")
 
 
 def folder_of(data: Path, serial: str) -> Path:
@@ -68,18 +69,27 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def find(data: Path, serial: str, what: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]] | None:
-    """Return the calibration that counts at a time: the last one before it, else the first one after it."""
+    """Return the calibration that counts at a time: the last one before it, else the first one after it.
+
+    A film that was evaluated again gives another one of the same second: the newest of these counts.
+    """
     known = []
     for path in sorted(folder_of(data, serial).glob(f"{what}-*.json")):
         answer = load(path)
         if answer["mode"] == mode:
-            known.append((datetime.fromisoformat(answer["measured_utc"]), path, answer))
+            known.append((datetime.fromisoformat(answer["measured_utc"]), _attempt(path), path, answer))
     if not known:
         return None
-    known.sort(key=lambda entry: entry[0])
+    known.sort(key=lambda entry: entry[:2])
     before = [entry for entry in known if entry[0] <= when]
-    _, path, answer = before[-1] if before else known[0]
+    *_, path, answer = (before or [entry for entry in known if entry[0] == known[0][0]])[-1]
     return path, answer
+
+
+def _attempt(path: Path) -> int:
+    """Return the number that `unused` gave a file, 1 where it was the first of its second."""
+    again = _AGAIN.search(path.stem)
+    return int(again[1]) if again else 1
 
 
 def lens_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:

@@ -78,8 +78,12 @@ def test_the_calibration_that_counts_is_the_last_one_before(film, tmp_path):
         for asked in (1, 5, 20)
     }
     assert counts == {1: 3, 5: 3, 20: 9}
-    again = save(tmp_path, "C1/../x", "lens", "a b", days[0], {"day": 0})
-    assert again != paths[0]
+    again = [save(tmp_path, "C1/../x", "lens", "a b", days[0], {"day": -n}) for n in range(1, 11)]
+    assert len({*paths, *again}) == 12
+    for asked in (1, 5):
+        newest = find(tmp_path, "C1/../x", "lens", "a b", datetime(2026, 1, asked, tzinfo=UTC))
+        assert newest is not None
+        assert newest[1]["day"] == -10, "a film that was evaluated again: the newest counts"
 
 
 def test_another_board_than_the_one_filmed_is_refused_with_a_picture(film, tmp_path):

@@ -115,6 +115,17 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     assert code == 1, "a folder stands for its recordings"
 
 
+def test_a_film_that_is_gone_fails_in_words(take, tmp_path):
+    """Its originals may have been freed after a copy was made: a report is still wanted."""
+    shutil.copytree(take, copy := tmp_path / "take1")
+    (copy / "gopro" / "GX010001.MP4").unlink()
+    (copy / "sync" / "mounts.json").unlink(missing_ok=True)
+    refresh(copy)
+    answer = json.loads((copy / "sync" / "mounts.json").read_text())
+    assert answer["status"] == "FAIL"
+    assert "GX010001.MP4" in answer["reasons"][0]
+
+
 @pytest.fixture(scope="module")
 def rest(tmp_path_factory) -> Path:
     """A headset on a table for half a minute, after somebody put it there."""

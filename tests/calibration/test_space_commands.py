@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import av
 import furnished as room
@@ -128,6 +129,26 @@ def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take
     assert frames[0][1].shape == (270, 480, 3)
     green = [np.count_nonzero((p[..., 1] > 170) & (p[..., 0] < 110) & (p[..., 2] > 90)) for _, p in frames]
     assert min(green) > 50, "outlines are drawn in every picture"
+
+
+def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_path, monkeypatch):
+    path, _ = take
+    monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)
+    shutil.copytree(path.parent / "calibrations", tmp_path / "calibrations")
+    out, wanted = tmp_path / "look.mp4", overlay_job.OverlayRequest("gopro", width=480)
+
+    def cut(done: float, whole: float, words: str) -> None:
+        if done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        overlay_job.make_overlay(path, out, tmp_path, wanted, cut)
+    [mount] = (tmp_path / "calibrations").glob("*/rig-*.json")
+    answer = json.loads(mount.read_text())
+    answer["camera_from_pv"][0][3] += 0.01
+    mount.write_text(json.dumps(answer))
+    answer = overlay_job.make_overlay(path, out, tmp_path, wanted)
+    assert answer["drawn_now"]["pictures"] == room.FRAMES, "the first piece showed the old mount"
 
 
 def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
