@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,12 @@ from sync.pair_alignment import Prior
 from sync.resample import make_track
 from sync.result import alignment_object, refusal_object
 from sync.stamps import TICKS_PER_S, repair_stamps
+
+DAMAGED = (
+    *(OSError, EOFError, ValueError, SyntaxError, MemoryError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError),
+)
+"What NumPy lets out of an archive with a byte that is wrong: in its index, in a header, in what is packed."
 
 
 def align_files(
@@ -83,7 +91,7 @@ def _array(path: Path, name: str) -> npt.NDArray[Any]:
             array: npt.NDArray[Any] = archive[name]
     except KeyError as error:
         raise BadArrays(str(path), f"holds no array {name!r}") from error
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except DAMAGED as error:
         raise BadArrays(str(path), f"is not a readable .npz file ({error})") from error
     except (TypeError, AttributeError) as error:
         raise BadArrays(str(path), "is a single array, not an .npz file") from error

@@ -16,7 +16,7 @@ from typing import Any
 from storage.errors import StorageError
 from storage.names import recordings_in
 from sync.errors import NoDask, SyncError
-from sync.state import finished, forget, remember
+from sync.state import fingerprint, finished, forget, remember
 from sync.workers import count_of, one_thread_each, pool_of, takes_cluster
 
 SCHEMA = "sync/1"
@@ -51,6 +51,8 @@ def synchronize_all(
             elif recording not in todo:
                 todo.append(recording)
     for done, (recording, answer) in enumerate(_run(todo, master, scheduler, workers), start=1):
+        if "path" in answer:
+            answer["path"] = str(recording)  # a worker elsewhere says it in another way
         answers[recording] = answer
         if progress is not None:
             progress(done + len(found) - len(todo), len(found), answer)
@@ -82,12 +84,13 @@ def one(path: Path, master: str | None) -> Answer:
 
     forget(path)
     try:
+        inputs = fingerprint(path, master)  # before: a file that comes meanwhile is not in the answer
         answer = synchronize(path, master=master)
+        remember(path, inputs, answer)
     except (SyncError, StorageError, OSError) as error:
         return failed(path, " ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
         return failed(path, f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}")
-    remember(path, master, answer)
     return answer
 
 

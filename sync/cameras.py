@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.errors import CannotJoin, SensorError
+from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.motion import ImuTrack
 from sensors.gopro.names import card_name
@@ -118,7 +118,7 @@ def _read_take(
             problems[path] = _one_line(error, path)
     try:
         take = Take(list(opened.values())) if opened else None
-    except CannotJoin:
+    except SensorError:  # of several recordings, or one's header is damaged
         each = [
             _read_take(recording, device, [path], shutter if path == paths[0] else None) for path in paths
         ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sync.cameras import CameraTake
-from sync.errors import TooShort
+from sync.errors import BadArrays, TooShort
 from sync.fusion import with_sound
 from sync.gyro import align_pair
 from sync.headset_gyro import HEAD_POSE
@@ -94,7 +94,7 @@ def _by_motion(headset: Headset, take: CameraTake, prior: Prior | None) -> tuple
     unit = "rad_per_s" if headset.gyro.source == HEAD_POSE else told
     try:
         return align_pair(headset.gyro, take.gyro, prior=prior, unit=unit), ""
-    except TooShort as error:
+    except (BadArrays, TooShort) as error:
         return None, str(error)
 
 

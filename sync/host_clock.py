@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -111,13 +112,22 @@ class HostClock:
         else:
             begun = np.stack([at >= line.ticks0 for line in self.lines])
             choice = np.where(begun.any(axis=0), len(self.lines) - 1 - np.argmax(begun[::-1], axis=0), 0)
-        return np.choose(choice, [line.to_host_ns(at) for line in self.lines])
+        return self._by_line(HostLine.to_host_ns, choice, at)
 
     def to_ticks(self, host_ns: Int64 | int) -> Int64:
         """Device ticks (int64) at host CLOCK_MONOTONIC `host_ns`."""
         at = np.asarray(host_ns, dtype=np.int64)
         choice = np.searchsorted(self.breaks_host_ns, at, side="right")
-        return np.choose(choice, [line.to_ticks(at) for line in self.lines])
+        return self._by_line(HostLine.to_ticks, choice, at)
+
+    def _by_line(
+        self, convert: Callable[[HostLine, Int64], Int64], choice: npt.NDArray[np.intp], at: Int64
+    ) -> Int64:
+        """Convert each time by the stretch that was chosen for it: any number of them."""
+        found = np.empty(at.shape, dtype=np.int64)
+        for k in np.unique(choice).tolist():
+            found[choice == k] = convert(self.lines[k], at[choice == k])
+        return found
 
 
 def constant_clock(ticks0: int, host0_ns: int, bound_ns: int, probes: int = 0) -> HostClock:

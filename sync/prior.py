@@ -41,8 +41,9 @@ class Start:
 class CameraClock:
     """What a file says of the camera's own clock at its first picture.
 
-    `creation_time` is local time written as if UTC, whole seconds. The time code counts frames from local midnight:
-    `frames_s` is their number by the length of a frame, `label_s` what players print (hh:mm:ss:ff) read as a clock.
+    `creation_time` is local time written as if UTC, on newer cameras UTC, whole seconds. The time code counts frames
+    from local midnight: `frames_s` is their number by the length of a frame, `label_s` what players print
+    (hh:mm:ss:ff) read as a clock.
     """
 
     creation_time: str | None
@@ -80,8 +81,9 @@ def start_from_camera_clock(
         local = datetime.fromisoformat(clock.creation_time)
     except ValueError:
         return None
-    local_s, reading = _with_timecode(local.replace(tzinfo=UTC).timestamp(), clock)
-    host_ns = _host_ns(local_s - zone_offset_s, started)
+    written_s = local.replace(tzinfo=UTC).timestamp()
+    local_s, reading = _with_timecode(written_s, clock)
+    host_ns = _host_ns(local_s - (0 if _is_utc(written_s, clock, zone_offset_s) else zone_offset_s), started)
     if pressed_host_ns is not None:
         shift_s, trouble = _shift_to_press((pressed_host_ns - host_ns) / 1e9)
     else:
@@ -169,6 +171,13 @@ def _with_timecode(local_s: float, clock: CameraClock) -> tuple[float, str]:
         return local_s, "absent"
     name, rest = min(rests.items(), key=lambda item: abs(item[1]))
     return (local_s + rest, name) if abs(rest) <= TMCD_AGREES_S else (local_s, "unusable")
+
+
+def _is_utc(written_s: float, clock: CameraClock, zone_offset_s: int) -> bool:
+    """Tell whether the creation time is UTC: the time code, which is local, is ahead of it by just the zone here."""
+    ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
+    away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]
+    return zone_offset_s != 0 and any(abs(by_s) <= TMCD_AGREES_S for by_s in away)
 
 
 def _host_ns(utc_s: float, started: dict[str, int]) -> int:

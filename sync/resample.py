@@ -16,6 +16,7 @@ Mask = npt.NDArray[np.bool_]
 SMALLEST_GAP_S = 0.030
 GAP_PERIODS = 4.0
 DECIMATED_HZ = 400.0
+LONGEST_S = 86_400.0  # a grid over more is a wrong stamp, and would take all memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,16 @@ def box_resample(track: GyroTrack, hz: float, *, rate: float = 1.0) -> Grid:
     """Exact box averages on a uniform grid: integrate, interpolate, difference.
 
     `w_k = (I(e_k+1) - I(e_k)) hz`, I the integral of the track taken as straight lines between samples: it is
-    anti-aliased, works for irregular stamps and has no delay. `rate` stretches the track's times first.
+    anti-aliased, works for irregular stamps and has no delay. `rate` stretches the track's times first. Raises
+    BadArrays when the track spans more than a day.
     """
     t_s = track.t_s * rate if rate != 1.0 else track.t_s
     first, stop = int(np.ceil(t_s[0] * hz)), int(np.floor(t_s[-1] * hz))
     cells = stop - first
+    if cells > LONGEST_S * hz:
+        raise BadArrays(
+            "gyroscope", f"its stamps span {cells / hz / 3600.0:.0f} hours: some of them are wrong"
+        )
     if cells < 1:
         return Grid(hz, first, np.empty((0, 3)), np.empty(0, dtype=bool))
     edges = (first + np.arange(cells + 1)) / hz

@@ -22,8 +22,11 @@ LATER = ("annotations", "logs", "report.html")
 def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
     """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
     state = _state(recording)
-    if state is None or state.get("inputs") != fingerprint(recording, master):
-        return None
+    try:
+        if state is None or state.get("inputs") != fingerprint(recording, master):
+            return None
+    except OSError:
+        return None  # a file went away while it was looked at: somebody is at work here
     if any(not (recording / OWN / name).exists() for name in state["written"]):
         return None
     answer: dict[str, Any] = state["answer"]
@@ -52,13 +55,16 @@ def forget(recording: Path) -> None:
         return  # not a folder, or not ours to write: the job will say so
 
 
-def remember(recording: Path, master: str | None, answer: dict[str, Any]) -> None:
-    """Write the state last of all; it holds no machine's path, so that equal recordings have equal files."""
+def remember(recording: Path, inputs: str, answer: dict[str, Any]) -> None:
+    """Write the state last of all; it holds no machine's path, so that equal recordings have equal files.
+
+    `inputs` is the fingerprint from before the work. Raises OSError.
+    """
     folder = recording / OWN
     folder.mkdir(exist_ok=True)
     written = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     kept = {key: value for key, value in answer.items() if key != "path"}
-    state = {"schema": SCHEMA, "inputs": fingerprint(recording, master), "answer": kept}
+    state = {"schema": SCHEMA, "inputs": inputs, "answer": kept}
     write_json(
         recording / STATE, state | {"written": [n for n in written if n not in (STATE.name, "report.html")]}
     )

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from capture.cli import main
+from sync.arrays import align_files
+from sync.errors import BadArrays
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +114,7 @@ def test_wrong_usage_is_two(files):
         ({"t_s": np.arange(9.0)}, "no array 'rad_per_s'"),
         ({"t_s": np.arange(9.0), "rad_per_s": np.zeros((4, 3))}, "do not fit"),
         ({"t_s": np.zeros(9), "rad_per_s": np.zeros((9, 3))}, "only 1 usable"),
+        ({"t_s": np.append(np.arange(9.0), 1e9), "rad_per_s": np.ones((10, 3))}, "stamps span 277778 hours"),
         ({"t_s": np.array(["a"]), "rad_per_s": np.zeros((1, 3))}, "not numbers"),
         ({"t_s": np.array([{}], dtype=object), "rad_per_s": np.zeros((1, 3))}, "not a readable"),
     ],
@@ -143,3 +146,14 @@ def test_a_file_that_is_no_archive_is_one_line(files, tmp_path):
     assert result.exit_code == 1
     assert "text.npz" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_damaged_archive_is_bad_arrays_wherever_the_damage_is(tmp_path):
+    whole, bad = tmp_path / "whole.npz", tmp_path / "bad.npz"
+    np.savez_compressed(whole, vinyl_ns=np.arange(4000), soc_ticks=np.arange(4000))
+    for at in range(70, 1500, 110):
+        content = bytearray(whole.read_bytes())
+        content[at] ^= 0x55
+        bad.write_bytes(content)
+        with pytest.raises(BadArrays, match=r"bad\.npz"):
+            align_files(bad, bad)

@@ -154,3 +154,18 @@ def test_what_the_headset_did_not_see_is_placed_by_the_drift(recordings, tmp_pat
     )
     assert np.abs(error).max() / 1e4 < max(last["sigma"]["bound95_ms"])
     assert max(last["sigma"]["bound95_ms"]) > max(answer["pairs"][0]["sigma"]["bound95_ms"])
+
+
+def test_a_chapter_with_a_damaged_header_does_not_take_the_others_along(take):
+    film = take / "gopro" / "GH020001.MP4"
+    content = bytearray(film.read_bytes())
+    serial = content.rindex(b"CASN")
+    content[serial + 6 : serial + 8] = b"\xff\xff"  # promises more letters than the header holds
+    film.write_bytes(content)
+    answer = synchronize(take)
+    assert [pair["source"][-12:] for pair in answer["pairs"]] == [
+        "GH010001.MP4",
+        "GH020001.MP4",
+        "GH030001.MP4",
+    ]
+    assert answer["pairs"][0]["status"] == "aligned"

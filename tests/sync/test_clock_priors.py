@@ -99,6 +99,19 @@ def test_a_camera_in_another_zone_is_brought_near_and_said(hours, words):
     assert (known.note, known.warning) == ("tmcd absent", "")
 
 
+@pytest.mark.parametrize("pressed_s", [32.0, None])
+@pytest.mark.parametrize("zone_s", [7200, -18_000, 20_700])
+def test_a_camera_that_writes_utc_is_in_no_other_zone(pressed_s, zone_s):
+    """Newer cameras write the creation time in UTC; the time code counts from local midnight on all."""
+    code_s = (15 * 3600 + 45 * 60 + 32.4 + zone_s) % 86_400
+    start = camera(
+        "2019-11-18T15:45:32.000000Z", code_s, zone_s=zone_s, pressed_s=pressed_s,
+        stopped_host_ns=STARTED["host_ns"] + 7200 * 10**9, seconds=600.0,
+    )  # fmt: skip
+    assert host_s(start) == pytest.approx(32.4)
+    assert (start.serves, start.warning) == (True, "")
+
+
 @pytest.mark.parametrize(
     ("change", "before_s", "after_s"),
     [

@@ -150,3 +150,16 @@ def test_answers_before_their_questions_are_left_out():
     clock = host_clock(send, receive, ticks)
     assert clock.probes == len(ticks) - 1
     assert np.abs(clock.to_host_ns(ticks) - read).max() < clock.bound_ns
+
+
+def test_a_host_whose_clock_is_slewed_makes_any_number_of_stretches():
+    """Time daemons slew by 500 ppm for minutes: no crystals part so fast, so stretch follows stretch."""
+    rng = np.random.default_rng(8)
+    send, receive, ticks, read = exchanges(
+        300.0, rng, random=lambda _, n: np.zeros(n), fixed_s=1e-4, wander=lambda s: 500e-6 * s
+    )
+    clock = host_clock(send, receive, ticks)
+    assert len(clock.lines) > 64
+    assert np.abs(clock.to_host_ns(ticks, near_host_ns=read) - read).max() <= clock.bound_ns
+    assert np.abs(clock.to_ticks(read) - ticks).max() * 100 <= clock.bound_ns + 500_000
+    assert int(clock.to_ticks(int(read[7]))) == clock.to_ticks(read)[7]

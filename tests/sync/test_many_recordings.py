@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 
 from capture.cli import main
+from sync import job
 from sync.batch import failed, synchronize_all
 from sync.errors import NoDask
 from sync.report.overview import summary_page
@@ -60,8 +62,11 @@ def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
     monkeypatch.setattr("sync.workers.MANY", 2)
-    synchronize_all([tmp_path / "other"], workers=2)
+    monkeypatch.chdir(tmp_path)
+    answer = synchronize_all([Path("other")], workers=2)
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    paths = {entry["path"] for entry in answer["recordings"] if "path" in entry}
+    assert paths == {f"other/take-{k}" for k in range(COUNT)}, "as one worker says them"
 
 
 def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path):
@@ -118,6 +123,30 @@ def test_what_changed_is_not_taken_for_finished(root):
     with (take / "gopro" / "GH010001.MP4").open("ab") as film:
         film.write(b"more")
     assert finished(take, None) is None
+
+
+def test_a_file_that_comes_meanwhile_is_not_taken_for_synchronized(root, monkeypatch):
+    take, whole = root / "take-0", job.synchronize
+
+    def synchronize(path, *, master):
+        answer = whole(path, master=master)
+        shutil.copy(path / "gopro" / "GH010001.MP4", path / "gopro" / "GH010002.MP4")
+        return answer
+
+    monkeypatch.setattr("sync.job.synchronize", synchronize)
+    synchronize_all([take], workers=1)
+    assert finished(take, None) is None
+
+
+def test_an_answer_that_cannot_be_kept_is_its_own_fault(root, monkeypatch):
+    def synchronize(path, *, master):
+        if path.name == "take-1":
+            (path / "sync").write_text("no folder")
+        return {"recording": path.name, "status": "aligned", "pairs": [], "path": str(path)}
+
+    monkeypatch.setattr("sync.job.synchronize", synchronize)
+    answer = statuses(synchronize_all([root], workers=1))
+    assert [answer[f"take-{k}"] for k in range(3)] == ["aligned", "not_aligned", "aligned"]
 
 
 def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
