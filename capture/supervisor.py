@@ -16,6 +16,7 @@ from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
 from capture.outcome import Outcome
+from capture.patience import Patience
 from capture.plan import Plan
 from capture.queue_server import QueueServer
 from capture.reserve import RESERVE, RESERVE_BYTES, set_aside
@@ -27,6 +28,7 @@ from storage.names import LOGS
 LOOP_MS = 100
 PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
+"""So long nothing more may be stored before what is left is given up; at half of it what hangs is killed."""
 NO_SPACE_LIMIT_S = 15.0
 LAST_WORD_S = 4.0
 LOW_SPACE_BYTES = 200 << 20
@@ -114,7 +116,7 @@ class Supervisor:
         self.outcome.problems.append("its recorder was killed; what the queue held was recovered")
         try:
             for worker in self.drainers:
-                worker.start()
+                worker.start_to_end()
             self._guarded(lambda: self._end_drainers(lambda _: None))
         finally:
             self._kill_all()
@@ -160,15 +162,11 @@ class Supervisor:
     def _turn(self, show: Callable[[Supervisor], None]) -> None:
         """One round: hear the processes, answer requests, revive the dead."""
         self._heart.beat()
-        self.board.update(LOOP_MS)
-        asked = self._control.requests(self._state())
+        asked = self._hear()
         if "abort" in asked:
             self.ask_stop("aborted")
         elif "stop" in asked:
             self.ask_stop("requested")
-        if self.server is not None and not self.server.is_up():
-            self._restarted("queue server", self.server.process.returncode if self.server.process else None)
-            self.server.start()
         for worker in [*self.drainers, *self.producers]:
             code = worker.returncode()
             if code is not None and not (code == 0 and worker in self.producers):
@@ -178,6 +176,14 @@ class Supervisor:
             self._restarted("mover", code)
         show(self)
 
+    def _hear(self) -> list[str]:
+        """Hear the processes, keep the queue server up, tell who asks how it is; return what was asked."""
+        self.board.update(LOOP_MS)
+        if self.server is not None and not self.server.is_up():
+            self._restarted("queue server", self.server.process.returncode if self.server.process else None)
+            self.server.start()
+        return self._control.requests(self._state())
+
     def _state(self) -> dict[str, Any]:
         """Return what other processes of this user may ask for."""
         workers = [*self.producers, *self.drainers]
@@ -186,7 +192,7 @@ class Supervisor:
         going = "recording" if self.outcome.first_packets else "starting"
         return facts | {
             "host_ns": time.monotonic_ns(),
-            "phase": "stopping" if self._stop_asked else going,
+            "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "problems": self.outcome.problems,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
@@ -222,7 +228,7 @@ class Supervisor:
         self._end_producers(show)
         self._end_drainers(show)
         while any(camera.is_alive() for camera in self.cameras) and not self._forced:
-            self.board.update(LOOP_MS)
+            self._hear()
             show(self)
 
     def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
@@ -240,18 +246,15 @@ class Supervisor:
 
     def _keep_drainers(self) -> None:
         """Hear the drainers and revive them while the producers come to their end."""
-        self.board.update(LOOP_MS)
-        if self.server is not None and not self.server.is_up():
-            self._restarted("queue server", None)
-            self.server.start()
+        self._hear()
         for worker in self.drainers:
             if (code := worker.returncode()) is not None:
                 self._restarted(worker.name, code)
                 worker.revive()
 
     def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
-        """Let the drainers empty the queue; one that dies while doing so is started again."""
-        end_s = time.monotonic() + DRAIN_LIMIT_S
+        """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again."""
+        patience = Patience()
         lacking_since_s: float | None = None
         while any(worker.returncode() != 0 for worker in self.drainers):
             for worker in self.drainers:
@@ -261,14 +264,18 @@ class Supervisor:
                 elif code != 0:
                     self._restarted(worker.name, code)
                     worker.revive()
-            self.board.update(LOOP_MS)
+            self._hear()
             show(self)
             now_s = time.monotonic()
             if self._drainers_lack_space() and lacking_since_s is None:
                 self._make_room()
             lacking_since_s = (lacking_since_s or now_s) if self._drainers_lack_space() else None
             no_hope = lacking_since_s is not None and now_s - lacking_since_s > NO_SPACE_LIMIT_S
-            if no_hope or now_s > end_s:
+            idle_s = patience.look(self.board.states)
+            if patience.is_time_to_kill(DRAIN_LIMIT_S / 2):
+                for worker in self.drainers:
+                    worker.kill()
+            if no_hope or idle_s > DRAIN_LIMIT_S:
                 self.outcome.problems.append("not everything in the queue could be stored")
                 return
 
@@ -281,6 +288,12 @@ class Supervisor:
             time.sleep(0.05)
         for worker in [*self.producers, *self.drainers]:
             worker.kill()
+        for (
+            camera
+        ) in self.cameras:  # one that still runs is watched by nobody from here on: close its shutter
+            camera.end()
+            if camera.is_alive() and not self._forced:
+                camera.join(LAST_WORD_S)
 
     def close(self) -> None:
         """Close sockets and files."""

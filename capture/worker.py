@@ -43,6 +43,12 @@ class Worker:
             _dismiss(spare)
             self.process = self._popen(self.command, subprocess.DEVNULL)
 
+    def start_to_end(self) -> None:
+        """Start it to do what is left to do, and to end."""
+        self.end_asked = True
+        self.command.append(END_NOW)
+        self.start()
+
     def _popen(self, command: list[str], stdin: int) -> subprocess.Popen[bytes]:
         """Start a process in a session of its own, so that Ctrl-C reaches only the supervisor."""
         with self.log.open("ab") as log:

@@ -1,0 +1,96 @@
+"""The end of a recording, when the drainers empty the queue: a queue server that dies then, a drainer that hangs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cameras import virtual_camera
+
+from capture import camera_take
+from capture import supervisor as supervisor_module
+from capture.camera_take import CameraTake
+from capture.control import ask
+from capture.queue import QueuedPacket, QueueWriter
+from capture.supervisor import Supervisor
+from storage.chunk import Chunk, chunk_paths
+from storage.names import LOGS
+
+STREAM = "hololens/gyroscope"
+COUNT = 1000
+
+
+@pytest.fixture
+def ending(server, client, plan) -> Iterator[Supervisor]:
+    """A supervisor that is to store what the queue holds."""
+    writer = QueueWriter(client, plan.uuid, STREAM, 7)
+    assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
+    writer.close()
+    client.execute_command("WAITAOF", 1, 0, 20_000)  # a kill may cost what a busy disk has not taken yet
+    plan.save(Path(plan.work) / "plan.json")
+    (Path(plan.path) / LOGS).mkdir()
+    supervisor = Supervisor(plan, server, [])
+    yield supervisor
+    supervisor.close()
+
+
+def stored(plan) -> list[int]:
+    seqs: list[int] = []
+    for path in chunk_paths(Path(plan.path) / STREAM):
+        with Chunk(path) as chunk:
+            seqs += chunk.index["seq"].tolist()
+    return seqs
+
+
+def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, plan, monkeypatch):
+    monkeypatch.setattr(supervisor_module, "DRAIN_LIMIT_S", 20.0)
+    server.process.kill()
+    server.process.wait()
+    ending.drain()
+    assert stored(plan) == list(range(COUNT))
+    assert [one["process"] for one in ending.outcome.restarts] == ["queue server"]
+    assert not [text for text in ending.outcome.problems if "not everything" in text]
+
+
+def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan, monkeypatch):
+    monkeypatch.setattr(supervisor_module, "DRAIN_LIMIT_S", 6.0)
+    answers = []
+
+    def freeze() -> None:
+        end_s = time.monotonic() + 20
+        while ending.drainers[0].process is None and time.monotonic() < end_s:
+            time.sleep(0.001)
+        os.kill(ending.drainers[0].process.pid, signal.SIGSTOP)
+        answers.append(ask(Path(plan.runtime) / "control", "state"))
+
+    freezer = threading.Thread(target=freeze)
+    freezer.start()
+    ending.drain()
+    freezer.join()
+    assert stored(plan) == list(range(COUNT))
+    assert [one["exit"] for one in ending.outcome.restarts] == [-9]
+    assert [answer and answer["phase"] for answer in answers] == ["stopping"]
+
+
+def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tmp_path, monkeypatch):
+    """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
+    monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
+    (Path(plan.path) / LOGS).mkdir()
+    with virtual_camera(tmp_path / "sim") as (_, url):
+        take = CameraTake("gopro", url, Path(plan.path) / "gopro")
+        take.prepare()
+        supervisor = Supervisor(plan, server, [take])
+        take.start()
+        end_s = time.monotonic() + 30
+        while take.state.state != "recording" and time.monotonic() < end_s:
+            time.sleep(0.02)
+        supervisor._kill_all()
+        shutter_off = take._media.get("shutter_off")
+        supervisor.close()
+        take.join(30)
+    assert shutter_off is not None
