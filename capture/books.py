@@ -32,18 +32,17 @@ def is_open(recording: Path) -> bool:
 
 
 def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool, ended: UtcAnchor | None = None) -> None:
-    """Put hashes, losses and the end into the manifest, and clear the queue on a server of yours.
+    """Put hashes, losses and the end into the manifest, then clear the queue on a server of yours.
 
-    `ended` is when a recorder that was killed was last seen alive; else the recording ends now.
+    `ended` is when a recorder that was killed was last seen alive; else the recording ends now. Raises
+    QueueUnavailable; then the recording stays open.
     """
     files: dict[str, Any] = {}
     losses: list[dict[str, Any]] = []
-    with queue.connect(plan.queue_url) as client:
+    with queue.reached(plan.queue_url) as client:
         for stream in plan.stored_streams():
             files |= _files(client, plan, stream)
             losses += _left_behind(client, plan, stream, outcome)
-            if not own_queue:
-                client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
     anchor = ended or utc_anchor()
     (Path(plan.work) / BOOKS).unlink(missing_ok=True)
     with edit_manifest(Path(plan.path)) as manifest:
@@ -53,6 +52,15 @@ def close_books(plan: Plan, outcome: Outcome, *, own_queue: bool, ended: UtcAnch
         manifest["restarts"] = outcome.restarts
         manifest["problems"] = outcome.problems
         manifest["declared_losses"] = losses
+    if not own_queue:
+        clear_queue(plan)
+
+
+def clear_queue(plan: Plan) -> None:
+    """Take everything of a recording off a server of yours. Raises QueueUnavailable."""
+    with queue.reached(plan.queue_url) as client:
+        for stream in plan.stored_streams():
+            client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
 
 
 def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
@@ -73,9 +81,11 @@ def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
 
 def _left_behind(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[dict[str, Any]]:
     """Name the packets that are still in the queue because they could not be stored."""
-    entries: Any = client.xrange(stream_key(plan.uuid, stream))
-    if not entries:
+    key = stream_key(plan.uuid, stream)
+    first: Any = client.xrange(key, count=1)  # not all of it: that may be a gigabyte
+    last: Any = client.xrevrange(key, count=1)
+    if not first:
         return []
-    sequences = [int(entry_id.split(b"-")[1]) for entry_id, _ in entries]
+    first_seq, last_seq = (int(entry_id.split(b"-")[1]) for ((entry_id, _),) in (first, last))
     cause = "no_space" if outcome.reason == "no_space" else "declared_loss"
-    return [{"stream": stream, "first_seq": sequences[0], "last_seq": sequences[-1], "cause": cause}]
+    return [{"stream": stream, "first_seq": first_seq, "last_seq": last_seq, "cause": cause}]

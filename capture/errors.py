@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+
+def without_password(url: str) -> str:
+    """Return an address as it may be shown and logged: without user, password and options."""
+    return re.sub(r"://[^/]*@", "://", url.partition("?")[0]) if "://" in url else url
 
 
 class CaptureError(Exception):
@@ -13,7 +19,21 @@ class QueueUnavailable(CaptureError):
     """The queue server cannot be started or reached."""
 
     def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"queue server {where}: {why}")
+        super().__init__(f"queue server {without_password(where)}: {why}")
+
+
+class BadQueueAddress(CaptureError):
+    """A queue server where packets must not go, or that nobody can reach."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"--redis {without_password(url)}: {why}")
+
+
+class StreamsFailed(CaptureError):
+    """Streams that ended by an error of ours: their producer is to be started again."""
+
+    def __init__(self, streams: list[str]) -> None:
+        super().__init__(f"{', '.join(streams)} failed; what went wrong is above, in this log")
 
 
 class AlreadyRunning(CaptureError):

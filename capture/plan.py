@@ -17,6 +17,8 @@ from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 RUNNING = "running"
 """In the runtime folder: a lock that the recorder holds for as long as it lives."""
+QUEUE = "queue"
+"""In the runtime folder: the socket of the queue server."""
 GROUP = "group"
 """In the work folder: a lock that every process of a recording holds."""
 
@@ -117,6 +119,11 @@ def clock_stream(device: str) -> str:
 def ledger_stream(device: str) -> str:
     """Name of the stream of ledger notes about a device's streams."""
     return f"{LEDGER_STREAMS}/{device}"
+
+
+def own_queue_url(plan: Plan) -> str:
+    """Return where the queue server of the recording itself listens; any other address is a server of yours."""
+    return f"unix://{Path(plan.runtime) / QUEUE}"
 
 
 def runtime_folder(recording: Path) -> Path:

@@ -6,9 +6,10 @@ by the server, because the id is there, instead of stored twice.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import redis
@@ -25,6 +26,7 @@ __all__ = [
     "QueueWriter",
     "QueuedPacket",
     "connect",
+    "reached",
     "sealed_files",
     "wait_until_ready",
 ]
@@ -43,6 +45,16 @@ KEEP_BYTES = 48 << 20
 def connect(url: str) -> redis.Redis:
     """Open a client. `url` is `unix:///path`, `redis://` or `rediss://`."""
     return redis.Redis.from_url(url, decode_responses=False, socket_timeout=10)
+
+
+@contextlib.contextmanager
+def reached(url: str) -> Iterator[redis.Redis]:
+    """Open a client for a block. Raises QueueUnavailable when the server does not do what it is asked there."""
+    try:
+        with connect(url) as client:
+            yield client
+    except redis.RedisError as error:
+        raise QueueUnavailable(url, f"does not answer ({error})") from error
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from capture.books import close_books, is_open
+from capture import queue
+from capture.books import clear_queue, close_books
 from capture.errors import StillEnding
 from capture.heartbeat import last_beat
 from capture.hold import held
-from capture.plan import GROUP, RUNNING, Plan, is_running, load_plan, runtime_folder
+from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, load_plan, own_queue_url, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
+from storage.manifest import read_manifest
 from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK
 
 ORPHANS_END_S = 15.0
@@ -23,9 +25,16 @@ ORPHANS_END_S = 15.0
 
 
 def orphans(data: Path) -> Iterator[tuple[Path, Plan]]:
-    """Yield work folder and plan of every recording below `data` that nobody is making any more."""
+    """Yield work folder and plan of every recording below `data` that nobody is making any more.
+
+    `data` may lie elsewhere than when it was recorded: a disk that is mounted under another name.
+    """
     for file in sorted((data / WORK).glob("*/plan.json")):
-        plan = load_plan(file)
+        try:
+            plan = load_plan(file)
+        except FileNotFoundError:
+            continue  # its recorder has ended just now
+        plan = replace(plan, path=str((data / plan.recording).resolve()))
         if not is_running(runtime_folder(Path(plan.path))):
             yield file.parent, plan
 
@@ -40,25 +49,40 @@ def recover(work: Path, plan: Plan) -> str:
 
     A queue on a server of yours is drained there. Running it again after a crash in between is harmless.
     """
-    runtime = runtime_folder(Path(plan.path))
+    is_own = plan.queue_url == own_queue_url(plan)
     try:
         with held(work / GROUP, ORPHANS_END_S) as hold:
-            shutil.rmtree(runtime, ignore_errors=True)
-            runtime.mkdir(mode=0o700, parents=True)
-            with held(runtime / RUNNING):
-                _take_up(work, replace(plan, work=str(work), runtime=str(runtime)), hold)
+            if (work / "plan.json").exists():  # else somebody else was at it while we waited
+                _take_up(work, plan, hold, is_own=is_own)
     except BlockingIOError as error:
         raise StillEnding(plan.recording, ORPHANS_END_S) from error
-    finally:
-        shutil.rmtree(runtime, ignore_errors=True)
+    except FileNotFoundError:
+        if work.exists():
+            raise
     return plan.recording
 
 
-def _take_up(work: Path, plan: Plan, hold: int) -> None:
+def _take_up(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
+    runtime = runtime_folder(Path(plan.path))
+    shutil.rmtree(runtime, ignore_errors=True)
+    runtime.mkdir(mode=0o700, parents=True)
+    try:
+        with held(runtime / RUNNING):
+            plan = replace(plan, work=str(work), runtime=str(runtime), supervisor_pid=os.getpid())
+            _settle(work, plan, hold, is_own=is_own)
+    finally:
+        shutil.rmtree(runtime, ignore_errors=True)
+
+
+def _settle(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
+    """Bring the recording to its end, then remove the work folder; not where its manifest cannot be read."""
     recording = Path(plan.path)
-    if is_open(recording):
-        _drain(work, replace(plan, supervisor_pid=os.getpid()), hold)
-    elif recording.is_dir() and not (recording / MANIFEST).exists():
+    if (recording / MANIFEST).exists():
+        if read_manifest(recording).get("state") == "recording":
+            _drain(work, plan, hold, is_own=is_own)
+        elif not is_own:
+            clear_queue(plan)
+    elif recording.is_dir():
         (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)
         _remove_empty(recording)  # killed before it began
     shutil.rmtree(work)
@@ -73,14 +97,16 @@ def _remove_empty(folder: Path) -> None:
             path.rmdir()
 
 
-def _drain(work: Path, plan: Plan, hold: int) -> None:
+def _drain(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
     alive = last_beat(work)
-    own = plan.queue_url.startswith("unix://") and (work / "appendonlydir").exists()
-    server = QueueServer(work, Path(plan.runtime) / "queue", hold=hold) if own else None
+    server = QueueServer(work, Path(plan.runtime) / QUEUE, hold=hold) if is_own else None
     try:
         if server is not None:
             server.start()
             plan = replace(plan, queue_url=server.url)
+        else:
+            with queue.connect(plan.queue_url) as client:
+                queue.wait_until_ready(client, plan.queue_url, limit_s=5)
         plan.save(work / "plan.json")
         (Path(plan.path) / LOGS).mkdir(exist_ok=True)
         supervisor = Supervisor(plan, server, [], hold=hold)
@@ -88,7 +114,7 @@ def _drain(work: Path, plan: Plan, hold: int) -> None:
             supervisor.drain()
         finally:
             supervisor.close()
-        close_books(plan, supervisor.outcome, own_queue=own, ended=alive)
+        close_books(plan, supervisor.outcome, own_queue=is_own, ended=alive)
     finally:
         if server is not None:
             server.stop()

@@ -10,6 +10,7 @@ from typing import Any
 from capture.errors import BadRig
 from capture.order import Order
 from capture.plan import HeadsetPlan, SensorPlan
+from capture.queue_address import check_address
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
 from sensors.gopro.settings import wanted_options
@@ -23,7 +24,7 @@ PROFILE_KEYS = tuple(field.name for field in fields(Profile) if field.name != "l
 
 
 def order_from(recording: str, options: dict[str, Any]) -> Order:
-    """Make the order from the options of the command. Raises BadRig, SensorError for unknown streams."""
+    """Make the order from the options of the command. Raises BadRig, BadQueueAddress, SensorError."""
     rig = read_rig(options["rig"]) if options["rig"] else {}
     if rig and (options["hololens"] or options["gopro"]):
         raise BadRig("give either --rig or the devices themselves (--hololens, --gopro), not both")
@@ -51,7 +52,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
         chunk_s=options["chunk_s"],
         start_timeout_s=options["start_timeout"],
         accept_version=options["accept_version"],
-        redis_url=options["redis_url"],
+        redis_url=check_address(options["redis_url"]) if options["redis_url"] else None,
         retake_of=options["retake_of"],
         consent=options["consent"],
         participant=options["participant"],

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from capture import queue
-from capture.books import BOOKS, BOOKS_BYTES, close_books, is_open
+from capture.books import BOOKS, BOOKS_BYTES, clear_queue, close_books, is_open
 from capture.camera_take import CameraTake
 from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
 from capture.first_manifest import first_manifest
 from capture.hold import held
 from capture.order import Order
 from capture.outcome import Outcome
-from capture.plan import GROUP, RUNNING, Plan, is_running, runtime_folder
+from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
 from capture.reserve import set_aside
@@ -75,6 +75,8 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
                 close_books(plan, outcome, own_queue=server is not None)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
+            if server is None:
+                clear_queue(plan)
             raise
         except OSError as error:
             raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
@@ -185,7 +187,11 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[int]:
         work.mkdir(mode=0o700)
         make_durable_folders(work, work.parent.parent)
         with held(runtime / RUNNING), held(work / GROUP) as hold:
-            yield hold
+            try:
+                yield hold
+            finally:
+                if not is_open(Path(plan.path)):  # while it is ours: nobody takes up what is being removed
+                    shutil.rmtree(work, ignore_errors=True)
     finally:
         if not is_open(
             Path(plan.path)
@@ -204,7 +210,7 @@ def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
             queue.wait_until_ready(client, order.redis_url, limit_s=5)
         yield None
         return
-    server = QueueServer(Path(plan.work), Path(plan.runtime) / "queue", hold=hold)
+    server = QueueServer(Path(plan.work), Path(plan.runtime) / QUEUE, hold=hold)
     try:
         server.start()
         yield server

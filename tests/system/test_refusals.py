@@ -87,6 +87,7 @@ def test_an_existing_recording_is_never_written_over(kitchen, runtime, tmp_path)
         (["take", "--hololens", "127.0.0.1", "--hololens", "127.0.0.2"], "two devices"),
         (["take", "--gopro", "ftp:711"], "ftp:711"),
         (["take", "--hololens", "127.0.0.1", "--redis", "unix:///nowhere/queue"], "unix:///nowhere/queue"),
+        (["take", "--hololens", "127.0.0.1", "--redis", "redis://10.0.0.1"], "wants TLS and a user"),
     ],
 )
 def test_options_that_cannot_be(kitchen, runtime, tmp_path, arguments, said, request):

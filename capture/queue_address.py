@@ -1,0 +1,39 @@
+"""Where a queue server of yours may be: on this computer, or over TLS with a user of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from capture.errors import BadQueueAddress
+
+
+def check_address(url: str) -> str:
+    """Return the address. Raises BadQueueAddress where packets would travel open or nobody is asked who he is."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
+    except ValueError as error:
+        raise BadQueueAddress(url, f"is no address ({error})") from error
+    if parts.scheme == "unix" and parts.path:
+        return url
+    if not is_address:
+        raise BadQueueAddress(
+            url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
+        )
+    if not _is_loopback(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
+        why = "over a network a queue wants TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
+        raise BadQueueAddress(url, why)
+    return url
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _has_user(parts: SplitResult) -> bool:
+    options = parse_qs(parts.query)
+    return bool((parts.username or "username" in options) and (parts.password or "password" in options))

@@ -1,0 +1,48 @@
+"""Where packets may travel: on this computer, or sealed and to somebody who knows us."""
+
+from __future__ import annotations
+
+import pytest
+
+from capture.errors import BadQueueAddress, without_password
+from capture.queue_address import check_address
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "unix:///run/valkey/socket",
+        "redis://127.0.0.1:6379/0",
+        "redis://localhost",
+        "redis://[::1]:6379",
+        "rediss://cook:secret@queue.lab:6380/1",
+        "rediss://queue.lab:6380?username=cook&password=secret",
+    ],
+)
+def test_addresses_that_are_taken(url):
+    assert check_address(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("redis://queue.lab:6379", "wants TLS and a user"),
+        ("redis://cook:secret@192.168.1.9", "wants TLS and a user"),
+        ("rediss://queue.lab", "wants TLS and a user"),
+        ("rediss://:secret@queue.lab", "wants TLS and a user"),
+        ("http://127.0.0.1", "is no address"),
+        ("127.0.0.1:6379", "is no address"),
+        ("redis://127.0.0.1:port", "is no address"),
+        ("unix://", "is no address"),
+    ],
+)
+def test_addresses_that_are_refused(url, said):
+    with pytest.raises(BadQueueAddress, match=said) as told:
+        check_address(url)
+    assert "secret" not in str(told.value)
+
+
+def test_what_is_shown_of_an_address():
+    assert without_password("rediss://cook:p@ss@queue.lab:1/2?password=x") == "rediss://queue.lab:1/2"
+    assert without_password("unix:///tmp/a@b/queue") == "unix:///tmp/a@b/queue"
+    assert without_password("ks:{u:hololens/pv}:packets") == "ks:{u:hololens/pv}:packets"
