@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from capture import queue
 from capture.clock_probe import ClockProbe
+from capture.errors import StreamsFailed
 from capture.health import HealthSender
 from capture.ledger import Ledger
 from capture.pause import PauseWatch
@@ -70,7 +71,10 @@ class DeviceProducer:
         self._ending.set()
 
     def run(self) -> None:
-        """Receive until every stream has ended or the end is asked."""
+        """Receive until every stream has ended or the end is asked.
+
+        Raises StreamsFailed when the last of them have ended by an error: no device has ended those.
+        """
         for recorder in self.recorders:
             recorder.start()
         limit_s: float | None = None
@@ -84,6 +88,7 @@ class DeviceProducer:
             self._note_pause(pauses.look())
             self._begin_probes()
             self._tell(done=False)
+        self._check_ends()
         if self.probe is not None and self.probe.ident is not None:
             self.probe.stop()
             self.probe.join(timeout=10)
@@ -97,6 +102,13 @@ class DeviceProducer:
 
     def leave(self) -> None:
         """Do what is left to do with the device after its streams have ended."""
+
+    def _check_ends(self) -> None:
+        failed = [one.name for one in self.recorders if one.state.ended not in ("stopped", "ended_by_device")]
+        if failed and not self._ending.is_set():
+            self._tell(done=False)
+            self._health.close()
+            raise StreamsFailed(failed)
 
     def _stop_all(self) -> float:
         if self.probe is not None:

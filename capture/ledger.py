@@ -25,12 +25,17 @@ class Ledger:
         self._writer = QueueWriter(client, recording_uuid, stream, epoch_ms)
         self._lock = threading.Lock()
         self._seq = self._writer.next_sequence()
+        self._unsaid: list[QueuedPacket] = []
 
     def note(self, kind: str, stream: str, give_up: Callable[[], bool] = lambda: False, **facts: Any) -> None:
-        """Write one note: `connected`, `closed`, `end`, `declared_loss`, `corrupt_packet`, `stalled`."""
+        """Write one note: `connected`, `closed`, `end`, `declared_loss`, `corrupt_packet`, `stalled`.
+
+        One that found no room when `give_up` said so goes with the next.
+        """
         now_ns = host_ns()
         tell(kind, stream=stream, **facts)
         text = json.dumps({"note": kind, "stream": stream, "host_ns": now_ns, **facts})
         with self._lock:
-            packet = QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0)
-            self._seq += self._writer.put([packet], give_up)
+            self._unsaid.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
+            self._seq += 1
+            del self._unsaid[: self._writer.put(self._unsaid, give_up)]

@@ -6,6 +6,7 @@ process says besides, a traceback for instance, is in its own file beside it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from pathlib import Path
@@ -46,9 +47,10 @@ class RecordingLog:
         _LOGGER.addHandler(self._handler)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, also on a disk that does not take the last lines."""
         _LOGGER.removeHandler(self._handler)
-        self._handler.close()
+        with contextlib.suppress(OSError):
+            self._handler.close()
 
 
 def tell(event: str, **facts: Any) -> None:

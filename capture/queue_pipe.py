@@ -103,6 +103,8 @@ class QueuePipe:
         self.connections = 0
         """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
         self._batches: Sequence[Batch] = ()
+        self._writers: dict[Writer, None] = {}
+        """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
         self._asked: list[Batch] = []
         """What the server has been given and has not answered yet."""
 
@@ -114,6 +116,7 @@ class QueuePipe:
     def begin(self, batches: Sequence[Batch]) -> None:
         """Give the server batches and let it work; `finish` comes before the next `begin`."""
         self._batches = batches
+        self._writers |= dict.fromkeys(batch.writer for batch in batches)
         self._try(self._give)
 
     def finish(self, give_up: Callable[[], bool]) -> None:
@@ -134,8 +137,8 @@ class QueuePipe:
             self._disconnect()
 
     def _give(self) -> None:
-        for batch in self._batches:
-            self._be_sure(batch.writer)
+        for writer in self._writers:
+            self._be_sure(writer)
         self._send([batch for batch in self._batches if batch.waiting])
 
     def _be_sure(self, writer: Writer) -> None:

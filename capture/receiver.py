@@ -119,7 +119,9 @@ class Receiver(threading.Thread):
             now_s = time.monotonic()
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
-            for number, _ in self._poll.poll(max(until_s - now_s, 0.0)):
+            ready = self._poll.poll(max(until_s - now_s, 0.0))
+            looked_s = time.monotonic()  # who is silent is judged by this look: sending may take long
+            for number, _ in ready:
                 if number == self._wake:
                     os.eventfd_read(self._wake)
                 else:
@@ -129,9 +131,9 @@ class Receiver(threading.Thread):
                 self._send()
             elif self._sent and now_s >= self._settle_at_s:
                 self._settle()
-            if now_s >= look_s:
-                self._look_for_silence(now_s)
-                look_s = now_s + LOOK_S
+            if looked_s >= look_s:
+                self._look_for_silence(looked_s)
+                look_s = looked_s + LOOK_S
 
     def _take(self, number: int) -> None:
         connection = self._connections[number]

@@ -91,9 +91,9 @@ class StreamRecorder:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        self._seq = self.state.received = self.writer.next_sequence()
         reason = "failed"
         try:
+            self._seq = self.state.received = self.writer.next_sequence()
             if self._seq == 0:
                 self.state.state = "preparing"
                 self.setup.before_stream(self.spec.name)

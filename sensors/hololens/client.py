@@ -75,7 +75,7 @@ class StreamClient:
         self._sock = sock
         try:
             sock.settimeout(self._connect_timeout_s)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _set_up(sock)
             sock.connect((self.host, self.spec.port))
             if self._configuration:
                 sock.sendall(self._configuration)
@@ -282,6 +282,15 @@ class StreamClient:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def _set_up(sock: socket.socket) -> None:
+    """Send at once; have the kernel ask after 10 s of silence: we send nothing that would tell of a gone headset."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _reason(error: OSError) -> str:

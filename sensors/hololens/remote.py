@@ -138,8 +138,12 @@ def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
 
 
 def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
-    with _connect((host, c.PV_PORT, "pv"), timeout_s) as sock:
-        sock.sendall(message)
+    where = (host, c.PV_PORT, "pv")
+    with _connect(where, timeout_s) as sock:
+        try:
+            sock.sendall(message)
+        except OSError as error:  # an app that is just going takes connections and drops them
+            raise StreamClosed(*where, at_boundary=True, why=f"closed ({error.strerror or error})") from error
 
 
 def _wait_for_pv(host: str, on: bool, limit_s: float) -> None:

@@ -147,3 +147,15 @@ def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_pa
     assert client.hgetall("ks:{u:s}:files")
     writer.close()
     reader.close()
+
+
+def test_a_stream_that_is_quiet_when_the_server_forgets_is_given_again_with_the_others(client):
+    """Its device may have ended it: nobody would ask for its newest packets any more."""
+    pipe = QueuePipe(client)
+    writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("quiet", "other")]
+    pipe.put([Batch(writer, packets(*range(10))) for writer in writers], NEVER)
+    client.delete(stream_key("u", "quiet"))
+    client.client_kill_filter(_type="normal", skipme=True)
+    pipe.put([Batch(writers[1], packets(10))], NEVER)
+    assert [client.xlen(stream_key("u", name)) for name in ("quiet", "other")] == [10, 11]
+    pipe.close()

@@ -18,6 +18,7 @@ from sensors.errors import (
     StreamStalled,
     UnsupportedServer,
 )
+from sensors.hololens import remote
 from sensors.hololens.remote import RemoteControl, parse_version, require_version, start_pv, stop_pv
 
 Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContextManager[str]]
@@ -126,3 +127,20 @@ def test_version_rule() -> None:
     for wrong in ("1.0", "1.0.x", "1.0.37.0", ""):
         with pytest.raises(ValueError, match=r"A\.B\.C"):
             parse_version(wrong)
+
+
+def test_an_app_that_takes_the_connection_and_drops_it_is_a_stream_error(loopback_host, monkeypatch):
+    """Any other error would end the front camera's stream for the whole recording."""
+    monkeypatch.setattr(remote, "STOP_PV", bytes(64 << 20))  # so much that the drop comes while it is sent
+
+    def drop() -> None:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    with socket.create_server((loopback_host, 3810)) as listener:
+        dropper = threading.Thread(target=drop)
+        dropper.start()
+        with pytest.raises(StreamClosed, match=r"pv\): closed"):
+            stop_pv(loopback_host, timeout_s=5)
+        dropper.join()

@@ -1,0 +1,104 @@
+"""The thread that receives all streams, over real sockets and a real queue."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from capture.queue import QueuedPacket, QueuePipe, QueueWriter
+from capture.receiver import Receiver
+from sensors.errors import StreamClosed
+from sensors.hololens.catalogue import stream_spec
+from sensors.hololens.client import StreamClient
+from sensors.hololens.wire import HEADER, HEADER_BYTES
+
+
+class Pair(StreamClient):
+    """A client whose other end is here."""
+
+    def __init__(self, short: str, stall_timeout_s: float) -> None:
+        super().__init__(stream_spec(short), "pair", b"", stall_timeout_s=stall_timeout_s)
+        self._sock, self.device = socket.socketpair()
+
+    def frame(self, ticks: int, size: int) -> bytes:
+        return HEADER.pack(ticks, size) + bytes(size + self.spec.pose_bytes)
+
+
+class Stream:
+    """Counts what is queued."""
+
+    def __init__(self, client, pipe: QueuePipe, name: str) -> None:
+        self.writer = QueueWriter(client, "u", name, 7, pipe=pipe)
+        self.count = self.seq = 0
+        self.lost: list[tuple[int, int]] = []
+        self.error: BaseException | None = None
+
+    def packets(self, frames, arrived_ns):
+        first, self.seq = self.seq, self.seq + len(frames)
+        return [
+            QueuedPacket(seq, seq, arrived_ns, 1, frame[HEADER_BYTES:], 0)
+            for seq, frame in enumerate(frames, first)
+        ]
+
+    def queued(self, packets, lost) -> None:
+        self.count += len(packets)
+        self.lost += lost
+
+    def silent(self, error) -> None:
+        pass
+
+    def receive(self, receiver: Receiver, client: StreamClient) -> None:
+        try:
+            receiver.receive(client, self)
+        except Exception as error:  # noqa: BLE001 (looked at by the test)
+            self.error = error
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client):
+    """What came in that time waits in the sockets: to close them would lose it."""
+    pipe = QueuePipe(client)
+    receiver = Receiver(pipe)
+    large, small = Pair("pv", 60.0), Pair("gyroscope", 0.6)
+    streams = [Stream(client, pipe, "large"), Stream(client, pipe, "small")]
+    threads = [
+        threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
+        for stream, end in zip(streams, (large, small), strict=True)
+    ]
+    receiver.start()
+    for thread in threads:
+        thread.start()
+    small.device.sendall(small.frame(0, 100))
+    wait_for(lambda: streams[1].count == 1)
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        small.device.sendall(small.frame(1, 100))
+        large.device.sendall(large.frame(0, 900_000))
+        for number in range(2, 30):
+            small.device.sendall(small.frame(number, 100))
+            time.sleep(0.05)
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    wait_for(lambda: [stream.count for stream in streams] == [1, 30] or any(s.error for s in streams))
+    assert [stream.error for stream in streams] == [None, None]
+    for end in (large, small):
+        end.device.close()
+    for thread in threads:
+        thread.join(10)
+    assert all(isinstance(stream.error, StreamClosed) for stream in streams)
+    assert [stream.lost for stream in streams] == [[], []]
+    receiver.stop()
+    receiver.join(10)
+    for end in (large, small):
+        end.close()
+    pipe.close()
