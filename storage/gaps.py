@@ -22,14 +22,17 @@ USUAL_STEPS = 8
 
 
 def find_gaps(
-    index: npt.NDArray[np.void], causes: list[str], pauses: Sequence[tuple[int, int]] = ()
+    index: npt.NDArray[np.void],
+    closings: Sequence[tuple[int, str]],
+    pauses: Sequence[tuple[int, int]] = (),
 ) -> list[Gap]:
     """Name the holes of a stream.
 
-    `index` is (n,) of `storage.chunk.INDEX`; `causes` are the causes of the closed connections in order, as the
-    recorder noted them. A new run of the producer is `restart`, a new connection takes its noted cause, a hole
-    in the sequence is `declared_loss`, and a long step of the device's stamps inside one connection is
-    `device_rate`, or `suspend` where it falls into one of `pauses` ((start, end) in host_ns).
+    `index` is (n,) of `storage.chunk.INDEX`; `closings` are the closed connections as the recorder noted them: the
+    number of the packet that came next, and the cause; of several before one packet the first counts. A new run of
+    the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is `declared_loss`, and
+    a long step of the device's stamps inside one connection is `device_rate`, or `suspend` where it falls into one
+    of `pauses` ((start, end) in host_ns).
     """
     if len(index) < 2:
         return []
@@ -39,13 +42,13 @@ def find_gaps(
     new_connection = (np.diff(index["connection"].astype(np.int64)) != 0) & ~new_run
     lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
     late = (steps > LONG_STEP * usual_step(steps)) & ~new_run & ~new_connection & ~lost
-    noted = iter(causes)
-    host = index["host_ns"]
+    host, seqs = index["host_ns"], index["seq"].astype(np.int64)
     gaps = []
     for row in np.flatnonzero(new_run | new_connection | lost | late):
         if new_run[row]:
             cause = "restart"
         elif new_connection[row]:
+            noted = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
             cause = next(noted, "reconnect")
         elif lost[row]:
             cause = "declared_loss"

@@ -33,12 +33,13 @@ def balance(
     seqs = np.unique(index["seq"])
     ends = [note for note in notes if note["note"] == "end"]
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
-    received = max([highest, *(int(note["received"]) for note in ends)])
-    missing = missing_ranges(seqs, received)
-    causes = [note["cause"] for note in notes if note["note"] == "closed"]
-    pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
-    gaps = find_gaps(index, causes, pauses) + _early_end(name, index, manifest, ends)
     named = _named_losses(name, notes, manifest)
+    beyond = [int(note["received"]) for note in ends] + [last + 1 for _, last in named]
+    received = max([highest, *beyond])
+    missing = missing_ranges(seqs, received)
+    closings = [(int(note["next_seq"]), note["cause"]) for note in notes if note["note"] == "closed"]
+    pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
+    gaps = find_gaps(index, closings, pauses) + _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
     if not len(index):
         findings.add(FAIL, f"{name} was armed and holds no packet")

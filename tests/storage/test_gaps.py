@@ -40,8 +40,19 @@ def test_new_connections_take_their_noted_cause_and_a_new_run_is_a_restart():
     index["connection"][20:] = 3
     index["connection"][30:] = 1
     index["epoch_ms"][30:] = 9
-    causes = [gap["cause"] for gap in find_gaps(index, ["network", "corrupt_packet"])]
+    causes = [gap["cause"] for gap in find_gaps(index, [(10, "network"), (20, "corrupt_packet")])]
     assert causes == ["network", "corrupt_packet", "restart"]
+
+
+def test_a_connection_that_gave_no_packet_does_not_shift_the_causes_of_later_gaps():
+    index = index_of([100 * k for k in range(40)])
+    index["connection"][10:] = 3  # the second gave nothing
+    index["epoch_ms"][20:] = 9  # closed, and killed before it was opened again
+    index["connection"][20:] = 1
+    index["connection"][30:] = 2
+    closings = [(10, "network"), (10, "reconnect"), (20, "network"), (30, "corrupt_packet")]
+    causes = [gap["cause"] for gap in find_gaps(index, closings)]
+    assert causes == ["network", "restart", "corrupt_packet"]
 
 
 def test_a_hole_in_the_sequence_is_a_declared_loss():
