@@ -14,12 +14,14 @@ GRACE_S = 5.0
 EXIT_CODE = 3
 
 _PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+"""Loaded here: between fork and exec of a process with threads a system call is all that may be done."""
 
 
 def end_with_parent() -> None:
     """Ask the kernel for SIGTERM at the moment our parent dies; elsewhere than on Linux nothing happens."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def watch_supervisor(pid: int, end: Callable[[], None]) -> None:

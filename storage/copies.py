@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -59,6 +60,13 @@ def freed_to(recording: Path) -> list[str]:
     return sorted({line.where for line in freed if not (recording / line.file).exists()})
 
 
+def is_store_of_another(recording: Path, where: Path) -> bool:
+    """Tell whether the book of a recording beside this one names a store at this path."""
+    words = b'"where": ' + json.dumps(str(where), ensure_ascii=False).encode() + b","
+    books = (book for book in recording.parent.glob(f"*/{BOOK}") if book.parent != recording)
+    return any(words in book.read_bytes() for book in books)
+
+
 class Book:
     """The book opened by the one mover that works on a recording."""
 
@@ -95,8 +103,10 @@ class Book:
             os.fsync(self._handle)
 
     def write(self, line: Line) -> None:
-        """Append a line and sync it."""
-        os.write(self._handle, checked_json(asdict(line)))
+        """Append a line and sync it. Raises OSError, also when only a part of it found room."""
+        text = checked_json(asdict(line))
+        if os.write(self._handle, text) < len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._handle)
         if line.kind == COPIED:
             self.copies[line.file, line.target] = line

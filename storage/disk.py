@@ -25,6 +25,8 @@ DIRECT_BYTES = 1 << 20
 pages for a raw depth camera can cost more CPU than all else that is done with its pictures (decision 0081)."""
 
 O_DIRECT = getattr(os, "O_DIRECT", 0)
+NOT_DIRECTLY = (errno.EINVAL, errno.ENOTSUP)
+"""What file systems say that have no direct writing, or not of such pieces."""
 
 
 class Disk(Protocol):
@@ -78,7 +80,7 @@ class LocalDisk:
             try:
                 return os.open(path, flags | O_DIRECT, self.mode)
             except OSError as error:
-                if error.errno != errno.EINVAL:
+                if error.errno not in NOT_DIRECTLY:
                     raise
         return os.open(path, flags, self.mode)
 
@@ -127,7 +129,7 @@ def _written(handle: int, views: list[memoryview]) -> int:
         return os.writev(handle, views)
     except OSError as error:
         flags = fcntl.fcntl(handle, fcntl.F_GETFL)
-        if error.errno != errno.EINVAL or not flags & O_DIRECT:
+        if error.errno not in NOT_DIRECTLY or not flags & O_DIRECT:
             raise
     fcntl.fcntl(handle, fcntl.F_SETFL, flags & ~O_DIRECT)
     return os.writev(handle, views)

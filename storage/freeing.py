@@ -61,12 +61,14 @@ def free(
             # The same store under two paths is one copy.
             different = {target.identity: target for target in targets}
             heavy = [item for item in files_of(recording, manifest) if is_heavy(item)]
+            standing: list[list[Target]] = []
             for item in heavy:
                 copies = [t for t in different.values() if _stands(recording, item, t, book, proved, stop)]
                 if not rule.allows(len(copies), age_days, free_bytes):
                     return 0
-            for item in heavy:
-                _remove(recording, item, list(different.values()), book, disk)
+                standing.append(copies)
+            for item, copies in zip(heavy, standing, strict=True):
+                _remove(recording, item, copies, book, disk)
             return len(heavy)
     except (Stopped, MoverBusy):
         return 0

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.chunk import is_archive
-from storage.copies import COPIED, Book, Line
+from storage.copies import COPIED, Book, Line, is_store_of_another
 from storage.copy_list import Item, files_of, is_closed
 from storage.disk import LOCAL, Disk
-from storage.errors import StorageError
+from storage.errors import StorageError, TargetAway
 from storage.freeing import DEFAULT_RULE, FreeRule, free
 from storage.manifest import read_manifest
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
-from storage.target import Stopped, Target
+from storage.target import MARKER, Stopped, Target
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -112,6 +113,7 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
 
 def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, disk: Disk) -> None:
     state, recording = task.state, task.recording
+    _check_mounted(recording, task.where)
     target = Target(task.where, book.target_of(task.where) or task.identity, disk)
     task.identity = target.identity
     if target.shares_disk_with(recording):
@@ -132,6 +134,18 @@ def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, di
         report(state)
     _drop_packed(recording, items, book, target, disk)
     state.finished = is_closed(manifest)
+
+
+def _check_mounted(recording: Path, where: Path) -> None:
+    """Raise TargetAway for a bare folder of this computer's own disks where other recordings had a store.
+
+    The book of a new recording knows no store yet: it would take a mount point without its store for a new one.
+    """
+    if not where.is_dir() or (where / MARKER).exists():
+        return
+    own_disks = {os.stat(path).st_dev for path in (where.anchor, recording)}
+    if os.stat(where).st_dev in own_disks and is_store_of_another(recording, where):
+        raise TargetAway(where, f"its {MARKER} is gone (is the store mounted?)")
 
 
 def _is_copied(recording: Path, item: Item, book: Book, target: Target) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from processes import kitchensync
 
 from storage import mover as mover_module
-from storage.copies import BOOK, read_book
+from storage.copies import BOOK, COPIED, FREED, Book, Line, read_book
 from storage.disk import LocalDisk
 from storage.errors import FilesFreed
 from storage.freeing import FreeRule
@@ -362,3 +363,51 @@ def test_a_store_that_goes_before_its_first_copy_is_not_taken_for_a_new_one(fini
     run_mover([finished], [store], follow=True, stop=stop, report=hear, disk=Going())
     assert "is the store mounted?" in problems[-1]
     assert list(store.iterdir()) == []
+
+
+def test_a_new_recording_does_not_take_an_empty_mount_point_for_a_new_store(finished, stores):
+    """Its own book knows no store yet; the books of the recordings beside it do."""
+    store, away = stores[0], stores[0].with_name("away")
+    run_mover([finished], [store], rule=None)
+    later = finished.with_name("later")
+    shutil.copytree(finished, later)
+    (later / BOOK).unlink()
+    store.rename(away)
+    store.mkdir()
+    (state,) = run_mover([later], [store], rule=None)
+    assert "is the store mounted?" in state.problem
+    assert list(store.iterdir()) == []
+    store.rmdir()
+    away.rename(store)
+    (state,) = run_mover([later], [store], rule=None)
+    assert (state.finished, state.problem) == (True, "")
+    other = stores[1]
+    assert run_mover([later], [other], rule=None)[0].finished, "a store that is new is one"
+
+
+def test_the_book_names_only_copies_that_stood_the_proof_when_it_freed(finished, stores, tmp_path):
+    third = tmp_path / "nas-c"
+    third.mkdir()
+    run_mover([finished], [*stores, third], rule=None)
+    film = third / "take/gopro/GX010001.MP4"
+    film.write_bytes(film.read_bytes()[:-1] + b"?")
+    run_mover([finished], [*stores, third], rule=NOW)
+    assert heavy(finished) == []
+    freed = {line.where for line in read_book(finished) if line.kind == FREED and line.file.endswith("MP4")}
+    assert freed == {str(store) for store in stores}
+
+
+def test_a_line_of_which_only_a_part_found_room_is_an_error(finished):
+    line = Line(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 1, "store", "/store", "direct")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Book(finished) as book:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        try:
+            with pytest.raises(OSError, match="No space left"):
+                book.write(line)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Book(finished) as book:
+        assert book.copies == {}
+        book.write(line)
+    assert read_book(finished) == [line]
