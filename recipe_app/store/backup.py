@@ -146,9 +146,11 @@ def _copy(place: Path, copy: Path, writer: _Writer, tell: Tell) -> dict[str, Any
     """Copy an SQLite file by the online backup, without the tables that are not kept."""
     os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
-        contextlib.closing(sqlite3.connect(place)) as source,
+        contextlib.closing(sqlite3.connect(place, isolation_level=None)) as source,
         contextlib.closing(sqlite3.connect(copy)) as to,
     ):
+        source.execute("BEGIN")  # one moment: without it every write meanwhile would begin the copy anew
+        source.execute("SELECT 1 FROM op LIMIT 1")
         source.backup(to, pages=256, progress=lambda _, left, all_: tell(0.8 * (1 - left / max(all_, 1))))
         to.execute("PRAGMA journal_mode=DELETE")
         for table in NOT_KEPT:

@@ -40,8 +40,8 @@ def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
             name for name in manifest["files"] if name not in (COPY, DUMP) and not _RECIPE.fullmatch(name)
         ]:
             raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
-        if isinstance(place, Path) and place.exists():
-            raise BadSetup(f"{place}: is there already; move it away, or restore into another --data")
+        if isinstance(place, Path):
+            _refuse_taken(place)
         target = recipes if isinstance(place, str) else place
         try:
             with _recipes_proven(source, archive, manifest, recipes) as put:
@@ -52,6 +52,13 @@ def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
         except OSError as error:
             raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
+
+
+def _refuse_taken(place: Path) -> None:
+    """Refuse what is there, and what a killed app left beside it: SQLite would write that over the backup."""
+    for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
+        if path.exists():
+            raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
 
 
 @contextlib.contextmanager

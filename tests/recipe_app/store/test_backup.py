@@ -131,6 +131,49 @@ def test_what_comes_back_is_what_was_there(
     assert (tmp_path / "new" / "_app" / "app.db").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_what_a_killed_app_left_beside_its_database_is_not_taken_for_the_restored_one(
+    tmp_path: Path, end: str
+) -> None:
+    """SQLite would write a write-ahead log that lies there over whatever has the database's name."""
+    old, target = tmp_path / "old" / "app.db", tmp_path / "kitchen.backup"
+    database = open_database(old)
+    fill(database)
+    database.close()
+    make(old, tmp_path / "none", target)
+    new_place = tmp_path / "new" / "app.db"
+    left = new_place.with_name(f"app.db{end}")
+    left.parent.mkdir()
+    left.write_bytes(b"of the old one")
+    with pytest.raises(BadSetup, match=f"app.db{end}: is there already"):
+        restore(target, new_place, tmp_path / "recipes")
+    left.unlink()
+    restore(target, new_place, tmp_path / "recipes")
+
+
+def test_a_backup_comes_to_its_end_while_tablets_write(tmp_path: Path) -> None:
+    """It holds one moment; each write of another connection would begin it anew otherwise."""
+    place = tmp_path / "app.db"
+    database = open_database(place)
+    fill(database)
+    records = records_of(database)
+    with records.changing() as connection:
+        sound = {"sha256": "1" * 64, "recording": "r1", "media_type": "audio/webm", "content": bytes(4 << 20)}
+        connection.execute(insert(tables.voice).values(**sound))
+    with database.reading() as connection:
+        before = oplog.newest(connection, before=None, count=1)[0]["n"]
+    written = []
+
+    def write(_: float) -> None:
+        written.append(records.note("kitchen", f"k{len(written)}b", {"name": str(len(written))}, actor=""))
+        assert len(written) < 40, "the backup begins again and again"
+
+    manifest = back_up(place, tmp_path / "none", tmp_path / "kitchen.backup", utc_ns=UTC_NS, tell=write)
+    database.close()
+    assert len(written) > 3
+    assert manifest["operations"] == before
+
+
 def test_no_secret_stands_in_it_in_plain_text(
     place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
 ) -> None:
