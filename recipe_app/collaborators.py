@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 from recipe_app.capture_link import Capture
@@ -34,6 +35,8 @@ class Collaborators:
     "What the guided tour may tell: pseudonym and PIN of its person."
     ca_file: bytes | None = None
     "The certificate of our own authority, for tablets to install."
+    starting: threading.Lock = field(default_factory=threading.Lock)
+    "Held while devices are being started, which takes them half a minute at most."
 
 
 def collaborators(

@@ -18,9 +18,14 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
     """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow."""
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
-    folder = folder_of(tools.records.ops(recording))
     if action == "start":
-        return _start(tools, recording, folder, actor)
+        if not tools.starting.acquire(blocking=False):
+            raise NotNow("the devices are being started already; wait until that is done")
+        try:
+            return _start(tools, recording, folder_of(tools.records.ops(recording)), actor)
+        finally:
+            tools.starting.release()
+    folder = folder_of(tools.records.ops(recording))
     if folder is None:
         raise NotNow("nothing is being recorded here")
     reasons = tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
@@ -57,6 +62,8 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
 
 def _require_checklist(state: dict[str, Any]) -> None:
     """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; begin another one")
     open_points = still_open(state, devices=True)
     checked = state["checked"]
     if checked is not None and (not open_points or (checked["override"] and "consent" not in open_points)):

@@ -88,13 +88,13 @@ def _once(ops: Iterable[Op]) -> list[Op]:
 
 
 def _void(ops: list[Op]) -> set[str]:
-    """From the last to the first: an undo that stands takes back what came before it."""
+    """From the last to the first: an undo that stands takes back what came before it; a withdrawal no undo does."""
     void: set[str] = set()
-    passed: set[str] = set()
+    before = {op["op_id"] for op in ops if op["kind"] in UNDOABLE or op["kind"] == "undo"}
     for op in reversed(ops):
-        passed.add(op["op_id"])
+        before.discard(op["op_id"])
         if op["kind"] == "undo" and op["op_id"] not in void:
-            void.update(target for target in op["body"]["undoes"] if target not in passed)
+            void.update(before.intersection(op["body"]["undoes"]))
     return void
 
 

@@ -24,7 +24,8 @@ def check(connection: Connection, key: str, *, utc_ns: int) -> None:
     """Refuse while the wait lasts. Raises TooOften."""
     mine = attempt.c.key == fast_hash(key)
     blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(mine)).scalar()
-    if blocked is not None and blocked > utc_ns:
+    longest_ns = LONGEST_WAIT_S * 1_000_000_000  # a longer wait is none of ours: the clock was set back since
+    if blocked is not None and utc_ns < blocked <= utc_ns + longest_ns:
         raise TooOften(-(-(blocked - utc_ns) // 1_000_000_000))
 
 

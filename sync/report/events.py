@@ -69,7 +69,7 @@ def read_story(recording: Path, manifest: Manifest, zero_host_ns: int) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
     story = Story()
     events, story.problems = read_noted(recording)
-    undone = {event["body"].get("undoes") for event in events if event["kind"] == "undo"} - {None}
+    undone = _taken_back(events)
     places = _places(recording)
     for number, event in enumerate(events, start=1):
         mark = _mark(number, event, zero_host_ns, undone=event["op_id"] in undone)
@@ -79,6 +79,18 @@ def read_story(recording: Path, manifest: Manifest, zero_host_ns: int) -> Story:
     if shown:
         story.recipe = _recipe(shown, events, undone, zero_host_ns)
     return story
+
+
+def _taken_back(events: list[Event]) -> set[Any]:
+    """From the last to the first, as the app does: an undo that was itself taken back takes nothing back.
+
+    What one undo took back together stands in lines of their own, `<id>`, `<id>.1`.
+    """
+    undone: set[Any] = set()
+    for event in reversed(events):
+        if event["kind"] == "undo" and str(event["op_id"]).partition(".")[0] not in undone:
+            undone.add(event["body"].get("undoes"))
+    return undone - {None}
 
 
 def _places(recording: Path) -> dict[tuple[str, int], str]:

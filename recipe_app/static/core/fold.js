@@ -34,13 +34,13 @@ function once(ops) {
   return [...known.values()];
 }
 
-function taken(ops) { // from the last to the first: an undo that stands takes back what came before it
+function taken(ops) { // from the last to the first: an undo that stands takes back what came before it; a withdrawal no undo does
   const gone = new Set();
-  const passed = new Set();
+  const before = new Set(ops.filter(({ kind }) => UNDOABLE.has(kind) || kind === "undo").map((op) => op.op_id));
   for (const op of [...ops].reverse()) {
-    passed.add(op.op_id);
+    before.delete(op.op_id);
     if (op.kind === "undo" && !gone.has(op.op_id)) {
-      for (const target of op.body.undoes) if (!passed.has(target)) gone.add(target);
+      for (const target of op.body.undoes) if (before.has(target)) gone.add(target);
     }
   }
   return gone;

@@ -107,6 +107,18 @@ def test_five_wrong_pins_make_one_wait_and_a_right_one_forgets_them(house: House
         house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
 
 
+def test_a_clock_that_is_set_back_locks_nobody_out(house: House) -> None:
+    basil, year_s = person(house), 365 * 86_400
+    house.wait(year_s)  # a computer without a battery for its clock
+    for _ in range(5):
+        with pytest.raises(NotAllowed):
+            house.door.sign_in(basil, "pin", "111222", device="d1", desk=False)
+    with pytest.raises(TooOften):
+        house.door.sign_in(basil, "pin", PIN, device="d1", desk=False)
+    house.wait(-year_s)
+    assert house.door.sign_in(basil, "pin", PIN, device="d1", desk=False)
+
+
 def test_nobody_signs_in_without_a_secret_or_when_switched_off(house: House) -> None:
     basil = person(house)
     for who, kind in ((basil, "password"), ("nobody", "pin"), ("nobody", "password")):

@@ -108,6 +108,23 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
     assert "done, Add sugar (taken back)" in page.text
 
 
+def test_what_was_done_again_is_not_taken_back(desk, report_of, tmp_path):
+    """As the app folds it: an undo that was itself taken back takes back nothing, all lines of it."""
+    recording = desk.make_recording(tmp_path / "take-1", recipe={"name": "tea", "order": [7, 4]})
+    steps = {"7": {"text": "Boil water"}, "4": {"text": "Add sugar"}}
+    desk.note(recording, "recipe", 0.5, op_id="r", name="tea", order=[7, 4], steps=steps)
+    for at_s, op_id, node in ((3.0, "a", 7), (4.0, "b", 4)):
+        desk.note(recording, "done", at_s, op_id=op_id, step=node, text=steps[str(node)]["text"])
+    desk.note(recording, "undo", 5.0, op_id="u", undoes="a", undone_kind="done")
+    desk.note(recording, "undo", 5.0, op_id="u.1", undoes="b", undone_kind="done")
+    assert "1. Boil water not done" in report_of(recording).text
+    desk.note(recording, "undo", 6.0, op_id="v", undoes="u", undone_kind="undo")
+    page = report_of(recording)
+    for words in ("1. Boil water 0:03.0", "2. Add sugar 0:04.0"):
+        assert words in page.text
+    assert "done, Boil water (taken back)" not in page.text
+
+
 def test_events_say_in_which_pictures_they_are(desk, report_of, tmp_path):
     recording = desk.make_recording(tmp_path / "take-1", {"hololens/pv": [0.25 + n / 30 for n in range(200)]})
     desk.note(recording, "error", 3.0, op_id="a", category_name="Timing")
