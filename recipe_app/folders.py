@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from recipe_app.errors import NotFound
 from storage.errors import StorageError
-from storage.events import EventLog
+from storage.events import EventLog, read_lines
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 
@@ -72,9 +72,12 @@ class Folders:
         """Append events that are synced to the disk when this returns; one that is there is not stored again."""
         path = self._path(name)
         with self._lock:
+            late = self.state(name) == "stopped"
+            early = _op_ids(path, _WRITERS[False]) if late else set()
             for event in events:
-                log = EventLog(path, _WRITERS[self.state(name) == "stopped"])
-                log.append(
+                if event.op_id in early:
+                    continue  # it was appended while it recorded, and the app was killed before it noted that
+                EventLog(path, _WRITERS[late]).append(
                     event.kind,
                     host_ns=event.host_ns,
                     uncertainty_ns=event.uncertainty_ns,
@@ -124,6 +127,11 @@ class Folders:
             return self._read[path][1]
         except (OSError, ValueError):
             return {}  # not a recording, or one being made
+
+
+def _op_ids(recording: Path, writer: str) -> set[str]:
+    path = recording / "events" / f"{writer}.jsonl"
+    return {str(event["op_id"]) for event, _ in read_lines(path)} if path.is_file() else set()
 
 
 def _in_words(frames: dict[str, Any]) -> str:

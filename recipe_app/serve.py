@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
+import logging
 import secrets
 import signal
 import socket
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
 
 from recipe_app import tls
 from recipe_app.capture_link import Capture
@@ -28,6 +30,8 @@ from recipe_app.store.records import Records, new_id, roles_of
 from recipe_app.web.app import create_app
 from recipe_app.web.guard import is_loopback_address
 from sensors.host_clock import host_ns, utc_anchor
+
+log = logging.getLogger(__name__)
 
 APP_FOLDER = "_app"
 """The app's own folder in the data folder: database, certificates, uploaded recipes."""
@@ -163,7 +167,12 @@ def _filing(tools: Collaborators) -> Iterator[None]:
 
     def run() -> None:
         while not end.is_set():
-            tools.intake.file()
+            try:
+                tools.intake.file()
+            except (
+                SQLAlchemyError
+            ) as error:  # a full disk, a server that is restarted: what waits goes on waiting
+                log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
             end.wait(FILE_AGAIN_S)
 
     thread = threading.Thread(target=run, name="filing")

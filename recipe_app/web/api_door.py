@@ -7,10 +7,11 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
+from recipe_app.collaborators import Collaborators
 from recipe_app.dumps import site_of
 from recipe_app.errors import BadOperation
 from recipe_app.people.roles import Access
-from recipe_app.store import tables
+from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
 from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
 from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, Pair, SignIn
@@ -30,8 +31,7 @@ def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
     device, person = visitor.device, visitor.person
     kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
     return {
-        "device": device
-        and {"id": device["id"], "name": device["name"], "kitchen": kitchen and kitchen["name"]},
+        "device": device and {**_paired(tools, device), "kitchen": kitchen and kitchen["name"]},
         "person": person
         and {"id": person["id"], "pseudonym": person["pseudonym"], "roles": roles_of(person)},
         "desk": visitor.desk,
@@ -40,6 +40,16 @@ def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
         "site": site_of(tools.records),
         "demo": tools.demo,
     }
+
+
+def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
+    """A tablet, with the last sequence number that it used: a browser may lose its memory and keep its cookie."""
+    with tools.records.database.reading() as connection:
+        return {
+            "id": device["id"],
+            "name": device["name"],
+            "seq": oplog.next_seq(connection, device["id"]) - 1,
+        }
 
 
 def pair(request: Request, tools: Tools, body: Pair) -> JSONResponse:

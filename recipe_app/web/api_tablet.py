@@ -57,9 +57,20 @@ def order(tools: Tools, recipe: str, seed: Seed = 0, language: Language = "") ->
     return drawn | {"titles": found.titles}
 
 
-def running(tools: Tools) -> dict[str, Any]:
-    """List the recordings that capture is making now."""
-    return {"running": tools.folders.running()}
+def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List the recordings that capture is making now; on a tablet without those of another kitchen's tablets."""
+    names = tools.folders.running()
+    if visitor.device is None:
+        return {"running": names}
+    others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
+    return {"running": [name for name in names if name not in others]}
+
+
+def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -> set[str]:
+    """Folders that are being recorded for a tablet of another kitchen; what was filmed elsewhere is anybody's."""
+    table, live = tables.recording, [name for name in folders if tools.folders.state(name) == "recording"]
+    theirs = (table.c.folder.in_(live), table.c.kitchen != kitchen)
+    return {row["folder"] for row in tools.records.rows(table, *theirs)}
 
 
 def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
@@ -99,15 +110,18 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
             missing=body.missing,
             flips=body.flips,
         )
-        content |= {"folder": _folder(tools, body.folder), "kitchen": device["kitchen"]}
+        kitchen = device["kitchen"]
+        content |= {"folder": _folder(tools, body.folder, kitchen), "kitchen": kitchen}
         tools.records.note("recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id)
         tools.intake.file()
     return bundle(tools, device, body.op_id)
 
 
-def _folder(tools: Collaborators, folder: str | None) -> str | None:
+def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
     if folder is not None and not tools.folders.joinable(folder):
         raise NotNow(f"{folder} is not recording any more; choose without a recording")
+    if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
+        raise NotNow(f"{folder} is being recorded in another kitchen; choose without a recording")
     return folder
 
 

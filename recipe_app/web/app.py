@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from recipe_app.collaborators import Collaborators
@@ -52,6 +52,7 @@ def create_app(collaborators: Collaborators) -> FastAPI:
     app.add_exception_handler(StorageError, _foreseen)
     app.add_exception_handler(OSError, _no_space)
     app.add_exception_handler(OperationalError, _no_space)
+    app.add_exception_handler(DataError, _not_storable)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(Guard, hosts=collaborators.hosts)
@@ -74,6 +75,12 @@ async def _foreseen(request: Request, error: Exception) -> Response:
 async def _no_space(_: Request, error: Exception) -> JSONResponse:
     cause = error.orig if isinstance(error, OperationalError) else error
     return _error(507, f"not stored: {cause}; free space or check the data folder, then it is sent again")
+
+
+async def _not_storable(_: Request, error: Exception) -> JSONResponse:
+    """Refuse what a database has no place for, such as the letter 0 in PostgreSQL."""
+    assert isinstance(error, DataError)
+    return _error(422, f"cannot be stored: {(str(error.orig).splitlines() or ['no such value'])[0]}")
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ def export(tools: Tools, recording: str) -> Response:
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; nothing of it is exported")
     content = {"schema": "recording-log/1", "state": state, "operations": tools.records.ops(recording)}
-    name = f"{state['recording']['name']}-{recording[-12:]}.json"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(
         json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from databases import emptied
 
+from recipe_app import serve
 from recipe_app.store import tables
+from recipe_app.store.database import open_database
 from recipe_app.store.records import new_id
+from storage.events import read_events
+
+PIN = "482916"
 
 TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"
 
@@ -150,6 +159,17 @@ def test_what_comes_after_the_end_is_kept_beside_the_sealed_events(kitchen: Any)
     assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1", "tablet_late")] == ["done"]
 
 
+def test_what_was_filed_before_a_kill_is_not_filed_again_after_the_end(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    (done,) = kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
+    with kitchen.database.writing() as connection:  # the app was killed before it could note that it is filed
+        connection.execute(sa.insert(tables.unfiled).values(n=done["n"]))
+    kitchen.record("soup_1", state="complete")
+    kitchen.post(kitchen.operation(recording, "start", {"node": 2}))
+    assert [event["kind"] for event in read_events(kitchen.data / "soup_1")] == ["recipe", "done", "start"]
+    assert kitchen.tools.records.waiting() == []
+
+
 def test_a_folder_that_is_away_delays_the_filing_and_loses_nothing(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     away = kitchen.data / "away"
@@ -160,6 +180,35 @@ def test_a_folder_that_is_away_delays_the_filing_and_loses_nothing(kitchen: Any)
     away.rename(kitchen.data / "soup_1")
     assert kitchen.tools.intake.file() == 0
     assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1")] == ["recipe", "done"]
+
+
+def test_a_database_that_fails_for_a_while_ends_no_filing(
+    kitchen: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serve, "FILE_AGAIN_S", 0.02)
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    away = kitchen.data / "away"
+    (kitchen.data / "soup_1").rename(away)
+    kitchen.post(kitchen.operation(recording, "done", {"node": 1}))
+    with serve._filing(kitchen.tools):
+        rename(kitchen, "unfiled", "gone")
+        until(lambda: "cannot be filed now" in caplog.text)
+        rename(kitchen, "gone", "unfiled")
+        away.rename(kitchen.data / "soup_1")
+        until(lambda: kitchen.tools.records.waiting() == [])
+    assert [line["kind"] for line in kitchen.events(kitchen.data / "soup_1")] == ["recipe", "done"]
+
+
+def rename(kitchen: Any, old: str, new: str) -> None:
+    with kitchen.database.writing() as connection:
+        connection.execute(sa.text(f"ALTER TABLE {old} RENAME TO {new}"))
+
+
+def until(happened: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
 
 
 def test_a_recording_without_devices_needs_no_folder(kitchen: Any) -> None:
@@ -261,6 +310,51 @@ def test_a_recording_of_another_kitchen_is_not_there(kitchen: Any) -> None:
         assert far.get(f"/api/v1/{address}/{recording}").status_code == 404
     batch = {"operations": [kitchen.operation(recording, "done", {"node": 1})]}
     assert "no recording" in far.post("/api/v1/ops", json=batch).json()["receipts"][0]["error"]
+
+
+def test_a_folder_that_another_kitchen_records_into_cannot_be_joined(kitchen: Any) -> None:
+    kitchen.choose(folder="soup_1")
+    kitchen.tools.records.note("kitchen", "other", {"name": "Other"}, actor="")
+    device, token = kitchen.tools.door.pair(
+        kitchen.tools.door.pairing_code("other", actor=""), "Far", secure=True
+    )
+    login = kitchen.tools.door.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
+    far = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+    assert kitchen.tablet.get("/api/v1/running").json() == {"running": ["soup_1"]}
+    assert far.get("/api/v1/running").json() == {"running": []}
+    body = {"op_id": new_id(5), "recipe": "tea_and_toast", "folder": "soup_1"}
+    refused = far.post("/api/v1/recordings", json=body)
+    assert (refused.status_code, "another kitchen" in refused.json()["error"]) == (409, True)
+    assert far.post("/api/v1/recordings", json={**body, "folder": None}).status_code == 200
+
+
+def test_an_undo_of_what_was_chosen_takes_nothing_back(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    (gone,) = kitchen.post(kitchen.operation(recording, "withdraw", {}))
+    undoes = {"undoes": [recording, gone["op_id"]]}
+    assert "n" in kitchen.post(kitchen.operation(recording, "undo", undoes))[0]
+    assert kitchen.tools.records.state(recording)["phase"] == "withdrawn"
+    assert kitchen.desk("researcher").get(f"/desk/recordings/{recording}/export.json").status_code == 409
+
+
+def test_a_letter_that_a_database_cannot_hold_is_refused_in_words(
+    kitchen: Any, postgresql_server: str
+) -> None:
+    kitchen.database = open_database(emptied(postgresql_server))
+    recording = kitchen.choose()["recording"]
+    batch = {"operations": [kitchen.operation(recording, "done", {"node": 1}, actor="a\0b")]}
+    answer = kitchen.tablet.post("/api/v1/ops", json=batch)
+    assert (answer.status_code, "cannot be stored" in answer.json()["error"]) == (422, True)
+    assert kitchen.tablet.get("/api/v1/bundle/a%00b").status_code == 422
+    assert "n" in kitchen.post(kitchen.operation(recording, "done", {"node": 1}))[0]
+    kitchen.database.close()
+
+
+def test_a_tablet_hears_how_far_it_has_counted(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    assert kitchen.tablet.get("/api/v1/me").json()["device"]["seq"] == 0
+    kitchen.post(kitchen.operation(recording, "done", {"node": 1}, seq=41))
+    assert kitchen.tablet.get("/api/v1/me").json()["device"]["seq"] == 41
 
 
 def test_a_voice_note_is_kept_under_the_hash_of_its_bytes(kitchen: Any) -> None:
