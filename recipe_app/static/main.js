@@ -22,12 +22,16 @@ export async function go(path, { replace = false } = {}) {
 }
 
 async function whoAmI() {
+  const before = (await read("meta", "me"))?.value ?? null;
   try {
     app.me = await ask("/api/v1/me", { timeout: 4000 });
+    if (!app.me.site) throw new Error("another answered"); // a page of the network's own, for one
     setCsrf(app.me.csrf);
+    app.me.was = app.me.device?.id ?? before?.device?.id ?? before?.was; // what waits here is that tablet's, even when it is let in no more
+    await outbox.countFrom(app.me.device?.seq ?? 0);
     await put("meta", { key: "me", value: app.me });
   } catch {
-    app.me = (await read("meta", "me"))?.value ?? null; // without network we are who we were
+    app.me = before; // without network we are who we were
   }
   outbox.identify(app.me?.device?.id ?? "", app.me?.person?.id ?? "");
 }
@@ -79,10 +83,12 @@ export async function signedIn() {
 function status() {
   const waiting = outbox.unsent();
   const down = outbox.turnedDown();
+  const failed = outbox.notKept();
   const place = document.getElementById("saved");
-  place.textContent = waiting ? t("saved.unsent", { count: waiting }) : down.length ? t("saved.refused", { count: down.length }) : t("saved.all");
-  place.className = waiting || down.length ? "saved waiting" : "saved";
-  place.title = down.at(-1)?.error ?? outbox.problem;
+  const said = waiting ? t("saved.unsent", { count: waiting }) : down.length ? t("saved.refused", { count: down.length }) : t("saved.all");
+  place.textContent = failed ? t("saved.not_kept") : said;
+  place.className = failed || waiting || down.length ? "saved waiting" : "saved";
+  place.title = failed || down.at(-1)?.error || outbox.problem;
 }
 
 async function begin() {

@@ -219,3 +219,32 @@ def test_only_an_admin_lets_a_recording_begin_with_open_points(kitchen: Any, des
     operator = kitchen.desk("operator")
     body = {"op_id": recording, "reason": "because"}
     assert operator.post(f"/api/v1/desk/recordings/{recording}/override", json=body).status_code in (401, 403)
+
+
+def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, desk: Any) -> None:
+    page, bundle = desk, kitchen.choose()
+    recording, node = bundle["recording"], bundle["ops"][0]["body"]["order"][0]
+    error_id = kitchen.operation(recording, "end", {})["op_id"]
+    fields = {"node": node, "categories": [1, 5], "description": "too much"}
+    kitchen.post(kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}))
+    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
+    page.locator("input[value='too much']").fill("two spoons")
+    page.get_by_role("button", name="Save").first.click()
+    page.locator("input[value='two spoons']").wait_for()
+    found = kitchen.tools.records.state(recording)["errors"][error_id]
+    assert (found["description"], found["categories"]) == ("two spoons", [1, 5])  # not one of several only
+
+    def lose(route: Any) -> None:
+        route.fetch()  # it is taken in, but the page never hears of it
+        route.abort()
+
+    new = page.locator("form", has=page.locator("select[name=node]"))
+    new.get_by_placeholder("What is different").fill("no salt")
+    page.route("**/corrections", lose)
+    new.get_by_role("button", name="Save").click()
+    page.get_by_role("alert").get_by_text("fetch").wait_for()
+    page.unroute("**/corrections")
+    new.get_by_role("button", name="Save").click()
+    page.locator("input[value='no salt']").wait_for()
+    said = [error["description"] for error in kitchen.tools.records.state(recording)["errors"].values()]
+    assert said == ["two spoons", "no salt"]

@@ -4,6 +4,8 @@
 const PAGE = Math.random().toString(36).slice(2);
 const KEPT = 400;
 const DRIFT_PPM = 100; // two quartz clocks differ by less
+const WALL_MS = 1000; // what a wall clock may be set by unseen; both as in touch_clock.py
+const PARTED_MS = 500; // a page's clock may stand still while the tablet sleeps, and a wall clock be set: then the two part
 let exchanges = [];
 
 export function touchNow() {
@@ -36,28 +38,44 @@ function thin() { // keep the shorter way of every two neighbours: the outage th
   });
 }
 
-function best(at_ms, [sent, received]) {
-  const doubt = (one) =>
-    (one[received] - one[sent]) / 2 + Math.abs(at_ms - (one[sent] + one[received]) / 2) * DRIFT_PPM * 1e-6;
-  return exchanges.reduce((a, b) => (doubt(b) < doubt(a) ? b : a));
+const doubt = (at_ms, sent_ms, received_ms) =>
+  (received_ms - sent_ms) / 2 + Math.abs(at_ms - (sent_ms + received_ms) / 2) * DRIFT_PPM * 1e-6;
+
+function best(from, at_ms, [sent, received]) {
+  const of = (one) => doubt(at_ms, one[sent], one[received]);
+  return from.reduce((a, b) => (of(b) < of(a) ? b : a));
 }
 
-// The clock fields of an operation: on this page's clock, or on the wall clock when the page was loaded anew since.
-export function clockOf(touch) {
-  if (!exchanges.length) return null;
-  const page = touch.page === PAGE;
+// The exchanges since and before which this page's clock ran through to the touch.
+const steady = (touch) => (touch.page !== PAGE ? [] : exchanges.filter((one) => {
+  const parted = Math.abs(one.wall_sent_ms - one.sent_ms - (touch.wall_ms - touch.touch_ms));
+  return parted < PARTED_MS + Math.abs(one.sent_ms - touch.touch_ms) * 2 * DRIFT_PPM * 1e-6;
+}));
+
+// Whether an exchange now would tell more of a touch's time.
+export const wantsExchange = (touch) => !exchanges.length || (touch.page === PAGE && !steady(touch).length);
+
+// The clock fields of an operation: on this page's clock, or on the wall clock when the page was loaded anew since or
+// its clock stood still; `earlier` are those that were known when it was kept, which may tell more.
+export function clockOf(touch, earlier = null) {
+  if (!exchanges.length) return earlier;
+  const near = steady(touch);
+  const page = near.length > 0;
   const keys = page ? ["sent_ms", "received_ms"] : ["wall_sent_ms", "wall_received_ms"];
   const touch_ms = page ? touch.touch_ms : touch.wall_ms;
-  const { host_ns, clock_id, ...times } = best(touch_ms, keys);
-  return {
+  const { host_ns, clock_id, ...times } = best(page ? near : exchanges, touch_ms, keys);
+  const fresh = {
     basis: page ? "page" : "wall", touch_ms, sent_ms: times[keys[0]], received_ms: times[keys[1]],
     host_ns, clock_id, wall_ms: touch.wall_ms,
   };
+  return earlier?.clock_id === clock_id && doubtOf(earlier) < doubtOf(fresh) ? earlier : fresh;
 }
 
+const doubtOf = ({ basis, touch_ms, sent_ms, received_ms }) => doubt(touch_ms, sent_ms, received_ms) + (basis === "wall" ? WALL_MS : 0);
+
 // Our own guess of a touch on the capture clock, for the order of things that were not sent yet.
-export function estimate(touch) {
-  const clock = clockOf(touch);
+export function estimate(touch, earlier) {
+  const clock = clockOf(touch, earlier);
   if (!clock) return null;
   return Math.round(clock.host_ns + (clock.touch_ms - (clock.sent_ms + clock.received_ms) / 2) * 1e6);
 }

@@ -15,33 +15,46 @@ function open() {
     request.onupgradeneeded = () => {
       for (const [name, keyPath] of Object.entries(STORES)) request.result.createObjectStore(name, { keyPath });
     };
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
+    request.onsuccess = () => {
+      request.result.onclose = () => { opened = null; };
+      resolve(request.result);
+    };
+    request.onerror = () => {
+      opened = null;
+      reject(request.error);
+    };
   });
   return opened;
 }
 
-// Run `act` in one transaction over the stores; resolve with what it returned once all of it is kept.
-export async function change(names, act) {
+// Begin a transaction. A browser may take a page's connection away (a tablet that slept): then it is made once more.
+async function within(use, ...how) {
   const database = await open();
-  return new Promise((resolve, reject) => {
-    const transaction = database.transaction(names, "readwrite", { durability: "strict" });
-    let result;
-    transaction.oncomplete = () => resolve(result);
-    transaction.onerror = transaction.onabort = () => reject(transaction.error ?? new Error("not kept"));
-    const stores = Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)]));
-    act(stores, (value) => { result = value; });
-  });
+  let transaction;
+  try {
+    transaction = database.transaction(...how);
+  } catch (error) {
+    if (error.name !== "InvalidStateError") throw error;
+    opened = null;
+    transaction = (await open()).transaction(...how);
+  }
+  return use(transaction);
 }
 
-export async function read(name, key) {
-  const database = await open();
-  return new Promise((resolve, reject) => {
-    const store = database.transaction([name]).objectStore(name);
-    const request = key === undefined ? store.getAll() : store.get(key);
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
+// Run `act` in one transaction over the stores; resolve with what it returned once all of it is kept.
+export const change = (names, act) => within((transaction) => new Promise((resolve, reject) => {
+  let result;
+  transaction.oncomplete = () => resolve(result);
+  transaction.onerror = transaction.onabort = () => reject(transaction.error ?? new Error("not kept"));
+  const stores = Object.fromEntries(names.map((name) => [name, transaction.objectStore(name)]));
+  act(stores, (value) => { result = value; });
+}), names, "readwrite", { durability: "strict" });
+
+export const read = (name, key) => within((transaction) => new Promise((resolve, reject) => {
+  const store = transaction.objectStore(name);
+  const request = key === undefined ? store.getAll() : store.get(key);
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+}), [name]);
 
 export const put = (name, value) => change([name], (stores) => stores[name].put(value));

@@ -1,6 +1,6 @@
 // Operations on their way: kept in IndexedDB before the screen changes, sent in order, gone only with their receipt.
 
-import { clockOf, estimate, exchange } from "/static/core/clock.js";
+import { clockOf, estimate, exchange, wantsExchange } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
 import { newId } from "/static/core/ids.js";
 import { ask } from "/static/core/server.js";
@@ -11,6 +11,7 @@ const listeners = new Set();
 let waiting = [];
 let refused = [];
 let sounds = 0;
+let failed = "";
 let sending = null;
 const accepted = new Map(); // what got its receipt since this page was loaded
 let who = { device: "", actor: "" };
@@ -20,22 +21,34 @@ export const identify = (device, actor) => { who = { device, actor }; };
 export const onChange = (listener) => { listeners.add(listener); return () => listeners.delete(listener); };
 export const unsent = () => waiting.length + sounds;
 export const turnedDown = () => refused;
+export const notKept = () => failed; // why the last touch could not be kept here, until one can
 const tell = () => { for (const listener of listeners) listener(); };
 
 const channel = new BroadcastChannel("kitchensync");
-channel.onmessage = () => load();
+channel.onmessage = ({ data }) => { // another tab sent it: it counts here before it stops waiting here
+  for (const op of data.taken ?? []) group(accepted, op.recording).push(op);
+  load();
+};
 
 export async function load() {
-  [waiting, refused, sounds] = [await read("outbox"), await read("refused"), (await read("sounds")).length];
+  waiting = await read("outbox"); // at once: what is kept while the rest is read comes behind it
+  refused = await read("refused");
+  sounds = (await read("sounds")).length;
   tell();
 }
+
+// A browser may lose its memory and keep its cookie: the server says how far this tablet has counted.
+export const countFrom = (used) => change(["meta"], ({ meta }) => {
+  const counter = meta.get("seq");
+  counter.onsuccess = () => { if ((counter.result?.value ?? 0) < used) meta.put({ key: "seq", value: used }); };
+});
 
 // What one touch did: all of it is kept, or none; then the caller may show it.
 export async function add(recording, seen, actions, touch) {
   const entries = actions.map(({ kind, body, op_id }) => ({
     operation: { op_id: op_id ?? newId(), recording, actor: who.actor, kind, body: body ?? {}, seen }, touch, clock: clockOf(touch),
   }));
-  await change(["meta", "outbox"], ({ meta, outbox }) => {
+  await kept(["meta", "outbox"], ({ meta, outbox }) => {
     const counter = meta.get("seq");
     counter.onsuccess = () => {
       let seq = counter.result?.value ?? 0;
@@ -48,15 +61,26 @@ export async function add(recording, seen, actions, touch) {
   });
   waiting.push(...entries);
   tell();
-  channel.postMessage("kept");
+  channel.postMessage({});
   drain();
   return entries.map((entry) => entry.operation);
 }
 
+async function kept(stores, act) { // or it is said on every screen that it is not
+  try {
+    await change(stores, act);
+    failed = "";
+  } catch (error) {
+    failed = error.message || error.name;
+    tell();
+    throw error;
+  }
+}
+
 // The operations of a recording that the server has not confirmed, as the log would hold them.
 export function pending(recording) {
-  return waiting.filter(({ operation }) => operation.recording === recording).map(({ operation, touch }) => ({
-    ...operation, n: null, device: who.device, host_ns: estimate(touch) ?? Math.round(touch.wall_ms * 1e6),
+  return waiting.filter(({ operation }) => operation.recording === recording).map(({ operation, touch, clock }) => ({
+    ...operation, n: null, device: who.device, host_ns: estimate(touch, clock) ?? Math.round(touch.wall_ms * 1e6),
   }));
 }
 
@@ -69,23 +93,34 @@ export function drain() {
 }
 
 async function send() {
+  let most = BATCH;
   for (waiting = await read("outbox"); waiting.length; waiting = await read("outbox")) {
-    if (!clockOf(waiting[0].touch)) await exchange();
-    const batch = waiting.slice(0, BATCH);
-    const operations = batch.map(({ operation, touch }) => ({ ...operation, clock: clockOf(touch) }));
-    const { receipts } = await ask("/api/v1/ops", { body: { operations } });
-    await settle(batch, receipts);
+    if (wantsExchange(waiting[0].touch)) await exchange();
+    const batch = waiting.slice(0, most);
+    const operations = batch.map(({ operation, touch, clock }) => ({ ...operation, clock: clockOf(touch, clock) }));
+    const receipts = await post(operations);
+    if (receipts) channel.postMessage({ taken: await settle(batch, receipts) });
+    most = receipts ? BATCH : Math.ceil(batch.length / 2);
     problem = "";
-    channel.postMessage("sent");
   }
   await sendSounds();
+}
+
+// Receipts; none where the whole is too large or one of them is malformed: fewer are tried, and the one is put aside.
+async function post(operations) {
+  try {
+    return (await ask("/api/v1/ops", { body: { operations } })).receipts ?? [];
+  } catch (error) {
+    if (![413, 422].includes(error.status)) throw error;
+    return operations.length > 1 ? null : [{ op_id: operations[0].op_id, error: error.message }];
+  }
 }
 
 async function settle(batch, receipts) { // the receipt and the end of waiting are one transaction
   const answered = batch.filter((entry, place) => receipts[place]?.op_id === entry.operation.op_id);
   if (!answered.length) throw new Error("the answer has no receipts");
+  const taken = new Map();
   await change(["outbox", "refused", "bundles"], (stores) => {
-    const taken = new Map();
     for (const entry of answered) {
       const receipt = receipts[batch.indexOf(entry)];
       stores.outbox.delete(entry.seq);
@@ -98,6 +133,7 @@ async function settle(batch, receipts) { // the receipt and the end of waiting a
     }
   });
   await load();
+  return [...taken.values()].flat();
 }
 
 function group(map, key) {
@@ -121,24 +157,31 @@ export function merged(known, more) {
 }
 
 export async function addSound(recording, sha256, blob) {
-  await change(["sounds"], (stores) => stores.sounds.put({ sha256, recording, blob }));
+  await kept(["sounds"], (stores) => stores.sounds.put({ sha256, recording, blob }));
   await load();
 }
 
 async function sendSounds() {
+  const problems = [];
   for (const { sha256, recording, blob } of await read("sounds")) {
-    await ask(`/api/v1/voice/${recording}/${sha256}`, { method: "PUT", raw: blob, timeout: 60_000 });
-    await change(["sounds"], (stores) => stores.sounds.delete(sha256));
+    try {
+      await ask(`/api/v1/voice/${recording}/${sha256}`, { method: "PUT", raw: blob, timeout: 60_000 });
+      await change(["sounds"], (stores) => stores.sounds.delete(sha256));
+    } catch (error) {
+      if (!error.status) throw error; // no network: the others would wait as long
+      problems.push(error); // this one is not wanted: the others go on
+    }
   }
   await load();
+  if (problems.length) throw problems[0];
 }
 
 // Everything that waits here, as the text of a dump; the last resort when the server is gone for good.
 export async function dump({ sounds = true } = {}) {
-  const site = (await read("meta", "me"))?.value.site ?? "";
+  const { site = "", was = "" } = (await read("meta", "me"))?.value ?? {};
   const held = sounds ? await Promise.all((await read("sounds")).map(plainSound)) : [];
-  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch) ?? entry.clock }));
-  return JSON.stringify({ site, device: who.device, made_ms: Date.now(), waiting: clocked(await read("outbox")), refused: await read("refused"), sounds: held });
+  const clocked = (entries) => entries.map((entry) => ({ ...entry, clock: clockOf(entry.touch, entry.clock) }));
+  return JSON.stringify({ site, device: who.device || was, made_ms: Date.now(), waiting: clocked(await read("outbox")), refused: await read("refused"), sounds: held });
 }
 
 async function plainSound({ sha256, recording, blob }) {

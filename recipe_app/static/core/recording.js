@@ -1,7 +1,7 @@
 // One recording on the tablet: its bundle, the operations on it, what they add up to.
 
 import { touchNow } from "/static/core/clock.js";
-import { change, put, read } from "/static/core/db.js";
+import { change, read } from "/static/core/db.js";
 import { fold } from "/static/core/fold.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
@@ -28,7 +28,7 @@ export class Recording {
 
   get shown() { return this.state.recording; }
   get ops() { return outbox.merged(this.bundle.ops, outbox.confirmed(this.id)); }
-  get seen() { return this.ops.at(-1)?.n ?? 0; }
+  get seen() { return this.bundle.seen ?? 0; } // up to here the log is known: before what got its receipt since, others may have come
   get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
@@ -52,26 +52,26 @@ export class Recording {
 
   async refresh() { // what other devices did
     const { ops } = await ask(`/api/v1/ops/${this.id}?after=${this.seen}`, { timeout: 4000 });
+    const known = new Set(this.ops.map((op) => op.op_id));
     if (ops.length) {
-      this.bundle = await keepOps(this.id, ops) ?? this.bundle;
+      this.bundle = await keep(this.id, (kept) => kept, ops) ?? this.bundle;
       this.refold();
     }
-    return ops.length;
+    return ops.filter((op) => !known.has(op.op_id)).length;
   }
 }
 
-async function keepBundle(bundle) {
-  const kept = await read("bundles", bundle.recording);
-  const whole = { ...bundle, ops: outbox.merged(kept?.ops ?? [], bundle.ops) };
-  await put("bundles", whole);
-  return whole;
-}
+const keepBundle = (bundle) => keep(bundle.recording, () => bundle, bundle.ops);
 
-const keepOps = (id, ops) => change(["bundles"], ({ bundles }, answer) => {
+// Add what the server told without a gap to what is kept of a recording, in one transaction: receipts come meanwhile.
+const keep = (id, made, ops) => change(["bundles"], ({ bundles }, answer) => {
   const request = bundles.get(id);
   request.onsuccess = () => {
-    if (!request.result) return;
-    const whole = { ...request.result, ops: outbox.merged(request.result.ops, ops) };
+    const kept = request.result;
+    const bundle = made(kept);
+    if (!bundle) return;
+    const seen = Math.max(bundle.seen ?? 0, ...ops.map((op) => op.n));
+    const whole = { ...bundle, seen, ops: outbox.merged(kept?.ops ?? [], ops) };
     bundles.put(whole);
     answer(whole);
   };

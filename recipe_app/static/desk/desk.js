@@ -23,12 +23,23 @@ function fieldsOf(form) {
   return fields;
 }
 
-function correction(form) {
+const asked = new WeakMap();
+
+// Ids for what a form says: sent again, because no answer came, it is the same correction and no second error.
+function idsOf(form, said) {
+  if (asked.get(form)?.said !== said) asked.set(form, { said, op_id: newId(), error_id: newId() });
+  return asked.get(form);
+}
+
+function correction(form) { // only what was changed: an error's other categories, another's wording stay
   const { category, node, description } = fieldsOf(form);
-  const fields = { description, categories: [Number(category)] };
+  const { op_id, error_id } = idsOf(form, JSON.stringify([category, node, description]));
+  const { error, kind, seen } = form.dataset;
+  const fields = {};
+  if (!error || description !== form.elements.description.defaultValue) fields.description = description;
+  if (!error || !form.elements.category.selectedOptions[0].defaultSelected) fields.categories = [Number(category)];
   if (node !== undefined) fields.node = Number(node);
-  const body = { error_id: form.dataset.error ?? newId(), fields };
-  return { op_id: newId(), kind: form.dataset.kind, body, seen: Number(form.dataset.seen) };
+  return { op_id, kind, body: { error_id: error ?? error_id, fields }, seen: Number(seen) };
 }
 
 async function folderOf(chosen) { // the files of the form's folders, by their paths below the chosen one

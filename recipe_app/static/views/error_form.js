@@ -6,6 +6,8 @@ import { categoryName, sheet } from "/static/views/frame.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 
+const MOST = 600; // letters of a field, as in operations/kinds.py
+
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered.
@@ -23,7 +25,7 @@ export function errorForm(recording, node, { title, error, hints = true, save })
   const apply = (hint) => {
     const category = NAMES.indexOf(hint.category);
     if (!fields.categories.includes(category)) fields.categories = [...fields.categories, category].sort();
-    fields.description = [fields.description, hint.wording].filter(Boolean).join("; ");
+    fields.description = [fields.description, hint.wording].filter(Boolean).join("; ").slice(0, MOST);
     if (hint.text) fields.text = hint.text;
     Object.assign(fields, { expected: hint.expected, actual: hint.actual, subtype: hint.subtype });
     [used, applied] = [hint.category, hint];
@@ -33,7 +35,10 @@ export function errorForm(recording, node, { title, error, hints = true, save })
     if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
-    return save(fields, { used, applied, edited }, touch);
+    return save(fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
+      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, save });
+      throw problem;
+    });
   };
 
   function draw() {
@@ -45,9 +50,9 @@ export function errorForm(recording, node, { title, error, hints = true, save })
       offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
         button([h("span", { class: "badge" }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)], () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
-        h("textarea", { id: "description", rows: 2, maxlength: 600, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
+        h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t("error.text")),
-        h("textarea", { id: "text", rows: 2, maxlength: 600, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
+        h("textarea", { id: "text", rows: 2, maxlength: MOST, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
       h("p", { class: "warning", role: "alert" }),
       h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
   }

@@ -51,7 +51,10 @@ export function open(recording) {
     return (touch) => {
       if (begun) return null;
       begun = true;
-      return work(touch).finally(close);
+      return work(touch).then(close, (error) => {
+        begun = false; // it can be touched again
+        throw error;
+      });
     };
   }
 

@@ -1,9 +1,11 @@
 // Pair this tablet with a kitchen: the code of the desk, and a name.
 
 import { app, signedIn } from "/static/main.js";
+import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
+import { lastResorts } from "/static/views/dump.js";
 import { bar } from "/static/views/frame.js";
 
 export async function open() {
@@ -25,6 +27,7 @@ export async function open() {
     h("div", { class: "field" }, h("label", { for: "code" }, t("pair.code")), code),
     h("div", { class: "field" }, h("label", { for: "name" }, t("pair.name")), name),
     message,
+    outbox.unsent() > 0 && h("section", { class: "receipt waiting" }, h("p", {}, t("done.waiting", { count: outbox.unsent() })), lastResorts()),
     !isSecureContext && h("p", { class: "warning" }, t("pair.insecure"), " ", h("a", { href: "/doctor" }, t("pair.doctor"))),
     h("p", { class: "actions" }, button(t("pair.go"), pair, { class: "primary", id: "pair" }),
       h("a", { class: "quiet", href: "/desk/sign-in" }, t("pair.desk")))));

@@ -13,6 +13,7 @@ const OUTCOMES = ["as_planned", "differently", "not_done"];
 export function open(recording) {
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
+  let written = ""; // of a note that is not kept yet: drawing again does not take it away
   const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
   show("review", bar("review", t("review.title")), main, footer(message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
 
@@ -72,7 +73,7 @@ export function open(recording) {
         h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
         recording.state.voices.length > 0 && h("p", { class: "hint" }, t("voice.count", { count: recording.state.voices.length }))),
       h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
-        h("textarea", { id: "note", rows: 2, maxlength: 600, "data-key": "note" }), button(t("review.note.keep"), note, { class: "quiet" })),
+        h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
         h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
     const left = undecided();
     message.textContent = left ? t("review.left", { count: left }) : "";
@@ -80,10 +81,10 @@ export function open(recording) {
   }
 
   async function note(touch) {
-    const text = document.getElementById("note").value.trim();
+    const text = written.trim();
     if (!text) return;
     await recording.act(touch, { kind: "note", body: { text } });
-    document.getElementById("note").value = "";
+    written = "";
     draw();
   }
   draw();

@@ -27,10 +27,14 @@ export async function recordVoice(recording, done) {
     if (cancelled) return;
     const blob = new Blob(parts, { type: recorder.mimeType.replaceAll(" ", "") });
     const sha256 = await hash(blob);
-    await addSound(recording.id, sha256, blob);
     const seconds = (performance.now() - touch.touch_ms) / 1000;
-    await recording.act(touch, { kind: "voice", body: { sha256, media_type: blob.type, seconds } });
-    done();
+    try {
+      await addSound(recording.id, sha256, blob);
+      await recording.act(touch, { kind: "voice", body: { sha256, media_type: blob.type, seconds } });
+    } catch {
+      return tell(t("voice.not_kept"));
+    }
+    return done();
   };
   let cancelled = false;
   recorder.start(1000);
