@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import insert, select
 
-from recipe_app.errors import BadOperation
+from recipe_app.errors import BadOperation, NotFound
 from recipe_app.intake import Intake
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
@@ -174,7 +174,11 @@ def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outc
                 outcome.known += 1
             else:
                 outcome.new += 1
-    outcome.sounds = sum(_keep_sound(records, intake, device, sound) for sound in dump.sounds)
+    for sound in dump.sounds:
+        try:
+            outcome.sounds += _keep_sound(records, intake, device, sound)
+        except (BadOperation, NotFound) as error:  # one that cannot be taken in holds up no other
+            outcome.refused.append(str(error))
     if outcome.new or outcome.sounds:
         said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
         records.note("dump", dump.device, said, actor=actor)

@@ -96,6 +96,16 @@ def test_each_effect_comes_in_once_from_file_or_frames(kitchen: Any, recording: 
     assert len(noted) == 1  # who took it in is in the log
 
 
+def test_a_voice_note_that_cannot_be_taken_in_holds_up_nothing_else(kitchen: Any, recording: str) -> None:
+    content = json.loads(content_of(kitchen, recording))
+    (good,) = content["sounds"]
+    bad = [{**good, "recording": new_id(5)}, {**good, "base64": "no"}, {**good, "sha256": "0" * 64}]
+    outcome = take(kitchen, as_file(json.dumps({**content, "sounds": [*bad, good]})))
+    assert (outcome.new, outcome.sounds, len(outcome.refused)) == (1, 1, 3)
+    with kitchen.database.reading() as connection:
+        assert connection.execute(tables.op.select().where(tables.op.c.kind == "dump")).all()
+
+
 def test_a_tablet_that_comes_back_sends_nothing_twice(kitchen: Any, recording: str) -> None:
     content = content_of(kitchen, recording)
     take(kitchen, as_file(content))
