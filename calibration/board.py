@@ -101,6 +101,15 @@ class Seen:
     "Median width of the edges of its squares: a blurred picture has wide ones."
 
 
+IN_LINE = "its corners lie on one line"
+
+
+def in_line(seen: Seen, board: Board) -> bool:
+    """Tell whether all corners seen lie on one line, as when one row of the board is in view: that fixes no pose."""
+    flat = board.corners_m[seen.ids, :2]
+    return bool(np.linalg.matrix_rank(flat - flat.mean(0), tol=board.square_m / 2) < 2)
+
+
 class Detector:
     """Finds one board in pictures."""
 

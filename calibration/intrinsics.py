@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.adjust import Adjusted, adjust
-from calibration.board import Board, Seen
+from calibration.board import IN_LINE, Board, Seen, in_line
 from calibration.cameras import Fisheye, Lens, Pinhole
 from calibration.errors import Refused
 from calibration.freedom import Part, stated
@@ -76,7 +76,7 @@ def estimate(
     Raises Refused with the reason when there are too few views, pictures of several sizes, views that all look alike,
     corners in too small a part of the picture, or when the fit does not hold.
     """
-    size, good, left_out = _checked(views)
+    size, good, left_out = _checked(views, board)
     fit = _Fit(board, square_pixels, robust)
     lens, poses = _started(fit, good, LENSES[kind](*size, 1.0, 1.0, (size[0] - 1) / 2, (size[1] - 1) / 2))
     for attempt in range(ROUNDS):
@@ -125,7 +125,7 @@ def estimate_best(views: Sequence[Seen], board: Board) -> Intrinsics:
     return min(tried, key=lambda result: result.held_out_px)
 
 
-def _checked(views: Sequence[Seen]) -> tuple[tuple[int, int], list[Seen], dict[str, str]]:
+def _checked(views: Sequence[Seen], board: Board) -> tuple[tuple[int, int], list[Seen], dict[str, str]]:
     sizes = {view.size for view in views}
     if len(sizes) > 1:
         words = ", ".join(f"{width} x {height}" for width, height in sorted(sizes))
@@ -133,10 +133,12 @@ def _checked(views: Sequence[Seen]) -> tuple[tuple[int, int], list[Seen], dict[s
         raise Refused(f"pictures of several sizes ({words}): calibrate each lens mode by itself", odd.name)
     good, left_out = [], {}
     for view in views:
-        if len(view.ids) >= FEWEST_CORNERS:
-            good.append(view)
-        else:
+        if len(view.ids) < FEWEST_CORNERS:
             left_out[view.name] = f"only {len(view.ids)} corners"
+        elif in_line(view, board):
+            left_out[view.name] = IN_LINE
+        else:
+            good.append(view)
     if len(good) < FEWEST_VIEWS:
         raise Refused(_too_few(len(good), left_out), next(iter(left_out), None))
     return good[0].size, good, left_out

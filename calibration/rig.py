@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.adjust import Adjusted, adjust
-from calibration.board import Board, Seen
+from calibration.board import IN_LINE, Board, Seen, in_line
 from calibration.cameras import Lens
 from calibration.errors import Refused
 from calibration.freedom import Part, stated
@@ -84,7 +84,7 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
 
     Raises Refused with the reason when there are too few pairs or they do not fit one rigid mount.
     """
-    good, left_out = _with_enough_corners(pairs)
+    good, left_out = _with_enough_corners(pairs, board)
     start = _consensus(good, b.lens, board)
     for attempt in range(ROUNDS):
         fitted = _Fit(good, board, start)
@@ -128,14 +128,16 @@ def _too_few(count: int) -> str:
     return f"{count} instants with the board in both pictures, at least {FEWEST_PAIRS} are needed: hold still longer"
 
 
-def _with_enough_corners(pairs: Sequence[Pair]) -> tuple[list[Pair], dict[str, str]]:
+def _with_enough_corners(pairs: Sequence[Pair], board: Board) -> tuple[list[Pair], dict[str, str]]:
     good, left_out = [], {}
     for pair in pairs:
         fewest = min(len(pair.in_a.ids), len(pair.in_b.ids))
-        if fewest >= FEWEST_CORNERS:
-            good.append(pair)
-        else:
+        if fewest < FEWEST_CORNERS:
             left_out[pair.in_a.name] = f"only {fewest} corners"
+        elif in_line(pair.in_a, board) or in_line(pair.in_b, board):
+            left_out[pair.in_a.name] = IN_LINE
+        else:
+            good.append(pair)
     if len(good) < FEWEST_PAIRS:
         raise Refused(_too_few(len(good)), next(iter(left_out), None))
     return good, left_out

@@ -98,6 +98,16 @@ def pinned(lens: Intrinsics) -> Intrinsics:
     return replace(lens, covariance=np.zeros((8, 8)), systematic=np.zeros((8, 8)))
 
 
+def test_an_instant_with_one_row_of_the_board_in_view_is_left_out():
+    """Ten corners on one line are many, and fix no pose: the whole fit had been lost to it."""
+    pairs = pairs_of(12, mount())
+    whole, row = pairs[4].in_a, pairs[4].in_a.ids < BOARD.columns - 1
+    pairs[4] = replace(pairs[4], in_a=replace(whole, ids=whole.ids[row], pixels=whole.pixels[row]))
+    found = from_board(pairs, BOARD, known_gopro())
+    assert found.left_out == {"instant 4": "its corners lie on one line"}
+    assert len(found.used) == 11
+
+
 def test_an_instant_at_which_the_mount_moved_is_left_out_and_a_loose_mount_refused():
     slipped = mount()
     slipped[:3, :3] = Rotation.from_rotvec([0.02, 0, 0]).as_matrix() @ slipped[:3, :3]
