@@ -9,6 +9,7 @@ import numpy as np
 from sensors.errors import BadGpmf
 from sensors.gopro.gpmf import StreamPart, text
 
+WILD_S = 0.1  # real stamps lie within 1 ms of their line, those of whole milliseconds within some
 Parts = list[tuple[int, StreamPart]]
 "(number of the payload, what it holds of the stream)"
 
@@ -138,11 +139,24 @@ def _rate_of_one(part: tuple[int, StreamPart], intervals: list[tuple[float, floa
 
 
 def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
-    """Samples a second by a line through (index, time)."""
+    """Samples a second by a line through (index, time), leaving out stamps that no camera can mean."""
     if len(index) < 2:
         return fallback_hz
-    period = float(np.polyfit(index.astype(np.float64), seconds, 1)[0])
+    sane = _sane(index.astype(np.float64), seconds)
+    period = float(np.polyfit(index[sane].astype(np.float64), seconds[sane], 1)[0])
     return 1 / period if np.isfinite(period) and period > 0 else fallback_hz
+
+
+def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Mark the stamps near the line that most lie on: a single wrong one would tilt a line of least squares.
+
+    That line has the median of the slopes over half the length; where fewer than half lie on it all count.
+    """
+    half = max(len(index) // 2, 1)
+    period = float(np.median((seconds[half:] - seconds[:-half]) / (index[half:] - index[:-half])))
+    rest = seconds - period * index
+    sane: np.ndarray = np.abs(rest - np.median(rest)) < WILD_S
+    return sane if sane.sum() >= max(2, len(sane) / 2) else np.ones(len(sane), bool)
 
 
 def _first_frame_us(payload_parts: list[list[StreamPart]], otherwise: int) -> int:
