@@ -133,10 +133,14 @@ def devices(manifest: Manifest) -> list[dict[str, str]]:
     """List the devices with what they said of themselves."""
     found = []
     for name, facts in (manifest.get("devices") or {}).items():
-        known = {key: str(value) for key, value in facts.items() if key not in _DEVICE_LEFT_OUT}
-        words = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in known.items())
+        known = {key: value for key, value in facts.items() if key not in _DEVICE_LEFT_OUT and value != []}
+        words = ", ".join(f"{key.replace('_', ' ')} {_said(value)}" for key, value in known.items())
         found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": words})
     return found
+
+
+def _said(value: object) -> str:
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def losses(manifest: Manifest) -> list[dict[str, str]]:

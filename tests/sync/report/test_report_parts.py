@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
+from sync.report.facts import devices
 from sync.report.numbers import numbers
 from sync.report.rates import histogram
 from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
@@ -181,3 +182,11 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     assert right.clock_map is None
     assert not any("bound" in name or "drift" in name for name, _ in numbers(right))
     assert "cannot be read" in right.figures[0].caption
+
+
+def test_what_a_device_had_to_say_stands_in_words_and_nothing_where_it_had_nothing():
+    cameras = {"left": {"kind": "gopro", "model": "HERO12 Black", "notes": []}, "right": {"kind": "gopro"}}
+    cameras["right"]["notes"] = ["GPS stayed on", "the clock was set"]
+    left, right = devices({"devices": cameras})
+    assert left["words"] == "model HERO12 Black"
+    assert right["words"] == "notes GPS stayed on; the clock was set"
