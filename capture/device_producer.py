@@ -21,6 +21,9 @@ from sensors.host_clock import host_ns
 
 HEALTH_PERIOD_S = 0.25
 
+HOLD_S = 3.0
+"""A server syncs its file once a second; on a slow disk a sync may last that long itself."""
+
 
 class Recorder(Protocol):
     """One stream that is being received in a thread of its own."""
@@ -53,6 +56,7 @@ class DeviceProducer:
         self._plan = plan
         self._epoch_ms = time.time_ns() // 1_000_000
         self._ending = threading.Event()
+        self._writers: list[queue.QueueWriter] = []
         self._health = HealthSender(plan.health, f"producer {device}")
         notes = queue.connect(plan.queue_url)
         self.ledger = Ledger(notes, plan.uuid, ledger_stream(device), self._epoch_ms)
@@ -64,7 +68,9 @@ class DeviceProducer:
         def on_loss(first_seq: int, last_seq: int) -> None:
             self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
 
-        return queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        writer = queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        self._writers.append(writer)
+        return writer
 
     def end(self) -> None:
         """Ask the end: what has been received goes into the queue first."""
@@ -93,6 +99,8 @@ class DeviceProducer:
             self.probe.stop()
             self.probe.join(timeout=10)
         self.leave()
+        self.rest()
+        self._hold()
         self._tell(done=True)
         self._health.close()
 
@@ -102,6 +110,16 @@ class DeviceProducer:
 
     def leave(self) -> None:
         """Do what is left to do with the device after its streams have ended."""
+
+    def rest(self) -> None:
+        """End what carries packets: nothing comes any more."""
+
+    def _hold(self) -> None:
+        """Stay until a queue server that is killed cannot forget the last packets and notes any more."""
+        end_s = time.monotonic() + HOLD_S
+        for writer in self._writers:
+            writer.hold(end_s - time.monotonic())
+        self.ledger.hold(end_s - time.monotonic())
 
     def _check_ends(self) -> None:
         failed = [one.name for one in self.recorders if one.state.ended not in ("stopped", "ended_by_device")]

@@ -39,3 +39,8 @@ class Ledger:
             self._unsaid.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
             self._seq += 1
             del self._unsaid[: self._writer.put(self._unsaid, give_up)]
+
+    def hold(self, limit_s: float) -> None:
+        """Stay until the queue server has synced every note, at most so long."""
+        with self._lock:
+            self._writer.hold(limit_s)

@@ -61,6 +61,9 @@ class Producer(DeviceProducer):
         """Receive until every stream has ended or the end is asked."""
         self._receiver.start()
         super().run()
+
+    def rest(self) -> None:
+        """End the thread that receives all streams."""
         self._receiver.stop()
         self._receiver.join()
 

@@ -183,6 +183,10 @@ class QueueWriter:
         while self._recent and (self._recent_bytes > KEEP_BYTES or now_s - self._recent[0][0] > KEEP_S):
             self._recent_bytes -= self._recent.popleft()[1]
 
+    def hold(self, limit_s: float) -> None:
+        """Stay until the server has synced what it took, at most so long; see `QueuePipe.hold`."""
+        self._pipe.hold(limit_s)
+
     def close(self) -> None:
         """Give the connection back."""
         self._pipe.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -128,6 +129,30 @@ class QueuePipe:
             time.sleep(RETRY_S)
             self._try(self._give)
         self._batches = ()
+
+    def hold(self, limit_s: float) -> None:
+        """Stay until the server has synced what it took, at most so long; give it again when it is killed meanwhile.
+
+        A server that is killed may forget a second of what it had acknowledged: then somebody must still have it.
+        """
+        end_s = time.monotonic() + limit_s
+        while self._writers and (left_s := end_s - time.monotonic()) > 0:
+            try:
+                self._give()  # nothing new, only what a server that came back has forgotten
+                self._wait_for_sync(left_s)
+            except OUTCOME_UNKNOWN:
+                self.connections += 1
+                self._disconnect()
+                time.sleep(RETRY_S)
+            else:
+                break
+
+    def _wait_for_sync(self, limit_s: float) -> None:
+        self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
+        with contextlib.suppress(
+            redis.ResponseError
+        ):  # it keeps no file (a full disk), or is too old to be asked
+            self._connection.read_response()
 
     def _try(self, step: Callable[[], None]) -> None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import threading
 import time
 
@@ -132,6 +134,39 @@ def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     assert pipe.connections > 0
     entries = client.xrange(stream_key("u", "a"))
     assert [int(entry_id.partition(b"-")[2]) for entry_id, _ in entries] == list(range(1000))
+    pipe.close()
+
+
+def test_a_server_killed_while_we_stay_is_given_again_what_it_forgot(server, client, tmp_path):
+    pipe = QueuePipe(client)
+    writers = {name: QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")}
+    pipe.put([Batch(writer, packets(*range(100))) for writer in writers.values()], NEVER)
+    pipe.put([Batch(writers["a"], packets(*range(100, 200)))], NEVER)
+    server.process.send_signal(signal.SIGSTOP)
+    staying = threading.Thread(target=pipe.hold, args=(60,))
+    staying.start()
+    server.process.kill()
+    server.process.wait()
+    shutil.rmtree(tmp_path / "appendonlydir")  # more than it may forget
+    server.start()
+    staying.join(60)
+    entries = {name: client.xrange(stream_key("u", name)) for name in writers}
+    assert {name: len(found) for name, found in entries.items()} == {"a": 200, "b": 100}
+    pipe.close()
+
+
+@pytest.mark.parametrize("way", ["in order", "keeps no file", "gone", "nothing given"])
+def test_nobody_stays_longer_than_it_takes(server, client, way):
+    pipe = QueuePipe(client)
+    if way != "nothing given":
+        pipe.put([Batch(QueueWriter(client, "u", "a", 7, pipe=pipe), packets(*range(100)))], NEVER)
+    if way == "keeps no file":
+        server.give_up_persistence()
+    if way == "gone":
+        server.stop()
+    begin_s = time.monotonic()
+    pipe.hold(0.5 if way == "gone" else 100)
+    assert time.monotonic() - begin_s < 90
     pipe.close()
 
 
