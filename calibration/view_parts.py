@@ -105,7 +105,7 @@ def log_inertial(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, sa
 
 
 def _name_axes(rr: Any, sink: Any, entity: str) -> None:
-    """Draw x, y and z in the colours that every device's arrows have."""
+    """Draw x, y and z in their usual colours: red, green, blue."""
     axes = rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
     sink.log(entity, axes, static=True)
 

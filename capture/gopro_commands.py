@@ -56,10 +56,12 @@ def fetch(
 
     known = dict(addresses)
     chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
-    wanted = [take for take in chosen if not take.is_live]
+    wanted = []
     for take in chosen:
-        if take not in wanted:
+        if take.is_live:
             click.echo(f"{take.recording.name}/{take.device}: being recorded now, left alone", err=True)
+        else:
+            wanted.append(take)
     done = []
     with ByteMeter() as meter:
         for take in wanted:

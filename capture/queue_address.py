@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from capture.errors import BadQueueAddress
+from sensors.loopback import is_loopback_address
 
 
 def check_address(url: str) -> str:
@@ -21,17 +21,10 @@ def check_address(url: str) -> str:
         raise BadQueueAddress(
             url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
         )
-    if not _is_loopback(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
+    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
         why = "over a network a queue wants TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
         raise BadQueueAddress(url, why)
     return url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _has_user(parts: SplitResult) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import redis
@@ -137,29 +138,26 @@ class QueuePipe:
         """
         end_s = time.monotonic() + limit_s
         while self._writers and (left_s := end_s - time.monotonic()) > 0:
-            try:
-                self._give()  # nothing new, only what a server that came back has forgotten
-                self._wait_for_sync(left_s)
-            except OUTCOME_UNKNOWN:
-                self.connections += 1
-                self._disconnect()
-                time.sleep(RETRY_S)
-            else:
+            # Nothing new is given, only what a server that came back has forgotten.
+            if self._try(self._give) and self._try(partial(self._wait_for_sync, left_s)):
                 break
+            time.sleep(RETRY_S)
 
     def _wait_for_sync(self, limit_s: float) -> None:
         self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
-        with contextlib.suppress(
-            redis.ResponseError
-        ):  # it keeps no file (a full disk), or is too old to be asked
+        # A server that keeps no file (a full disk), or is too old to be asked, has nothing to wait for.
+        with contextlib.suppress(redis.ResponseError):
             self._connection.read_response()
 
-    def _try(self, step: Callable[[], None]) -> None:
+    def _try(self, step: Callable[[], None]) -> bool:
+        """Do one thing with the server; False when nobody knows what became of it."""
         try:
             step()
         except OUTCOME_UNKNOWN:
             self.connections += 1
             self._disconnect()
+            return False
+        return True
 
     def _give(self) -> None:
         for writer in self._writers:

@@ -288,10 +288,8 @@ class Supervisor:
             time.sleep(0.05)
         for worker in [*self.producers, *self.drainers]:
             worker.kill()
-        for (
-            camera
-        ) in self.cameras:  # one that still runs is watched by nobody from here on: close its shutter
-            camera.end()
+        for camera in self.cameras:
+            camera.end()  # nobody watches it from here on: it closes its shutter
             if camera.is_alive() and not self._forced:
                 camera.join(LAST_WORD_S)
 

@@ -28,8 +28,8 @@ from recipe_app.store import tables
 from recipe_app.store.database import open_database
 from recipe_app.store.records import Records, new_id, roles_of
 from recipe_app.web.app import create_app
-from recipe_app.web.guard import is_loopback_address
 from sensors.host_clock import host_ns, utc_anchor
+from sensors.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
 
@@ -169,9 +169,8 @@ def _filing(tools: Collaborators) -> Iterator[None]:
         while not end.is_set():
             try:
                 tools.intake.file()
-            except (
-                SQLAlchemyError
-            ) as error:  # a full disk, a server that is restarted: what waits goes on waiting
+            except SQLAlchemyError as error:
+                # A full disk, a server that is restarted: what waits goes on waiting.
                 log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
             end.wait(FILE_AGAIN_S)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -10,6 +9,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sensors.loopback import is_loopback_address
 
 MAX_BODY = 1 << 18
 """A batch of operations, a recipe; voice notes have a bound of their own."""
@@ -139,13 +140,3 @@ async def _answer(send: Send, status: int, error: str) -> None:
     pairs = [(name.encode(), value.encode()) for name, value in sent.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
-
-
-def is_loopback_address(host: str) -> bool:
-    """Tell whether a host name or address is this computer's own."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

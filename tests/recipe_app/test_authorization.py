@@ -12,7 +12,8 @@ import pytest
 
 from recipe_app.store import tables
 from recipe_app.web.app import ROUTES
-from recipe_app.web.guard import MAX_BODY, is_loopback_address
+from recipe_app.web.guard import MAX_BODY
+from sensors.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
 WHO = ("nobody", "tablet", "participant", "operator", "researcher", "admin")

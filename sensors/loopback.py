@@ -1,0 +1,15 @@
+"""Which addresses are this computer's own."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def is_loopback_address(host: str) -> bool:
+    """Tell whether a host name or address is this computer's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
