@@ -115,8 +115,12 @@ def _check_place(order: Order) -> Path:
         read_manifest(order.data / order.retake_of)
     try:
         order.data.mkdir(parents=True, exist_ok=True)
-        if not os.access(order.data, os.W_OK | os.X_OK):
-            raise CannotWrite(order.data, "no permission")
+        for folder in (
+            order.data,
+            order.data / WORK,
+        ):  # the second one is private to whoever recorded here first
+            if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+                raise CannotWrite(folder, "no permission")
         free = shutil.disk_usage(order.data).free
     except OSError as error:
         raise CannotWrite(order.data, error.strerror or str(error)) from error

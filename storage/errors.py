@@ -123,6 +123,15 @@ class CloudRefused(StorageError):
         super().__init__(f"{url}: {file + ': ' if file else ''}{why}; what was copied stays, run it again")
 
 
+class SecretInAddress(StorageError):
+    """The address of a cloud store with a password in it."""
+
+    def __init__(self, protocol: str) -> None:
+        super().__init__(
+            f"the address has a password, which a recording would keep: give it as FSSPEC_{protocol.upper()}_PASSWORD"
+        )
+
+
 class NotOfThisKind(StorageError):
     """A stream that holds no such thing."""
 

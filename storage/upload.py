@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,16 @@ from typing import Any
 
 from storage.copies import COPIED, Book, Line
 from storage.copy_list import Item, files_of, is_closed
-from storage.errors import CloudRefused, CopyDiffers, NotFinished, SourceDiffers
+from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress, SourceDiffers
 from storage.manifest import read_manifest
 
 STEP_BYTES = 8 << 20
 
 WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
 """Stores that want a folder before a file; in others "making a folder" might buy a bucket for a mistyped name."""
+
+PASSWORD = re.compile(r"(\w+)://[^/@]*:[^/]*@")
+"""Protocol of a store whose address holds a password."""
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""
@@ -38,9 +42,11 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
     """Copy every file of a closed recording below `url`/<id>; the manifest comes last.
 
     A file that the book holds as copied there, and that the store still has in its size, is not sent again.
-    Who may write there is for the store's own settings (environment, profile files): nothing of it is kept.
-    Raises StorageError.
+    Who may write there is for the store's own settings (environment, profile files): nothing of it is kept, and an
+    address with a password in it is refused. Raises StorageError.
     """
+    if found := PASSWORD.search(url):
+        raise SecretInAddress(found[1])
     manifest = read_manifest(recording)
     if not is_closed(manifest):
         raise NotFinished(recording)

@@ -18,7 +18,7 @@ from processes import COMMAND
 from storage import upload as upload_module
 from storage.cli import upload as upload_command
 from storage.copies import read_book
-from storage.errors import CloudRefused, CopyDiffers, NotFinished
+from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
 from storage.manifest import edit_manifest
 from storage.upload import upload
 from storage.verify import verify
@@ -166,3 +166,13 @@ def test_without_the_extra_the_command_says_what_to_install(finished, monkeypatc
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(CloudRefused, match="cloud"):
         upload(finished, "s3://lab/x")
+
+
+@pytest.mark.parametrize(
+    "url", ["sftp://chef:onion@nas/kitchen", "simplecache::sftp://chef:onion@nas/kitchen"]
+)
+def test_a_password_in_the_address_is_refused_before_it_is_kept(finished, url):
+    with pytest.raises(SecretInAddress, match="FSSPEC_SFTP_PASSWORD") as refused:
+        upload(finished, url)
+    assert "onion" not in str(refused.value)
+    assert not (finished / "copies.jsonl").exists()
