@@ -7,7 +7,7 @@ from typing import Any
 
 from sync.cameras import CameraTake
 from sync.errors import BadArrays, TooShort
-from sync.fusion import with_sound
+from sync.fusion import with_restarts, with_sound
 from sync.gyro import align_pair
 from sync.headset_gyro import HEAD_POSE
 from sync.listening import headset_sound, take_sound
@@ -77,7 +77,7 @@ def compare_with(headset: Headset, take: CameraTake) -> Compared | None:
     heard = _listen(headset, take, epoch) if doubted else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
-        found = with_sound(found, heard)
+        found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
     return Compared(take, headset, epoch, prior, timestamps, found, heard, problem)
 
 

@@ -24,7 +24,23 @@ def with_sound(found: PairAlignment, heard: Heard | None) -> PairAlignment:
     )
     if away_ms <= most_ms:
         return found
-    reason = f"the sound says {away_ms:.0f} ms other than the motion, which is more than both can be wrong"
+    return _doubted(
+        found, f"the sound says {away_ms:.0f} ms other than the motion, which is more than both can be wrong"
+    )
+
+
+def with_restarts(found: PairAlignment, restarts: int) -> PairAlignment:
+    """The gyroscopes' answer, doubted when the headset's ticks began anew: no line is both before and after."""
+    if found.clock_map is None or not restarts:
+        return found
+    return _doubted(
+        found,
+        "the headset was started anew during the recording: only what lies between two of its starts is compared,"
+        " the rest has no certified place",
+    )
+
+
+def _doubted(found: PairAlignment, reason: str) -> PairAlignment:
     verdict = Verdict("check", (*found.verdict.reasons, reason), found.verdict.warnings)
     return replace(found, verdict=verdict)
 

@@ -92,6 +92,11 @@ class HostClock:
         return sum(line.probes for line in self.lines)
 
     @property
+    def restarts(self) -> int:
+        """How often the ticks fell back: the device was started anew."""
+        return sum(later.ticks0 < earlier.ticks0 for earlier, later in pairwise(self.lines))
+
+    @property
     def breaks_host_ns(self) -> list[int]:
         """Host times between the stretches."""
         return [(a.last_host_ns + b.first_host_ns) // 2 for a, b in pairwise(self.lines)]
