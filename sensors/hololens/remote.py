@@ -130,6 +130,8 @@ def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
         sock = socket.create_connection((host, port), timeout_s)
     except ConnectionRefusedError as error:
         raise StreamRefused(host, port, stream) from error
+    except ConnectionResetError as error:
+        raise _dropped(where, error) from error
     except OSError as error:
         why = "timed out" if isinstance(error, TimeoutError) else (error.strerror or str(error)).lower()
         raise StreamUnreachable(host, port, stream, why) from error
@@ -142,8 +144,13 @@ def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
     with _connect(where, timeout_s) as sock:
         try:
             sock.sendall(message)
-        except OSError as error:  # an app that is just going takes connections and drops them
-            raise StreamClosed(*where, at_boundary=True, why=f"closed ({error.strerror or error})") from error
+        except OSError as error:
+            raise _dropped(where, error) from error
+
+
+def _dropped(where: tuple[str, int, str], error: OSError) -> StreamClosed:
+    """An app that is just going takes connections and drops them, at times before we know that it took one."""
+    return StreamClosed(*where, at_boundary=True, why=f"closed ({error.strerror or error})")
 
 
 def _wait_for_pv(host: str, on: bool, limit_s: float) -> None:

@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 
+from processes import wait_until_synced
+
 from capture import queue
 from capture.queue import QueuedPacket, QueueReader, QueueWriter
 
@@ -173,6 +175,7 @@ def test_a_run_after_the_wall_clock_was_set_back_loses_nothing(client):
 
 def test_a_producer_that_starts_while_the_server_does_waits_for_it(server, client):
     put(QueueWriter(client, "u", "s", 7), 0, 1, 2)
+    wait_until_synced(client)
     server.process.kill()
     server.process.wait()
     starter = threading.Timer(0.5, server.start)

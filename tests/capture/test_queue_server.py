@@ -6,6 +6,7 @@ import shutil
 from collections import namedtuple
 
 import pytest
+from processes import wait_until_synced
 
 from capture import queue
 from capture.errors import QueueUnavailable
@@ -57,6 +58,7 @@ def test_a_killed_server_reads_its_file_before_it_answers(server, client):
     for first in range(0, 60_000, 500):
         packets = [QueuedPacket(seq, seq, seq, 1, bytes(900), 0) for seq in range(first, first + 500)]
         assert writer.put(packets, lambda: True) == 500
+    wait_until_synced(client)
     server.process.kill()
     server.process.wait()
     client.connection_pool.disconnect()

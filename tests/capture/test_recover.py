@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import wait_until_synced
 
 from capture import queue
 from capture.errors import QueueUnavailable
@@ -30,7 +31,7 @@ def put(server: QueueServer, plan: Plan) -> None:
         packets = [QueuedPacket(n, n * 100, n * 10_000, 1, b"%06d" % n, 0) for n in range(COUNT)]
         assert writer.put(packets, lambda: True) == COUNT
         writer.close()
-        client.execute_command("WAITAOF", 1, 0, 20_000)  # a kill may cost what a busy disk has not taken yet
+        wait_until_synced(client)
 
 
 @pytest.fixture

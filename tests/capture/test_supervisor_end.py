@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cameras import virtual_camera
+from processes import wait_until_synced
 
 from capture import camera_take
 from capture import supervisor as supervisor_module
@@ -31,7 +32,7 @@ def ending(server, client, plan) -> Iterator[Supervisor]:
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
     writer.close()
-    client.execute_command("WAITAOF", 1, 0, 20_000)  # a kill may cost what a busy disk has not taken yet
+    wait_until_synced(client)
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, server, [])

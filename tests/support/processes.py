@@ -123,3 +123,9 @@ def recording_all(host: str, runtime: Path, data: Path) -> Iterator[subprocess.P
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
         wait_until_all_stream(recorder, runtime)
         yield recorder
+
+
+def wait_until_synced(client: Any) -> None:
+    """Wait until the queue server's file is on the disk: a kill may cost what a busy disk has not taken yet."""
+    while client.execute_command("WAITAOF", 1, 0, 5_000)[0] < 1:
+        pass

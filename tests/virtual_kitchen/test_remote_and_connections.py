@@ -208,16 +208,18 @@ def test_raw_audio_and_array(kitchen: Any) -> None:
         assert len(packet.payload) == size
 
 
-def test_a_client_that_does_not_read_loses_frames_at_the_source(kitchen: Any) -> None:
+def test_an_interrupt_writes_the_truth_and_exits_zero(kitchen: Any) -> None:
+    """What a slow client lost at the source, and every connection, are in it."""
+    kitchen.start_camera()
+    for _ in range(2):
+        with kitchen.open("pv", _configuration(1, 10)) as stream:
+            assert stream.packet() is not None
     raw = struct.pack("<BBBBBIB", 1, 1, 0, 255, 255, 1000, 0)
     with kitchen.open("depth_ahat", raw) as stream:
         assert stream.packet() is not None
         time.sleep(3.0)
         ticks = [packet.ticks for packet in (stream.packet() for _ in range(60)) if packet is not None]
     assert np.diff(ticks).max() > 10_000_000
-
-
-def test_interrupt_writes_the_truth_and_exits_zero(kitchen: Any) -> None:
     with kitchen.open("gyroscope") as stream:
         first = stream.packet()
         assert first is not None
@@ -230,4 +232,6 @@ def test_interrupt_writes_the_truth_and_exits_zero(kitchen: Any) -> None:
     payloads = b"".join(p.payload for p in (first, *rest))
     assert told["sha256"] == hashlib.sha256(payloads).hexdigest()
     assert truth["streams"]["hololens/depth_ahat"]["dropped_by_backpressure"] > 0
-    assert {line["connection"] for line in kitchen.lines("pv")} == {0, 1, 2, 3}
+    connections = {line["connection"] for line in kitchen.lines("pv")}
+    assert connections >= {0, 1}, "the two of here, and those of the tests before"
+    assert connections == set(range(len(connections)))
