@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from capture import queue
-from capture.outcome import Outcome
+from capture.outcome import NO_SPACE, Outcome
 from capture.plan import Plan
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
@@ -87,5 +87,5 @@ def _left_behind(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome)
     if not first:
         return []
     first_seq, last_seq = (int(entry_id.split(b"-")[1]) for ((entry_id, _),) in (first, last))
-    cause = "no_space" if outcome.reason == "no_space" else "declared_loss"
+    cause = NO_SPACE if outcome.reason == NO_SPACE else "declared_loss"
     return [{"stream": stream, "first_seq": first_seq, "last_seq": last_seq, "cause": cause}]

@@ -23,6 +23,7 @@ import redis
 from capture import queue
 from capture.health import HealthSender
 from capture.log import tell
+from capture.outcome import NO_SPACE
 from capture.plan import Plan
 from capture.worker_process import run_process
 from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
@@ -210,7 +211,7 @@ class Drainer:
         try:
             sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, disk, hurried=hurried)
         except OSError as error:
-            self._problem = "no_space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+            self._problem = NO_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
             self._tell()
             time.sleep(RETRY_S)  # nothing is lost: the packets stay here and in the queue
             return
@@ -227,7 +228,7 @@ class Drainer:
                 self._reader.acknowledge(chunk.stream, chunk.packets, sealed)
             except (*queue.OUTCOME_UNKNOWN, redis.exceptions.ResponseError) as error:
                 full = str(error).startswith("MISCONF")  # its append-only file finds no room
-                self._problem = "no_space" if full else f"queue: {error}"
+                self._problem = NO_SPACE if full else f"queue: {error}"
                 self._tell()
                 time.sleep(0.1)
             else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+NO_SPACE = "no_space"
+"""Reason of an end, and what a drainer without room says."""
+
 
 @dataclass
 class Outcome:

@@ -73,6 +73,7 @@ class Progress:
             if supervisor.outlook is not None:
                 style = "" if supervisor.outlook.level == OK else "bold red"
                 shown.append(Text(f"disk: {supervisor.outlook.text}", style=style))
+            shown += [Text(problem, style="bold red") for problem in supervisor.problems()]
             self._live.update(Group(*shown), refresh=True)
         else:
             received = sum(int(facts.get("received", 0)) for facts in streams.values())
@@ -81,7 +82,8 @@ class Progress:
             if supervisor.outlook is not None and supervisor.outlook.level != OK:
                 text += f", disk: {supervisor.outlook.text}"
             text += f", waiting for {', '.join(waiting)}" if waiting else ""
-            print(text + "".join(_line(camera) for camera in supervisor.cameras), file=sys.stderr, flush=True)
+            text += "".join(_line(camera) for camera in supervisor.cameras)
+            print("; ".join([text, *supervisor.problems()]), file=sys.stderr, flush=True)
 
     def _headline(self, now_s: float) -> Text:
         length = f" of {self._seconds:g} s" if self._seconds else " s, Ctrl-C ends"

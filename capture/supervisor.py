@@ -15,7 +15,7 @@ from capture.errors import ProcessKeepsDying, StreamsMissing
 from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
-from capture.outcome import Outcome
+from capture.outcome import NO_SPACE, Outcome
 from capture.patience import Patience
 from capture.plan import Plan
 from capture.queue_server import QueueServer
@@ -90,6 +90,14 @@ class Supervisor:
                     known[name] |= facts
         return known
 
+    def problems(self) -> list[str]:
+        """Return what is wrong now, in words: what befell the recording, and why a drainer cannot store."""
+        told = {state.get("problem") for state in self.board.states.values()} - {None, "", NO_SPACE}
+        waiting = [
+            f"a drainer cannot go on: {why}; its packets stay in the queue" for why in sorted(map(str, told))
+        ]
+        return [*self.outcome.problems, *waiting]
+
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
         """Record until the time, a request, or the end of every stream; then end everything in order.
 
@@ -154,7 +162,7 @@ class Supervisor:
             elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
                 self.ask_stop("ended_by_device")
             elif self._space_runs_out():
-                self.ask_stop("no_space")
+                self.ask_stop(NO_SPACE)
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
         self.outcome.reason = self._stop_asked
         tell("recording ends", reason=self._stop_asked)
@@ -193,7 +201,7 @@ class Supervisor:
         return facts | {
             "host_ns": time.monotonic_ns(),
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
-            "problems": self.outcome.problems,
+            "problems": self.problems(),
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
         }
@@ -219,7 +227,7 @@ class Supervisor:
             self.server.give_up_persistence()
 
     def _drainers_lack_space(self) -> bool:
-        return any(state.get("problem") == "no_space" for state in self.board.states.values())
+        return any(state.get("problem") == NO_SPACE for state in self.board.states.values())
 
     def _end(self, show: Callable[[Supervisor], None]) -> None:
         """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""

@@ -44,6 +44,8 @@ class Dump:
     sha256: str
     operations: tuple[Operation, ...]
     sounds: tuple[dict[str, Any], ...] = ()
+    unknown: tuple[str, ...] = ()
+    "What is wrong with each operation that this app does not know."
 
 
 @dataclass
@@ -123,16 +125,20 @@ def _unpacked(text: str, form: str, name: str) -> bytes:
 
 
 def _parsed(content: str, name: str) -> Dump:
+    operations, unknown = [], []
     try:
         body = json.loads(content)
-        operations = tuple(_operation(entry) for entry in body["waiting"])
+        for number, entry in enumerate(body["waiting"], 1):
+            try:
+                operations.append(_operation(entry))
+            except ValidationError as error:  # of another version of the page, say; it holds up no other
+                why = error.errors()[0]["msg"]
+                unknown.append(
+                    f"{name}: operation {number} of {len(body['waiting'])} is not known here: {why}"
+                )
         sounds = tuple({key: str(one[key]) for key in _SOUND} for one in body.get("sounds", []))
         sha256 = hashlib.sha256(content.encode()).hexdigest()
-        return Dump(str(body["site"]), str(body["device"]), sha256, operations, sounds)
-    except ValidationError as error:
-        raise BadOperation(
-            f"{name}: holds an operation that no tablet makes: {error.errors()[0]['msg']}"
-        ) from error
+        return Dump(str(body["site"]), str(body["device"]), sha256, tuple(operations), sounds, tuple(unknown))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
 
@@ -165,7 +171,7 @@ def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outc
     device = records.row(tables.device, dump.device)
     if device is None:
         raise BadOperation("this dump is of a tablet that was never paired here")
-    outcome = Outcome(len(dump.operations))
+    outcome = Outcome(len(dump.operations) + len(dump.unknown), refused=list(dump.unknown))
     for start in range(0, len(dump.operations), 200):
         for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device):
             if "error" in receipt:

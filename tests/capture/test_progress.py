@@ -1,0 +1,46 @@
+"""What goes wrong while recording reaches the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from capture import progress
+from capture.health import HealthSender
+from capture.outcome import NO_SPACE
+from capture.progress import Progress
+from capture.supervisor import Supervisor
+from storage.names import LOGS
+
+
+@pytest.fixture
+def supervisor(server, plan) -> Iterator[Supervisor]:
+    """A supervisor that nobody told to begin."""
+    plan.save(Path(plan.work) / "plan.json")
+    (Path(plan.path) / LOGS).mkdir()
+    supervisor = Supervisor(plan, server, [])
+    yield supervisor
+    supervisor.close()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_drainer_that_cannot_store_is_shown(supervisor, plan, monkeypatch, capsys, terminal):
+    monkeypatch.setattr(progress, "LINE_S", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    health = HealthSender(plan.health, "drainer 0")
+    with Progress("take", None, enabled=True) as shown:
+        for problem, expected in (
+            (NO_SPACE, []),  # the disk guard's line says that
+            ("[Errno 5] Input/output error", ["[Errno 5] Input/output error; its packets stay in the queue"]),
+            ("", []),
+        ):
+            health.send(streams={}, problem=problem)
+            supervisor.board.update(5_000)
+            assert [one.removeprefix("a drainer cannot go on: ") for one in supervisor.problems()] == expected
+            monkeypatch.setattr(shown, "_shown_s", 0.0)
+            shown.update(supervisor)
+            told = capsys.readouterr().err
+            assert ("its packets stay" in told) == bool(expected)
+    health.close()
