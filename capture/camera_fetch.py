@@ -66,16 +66,17 @@ def takes_in(root: Path) -> list[Pending]:
     recordings = (
         [root] if (root / MANIFEST).exists() else sorted(p.parent for p in root.glob(f"*/{MANIFEST}"))
     )
-    found = []
-    for recording in recordings:
-        for path in sorted(recording.glob(f"*/{MEDIA}")):
-            try:
-                media = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue  # `verify` names it
-            if isinstance(media, dict):
-                found.append(Pending(recording, path.parent.name, media))
-    return found
+    paths = [path for recording in recordings for path in sorted(recording.glob(f"*/{MEDIA}"))]
+    takes = (_read_take(path) for path in paths)
+    return [take for take in takes if take is not None]  # `verify` names the others
+
+
+def _read_take(path: Path) -> Pending | None:
+    try:
+        media = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Pending(path.parent.parent, path.parent.name, media) if isinstance(media, dict) else None
 
 
 def fetch_take(
@@ -84,6 +85,9 @@ def fetch_take(
     """Fetch what is missing of one take from its camera, which must be the very camera that recorded it."""
     result = Fetched(take.recording.name, take.device)
     with _alone(take.folder):
+        take = _read_take(take.folder / MEDIA) or take  # while we waited, others may have written and fetched
+        if take.is_live or not (take.is_open or proxies):
+            return result
         try:
             with open_camera(address or str(take.media.get("address", ""))) as camera:
                 _fetch(camera, take, result, proxies=proxies, say=say, meter=meter)

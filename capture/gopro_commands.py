@@ -73,7 +73,8 @@ def fetch(
         click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))
     else:
         for one in done:
-            click.echo(f"{one.recording}/{one.device}: {one.problem or ', '.join(one.files + one.proxies)}")
+            said = one.problem or ", ".join(one.files + one.proxies) or "nothing was left to fetch"
+            click.echo(f"{one.recording}/{one.device}: {said}")
         if not done:
             click.echo("nothing is pending")
     if failed:

@@ -7,6 +7,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from cameras import virtual_camera
 from click.testing import CliRunner
 
 from capture import camera_take
+from capture.camera_fetch import fetch_take, takes_in
 from capture.camera_files import fetch_files
 from capture.camera_take import CameraTake
 from capture.camera_watch import CameraState, Watch
@@ -103,6 +105,26 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     assert (found["state"], found["files"][0]["sha256"]) == ("done", truth[0]["sha256"])
     again = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending"])
     assert "nothing is pending" in again.stdout
+
+
+def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) -> None:
+    recording = tmp_path / "data" / "take-1"
+    with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
+        before = [[file.folder, file.name] for file in camera.media()]
+        camera.shutter(True)
+        time.sleep(1.0)
+        camera.shutter(False)
+        (recording / "gopro").mkdir(parents=True)
+        about = {"state": "pending", "address": url, "serial": camera.info().serial, "before": before}
+        write_json(recording / "gopro" / "media.json", {**about, "files": []})
+        write_json(recording / "recording.json", {"schema": "recording/1", "recording": "take-1"})
+        (seen_by_both,) = takes_in(tmp_path / "data")
+        first = fetch_take(deepcopy(seen_by_both), None, proxies=False, say=print)
+        assert (first.files, first.problem) == (["GX010001.MP4"], "")
+        written = (recording / "gopro" / "media.json").read_bytes()
+        second = fetch_take(seen_by_both, None, proxies=False, say=print)
+    assert (second.files, second.problem) == ([], "")
+    assert (recording / "gopro" / "media.json").read_bytes() == written
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import struct
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import av
 import pytest
 from cameras import virtual_camera
+from films import film
 
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import parse_faults
@@ -106,6 +108,18 @@ def test_only_models_with_gps_tell_places_and_only_when_it_is_on(
             wait_status(url, "8", 0)
             data = (gopro.camera.card.path / f"GX01{number:04d}.MP4").read_bytes()
             assert (b"GPS9" in data) == (has_gps and option == 1)
+
+
+@pytest.mark.parametrize("frames", range(31, 40))
+def test_a_last_payload_without_a_place_leaves_it_out(tmp_path: Path, frames: int) -> None:
+    """Places come ten times a second: a payload of a frame or two may have none."""
+    made = film(tmp_path, frames)
+    first, last = made.payloads
+    written = made.chapters[0].path.read_bytes()
+    for payload, count in ((first, 11), (last, math.ceil(frames * 1.001 / 3) - 11)):
+        assert payload in written
+        assert payload.count(b"GPS9") == min(count, 1)
+        assert payload.count(b"ACCL") == payload.count(b"GYRO") == 1
 
 
 def test_a_dead_battery_leaves_a_file_without_index(tmp_path: Path) -> None:

@@ -102,9 +102,9 @@ def stream(block: SensorBlock) -> bytes:
 
 
 def payload(device: str, blocks: Iterable[SensorBlock]) -> bytes:
-    """Return the DEVC of one payload, about one second of every stream."""
+    """Return the DEVC of one payload, about one second of every stream; a slow one may have no sample in the last."""
     head = [numbers("DVID", "L", [1]), text("DVNM", device)]
-    return nest("DEVC", head + [stream(block) for block in blocks])
+    return nest("DEVC", head + [stream(block) for block in blocks if len(block.values)])
 
 
 def global_settings(
