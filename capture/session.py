@@ -115,10 +115,8 @@ def _check_place(order: Order) -> Path:
         read_manifest(order.data / order.retake_of)
     try:
         order.data.mkdir(parents=True, exist_ok=True)
-        for folder in (
-            order.data,
-            order.data / WORK,
-        ):  # the second one is private to whoever recorded here first
+        # The work folder is private to whoever recorded here first.
+        for folder in (order.data, order.data / WORK):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 raise CannotWrite(folder, "no permission")
         free = shutil.disk_usage(order.data).free

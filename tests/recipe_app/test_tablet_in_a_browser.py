@@ -147,9 +147,8 @@ def test_what_is_not_known_is_not_claimed(kitchen: Any, tablet: Tablet) -> None:
     page.locator("html[data-offline=ready]").wait_for()
     page.reload()
     page.get_by_text("The screen may go dark").wait_for()
-    while [op["body"] for op in ops(kitchen, recording, "awake")][-1:] != [
-        {"held": False}
-    ]:  # logged in its own time
+    # It is said at once, and logged in its own time.
+    while [op["body"] for op in ops(kitchen, recording, "awake")][-1:] != [{"held": False}]:
         page.wait_for_timeout(50)
     page.context.set_offline(True)
     page.locator(".dot.unknown").wait_for()
