@@ -81,12 +81,19 @@ def _read_take(path: Path) -> Pending | None:
 
 def fetch_take(
     take: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
-) -> Fetched:
-    """Fetch what is missing of one take from its camera, which must be the very camera that recorded it."""
+) -> Fetched | None:
+    """Fetch what is missing of one take from its camera, which must be the very camera that recorded it.
+
+    None for a take that is being recorded now: its files come by themselves.
+    """
+    if take.is_live:
+        return None
     result = Fetched(take.recording.name, take.device)
     with _alone(take.folder):
         take = _read_take(take.folder / MEDIA) or take  # while we waited, others may have written and fetched
-        if take.is_live or not (take.is_open or proxies):
+        if take.is_live:
+            return None
+        if not (take.is_open or proxies):
             return result
         try:
             with open_camera(address or str(take.media.get("address", ""))) as camera:

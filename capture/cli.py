@@ -99,7 +99,7 @@ def main(context: click.Context) -> None:
     context.obj = {"station": _station, "mounts": _check_mounts}
 
 
-def _station(data: Path, rig: Path) -> Any:
+def _station(data: Path, rig: Path | None) -> Any:
     """Join the recipe app with whoever runs the devices: neither imports the other."""
     from capture.station import station
 

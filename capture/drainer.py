@@ -14,9 +14,10 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import redis
 
@@ -53,6 +54,9 @@ BLOCK_MS = 100
 """An idle server looks at its clock ten times a second: less than this is no shorter."""
 HEALTH_PERIOD_S = 0.25
 RETRY_S = 1.0
+ASK_AGAIN_S = 0.1
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -122,7 +126,7 @@ class Drainer:
     """Empties its share of the streams."""
 
     def __init__(self, plan: Plan, number: int, disk: Disk = LOCAL) -> None:
-        """Look at what is sealed already and join the queue."""
+        """Look at what is sealed already; the queue is asked only when it runs."""
         self._plan = plan
         self._disk = disk
         self._alone = _only_one(Path(plan.work) / f"drainer-{number}.lock")
@@ -130,7 +134,6 @@ class Drainer:
         self._health = HealthSender(plan.health, f"drainer {number}")
         self._client = queue.connect(plan.queue_url)
         share = plan.share(number)
-        queue.wait_until_ready(self._client, plan.queue_url)
         self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
         self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
         self._constants = constants_of(Path(plan.path), share)
@@ -154,7 +157,7 @@ class Drainer:
             os.close(self._alone)
 
     def _drain(self) -> None:
-        self._take(self._reader.unfinished())
+        self._take(self._unfinished())
         while True:
             last_round = self._ending.is_set()
             count = self._count()
@@ -175,12 +178,16 @@ class Drainer:
         return min(READ_COUNT, max(LEAST_COUNT, READ_BYTES // self._largest_bytes))
 
     def _fresh(self, block_ms: int | None, count: int) -> dict[str, list[Packet]]:
-        try:
-            return self._reader.fresh(count=count, block_ms=block_ms)
-        except queue.OUTCOME_UNKNOWN:
-            # Taken but not received: the entries are ours by the server's book, so ask for the book.
-            queue.wait_until_ready(self._client, self._plan.queue_url)
-            return self._reader.unfinished()
+        while True:
+            try:
+                return self._patiently(lambda: self._reader.fresh(count=count, block_ms=block_ms))
+            except queue.OUTCOME_UNKNOWN:
+                # Taken but not received: the entries are ours by the server's book, so ask for the book.
+                if ours := self._unfinished():
+                    return ours
+
+    def _unfinished(self) -> dict[str, list[Packet]]:
+        return self._patiently(self._reader.unfinished, queue.OUTCOME_UNKNOWN)
 
     def _take(self, got: dict[str, list[Packet]]) -> None:
         now_s = time.monotonic()
@@ -190,7 +197,7 @@ class Drainer:
         for stream, packets in got.items():
             old = self._chunks[stream].take(packets, now_s)
             if old:
-                self._reader.acknowledge(stream, self._not_waiting(stream, old), None)
+                self._acknowledge(stream, self._not_waiting(stream, old), None)
 
     def _not_waiting(self, stream: str, packets: list[Packet]) -> list[Packet]:
         waiting = {packet.seq for packet in self._chunks[stream].packets}
@@ -216,24 +223,36 @@ class Drainer:
             time.sleep(RETRY_S)  # nothing is lost: the packets stay here and in the queue
             return
         self._problem = ""
-        self._acknowledge(chunk, sealed)
+        self._acknowledge(chunk.stream, chunk.packets, sealed)
         tell("sealed", stream=chunk.stream, file=sealed.path.name, packets=sealed.count, bytes=sealed.bytes)
         chunk.number += 1
         chunk.stored += len(chunk.packets)
         chunk.packets, chunk.bytes = [], 0
 
-    def _acknowledge(self, chunk: OpenChunk, sealed: Sealed) -> None:
+    def _acknowledge(self, stream: str, packets: list[Packet], sealed: Sealed | None) -> None:
+        always = (*queue.OUTCOME_UNKNOWN, redis.ResponseError)
+        self._patiently(lambda: self._reader.acknowledge(stream, packets, sealed), always)
+
+    def _patiently(self, ask: Callable[[], T], also: tuple[type[Exception], ...] = ()) -> T:
+        """Ask the queue until it does it, and tell what it lacks: its disk is full, or one of the errors `also`.
+
+        Nothing is lost meanwhile: what was taken stays here and in the queue.
+        """
+        is_refused = False
         while True:
             try:
-                self._reader.acknowledge(chunk.stream, chunk.packets, sealed)
-            except (*queue.OUTCOME_UNKNOWN, redis.exceptions.ResponseError) as error:
-                full = str(error).startswith("MISCONF")  # its append-only file finds no room
-                self._problem = NO_SPACE if full else f"queue: {error}"
+                answer = ask()
+            except redis.RedisError as error:
+                if not queue.lacks_room(error) and not isinstance(error, also):
+                    raise
+                is_refused = True
+                self._problem = NO_SPACE if queue.lacks_room(error) else f"queue: {error}"
                 self._tell()
-                time.sleep(0.1)
+                time.sleep(ASK_AGAIN_S)
             else:
-                self._problem = ""
-                return
+                if is_refused:
+                    self._problem = ""
+                return answer
 
     def _tell(self, *, done: bool = False) -> None:
         now_s = time.monotonic()

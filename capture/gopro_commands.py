@@ -56,18 +56,17 @@ def fetch(
 
     known = dict(addresses)
     chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
-    wanted = []
-    for take in chosen:
-        if take.is_live:
-            click.echo(f"{take.recording.name}/{take.device}: being recorded now, left alone", err=True)
-        else:
-            wanted.append(take)
     done = []
     with ByteMeter() as meter:
-        for take in wanted:
-            meter.begin(f"{take.recording.name}/{take.device}")
+        for take in chosen:
+            name = f"{take.recording.name}/{take.device}"
+            meter.begin(name)
             address = known.get(take.device)
-            done.append(fetch_take(take, address, proxies=proxies, say=meter.say, meter=meter.update))
+            one = fetch_take(take, address, proxies=proxies, say=meter.say, meter=meter.update)
+            if one is None:
+                meter.say(f"{name}: being recorded now, left alone")
+            else:
+                done.append(one)
     failed = [one for one in done if one.problem]
     if as_json:
         click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))

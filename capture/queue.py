@@ -15,7 +15,7 @@ from typing import Any, cast
 import redis
 
 from capture.errors import QueueUnavailable
-from capture.queue_pipe import OUTCOME_UNKNOWN, Batch, Piece, QueuedPacket, QueuePipe
+from capture.queue_pipe import LACKS_ROOM, OUTCOME_UNKNOWN, Batch, Piece, QueuedPacket, QueuePipe
 from capture.queue_reader import META, QueueReader
 from storage.names import files_key, stream_key
 
@@ -26,6 +26,7 @@ __all__ = [
     "QueueWriter",
     "QueuedPacket",
     "connect",
+    "lacks_room",
     "reached",
     "sealed_files",
     "wait_until_ready",
@@ -55,6 +56,11 @@ def reached(url: str) -> Iterator[redis.Redis]:
             yield client
     except redis.RedisError as error:
         raise QueueUnavailable(url, f"does not answer ({error})") from error
+
+
+def lacks_room(error: redis.RedisError) -> bool:
+    """Tell whether the server refuses because its disk is full: then it does not even hand packets out."""
+    return str(error).startswith(LACKS_ROOM)
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:

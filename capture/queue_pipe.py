@@ -17,10 +17,16 @@ OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 QUEUE_FULL = (redis.exceptions.OutOfMemoryError,)
 """The server's memory bound is reached, nothing was stored: wait for the drainers."""
 
-NOT_NOW = ("MISCONF", "LOADING", "OOM")
+LACKS_ROOM = "MISCONF"
+"""How a server's refusal begins that cannot write its append-only file."""
+
+NOT_NOW = (LACKS_ROOM, "LOADING", "OOM")
 """What a server says that cannot store right now (its disk is full, it is starting): wait."""
 
 RETRY_S = 0.05
+
+SYNC_MARK = "ks:sync"
+"""A key for a millisecond: written after the packets, so what is synced up to it holds them."""
 
 Piece = bytes | bytearray | memoryview
 
@@ -144,6 +150,11 @@ class QueuePipe:
             time.sleep(RETRY_S)
 
     def _wait_for_sync(self, limit_s: float) -> None:
+        if self.connections:
+            # WAITAOF counts what its own connection wrote: of what an earlier one wrote this one knows nothing.
+            self._connection.send_command("SET", SYNC_MARK, "", "PX", 1)
+            if not self._answer():
+                raise redis.ConnectionError("the queue takes nothing now")
         self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
         # A server that keeps no file (a full disk), or is too old to be asked, has nothing to wait for.
         with contextlib.suppress(redis.ResponseError):

@@ -28,14 +28,13 @@ class QueueReader:
     def __init__(
         self, client: redis.Redis, recording_uuid: str, streams: Iterable[str], consumer: str
     ) -> None:
-        """Make the consumer groups where they are not there yet."""
+        """Ask nothing of the server yet; the consumer groups are made when it knows none."""
         self._client = client
         self._uuid = recording_uuid
         self._consumer = consumer
         self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
         self._connection: Any = None
         self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
-        self._make_groups()
 
     def _make_groups(self) -> None:
         for key in self._stream_of:
@@ -78,8 +77,8 @@ class QueueReader:
         except redis.ResponseError as error:
             if not str(error).startswith("NOGROUP"):
                 raise
-            self._make_groups()  # a killed server forgot even this
-            return {}
+            self._make_groups()  # at the beginning, and after a killed server forgot even this
+            (reply,) = self._ask([command], 1)
         pairs = reply.items() if isinstance(reply, dict) else reply or []
         return {self._stream_of[key]: entries for key, entries in pairs if entries}
 

@@ -80,8 +80,9 @@ class QueueServer:
         """Keep the queue in memory only and give its files back: on a full disk that is room for the packets.
 
         The files hold at least what is not sealed yet, so sealing it needs no more room than this frees.
+        Raises QueueUnavailable when the server does not do it.
         """
-        with queue.connect(self.url) as client:
+        with queue.reached(self.url) as client:
             client.config_set("appendonly", "no")
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 

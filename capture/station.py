@@ -31,14 +31,16 @@ _RECORD = [sys.executable, "-P", "-c", "from capture.cli import main; main()", "
 
 
 class Station:
-    """The devices of one rig file, recording into one data folder."""
+    """The devices of one rig file, recording into one data folder; without a rig it watches what others record."""
 
-    def __init__(self, data: Path, rig: Path, *, start_timeout_s: float = 30.0) -> None:
+    def __init__(self, data: Path, rig: Path | None, *, start_timeout_s: float = 30.0) -> None:
         self.data, self.rig, self.start_timeout_s = data, rig, start_timeout_s
         self._started: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
         """Begin a recording; return the reasons why not, or nothing once every armed stream delivers."""
+        if self.rig is None:
+            return ["no rig is named, with which devices are recorded"]
         try:
             check_recording_id(recording)
         except StorageError as error:
@@ -142,9 +144,10 @@ def _problems(state: dict[str, Any]) -> list[str]:
     return [*map(str, state["problems"]), *streams, *(f"{one['process']} was restarted" for one in lately)]
 
 
-def station(data: Path, rig: Path) -> Station:
-    """Make the station of a rig file. Raises BadRig when it cannot be used."""
+def station(data: Path, rig: Path | None) -> Station:
+    """Make the station of a rig file, or one that only watches. Raises BadRig when the file cannot be used."""
     from capture.rig import read_rig
 
-    read_rig(rig)
+    if rig is not None:
+        read_rig(rig)
     return Station(data, rig)

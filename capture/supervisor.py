@@ -11,7 +11,7 @@ from typing import Any
 
 from capture.camera_take import CameraTake
 from capture.control import ControlServer
-from capture.errors import ProcessKeepsDying, StreamsMissing
+from capture.errors import ProcessKeepsDying, QueueUnavailable, StreamsMissing
 from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
@@ -221,10 +221,15 @@ class Supervisor:
         return self.outlook.level == STOP or self._drainers_lack_space()
 
     def _make_room(self) -> None:
-        """Give back what was kept aside, so that what is in the queue can still be sealed."""
+        """Where room is lacking give back what was kept aside, so that what is on its way can still be sealed."""
+        if not self._drainers_lack_space():
+            return
         self._reserve.unlink(missing_ok=True)
         if self.server is not None:
-            self.server.give_up_persistence()
+            try:
+                self.server.give_up_persistence()
+            except QueueUnavailable as error:
+                warn("the queue's files could not be given up yet", error=str(error))
 
     def _drainers_lack_space(self) -> bool:
         return any(state.get("problem") == NO_SPACE for state in self.board.states.values())
@@ -246,6 +251,7 @@ class Supervisor:
         while any(worker.returncode() is None for worker in self.producers):
             self._heart.beat()
             self._keep_drainers()
+            self._make_room()
             show(self)
             if time.monotonic() > end_s:
                 self.outcome.problems.append("a producer did not end in time and was killed")
@@ -275,8 +281,7 @@ class Supervisor:
             self._hear()
             show(self)
             now_s = time.monotonic()
-            if self._drainers_lack_space() and lacking_since_s is None:
-                self._make_room()
+            self._make_room()
             lacking_since_s = (lacking_since_s or now_s) if self._drainers_lack_space() else None
             no_hope = lacking_since_s is not None and now_s - lacking_since_s > NO_SPACE_LIMIT_S
             idle_s = patience.look(self.board.states)

@@ -12,6 +12,7 @@ from typing import Any
 
 import h5py
 import pytest
+import redis
 
 from capture import drainer as drainer_module
 from capture.drainer import Drainer, open_chunk
@@ -112,6 +113,22 @@ def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeyp
     monkeypatch.setattr(drainer_module, "RETRY_S", 0.01)
     drain(plan)
     assert len(tries) == 3
+    assert stored(plan) == list(range(30))
+
+
+def test_a_cut_in_the_last_reading_leaves_nothing_in_the_queue(writer, client, plan, monkeypatch):
+    """Nobody knows what became of the question; that nothing was taken does not mean that nothing is there."""
+    put(writer, range(30))
+    real_fresh, asked = QueueReader.fresh, []
+
+    def cut_once(self: QueueReader, **how: Any) -> object:
+        asked.append(1)
+        if len(asked) == 1:
+            raise redis.ConnectionError("cut")
+        return real_fresh(self, **how)
+
+    monkeypatch.setattr(QueueReader, "fresh", cut_once)
+    drain(plan)
     assert stored(plan) == list(range(30))
 
 

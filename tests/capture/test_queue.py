@@ -138,6 +138,7 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
 
 def test_a_full_queue_gives_back_the_packet_instead_of_dropping_others(client):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
+    assert reader.fresh(count=1, block_ms=1) == {}
     client.config_set("maxmemory", "3mb")
     writer = QueueWriter(client, "u", "s", 7)
     stored = 0

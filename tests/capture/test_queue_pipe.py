@@ -170,6 +170,25 @@ def test_nobody_stays_longer_than_it_takes(server, client, way):
     pipe.close()
 
 
+def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
+    """The server lives on with packets of a connection that is gone, and may still be killed before it syncs."""
+    client.config_set("appendfsync", "no")
+    pipe = QueuePipe(client)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
+    pipe.put([Batch(writer, packets(0))], NEVER)
+    client.client_kill_filter(_type="normal", skipme=True)
+    pipe.put([Batch(writer, packets(0))], NEVER)
+    begin_s = time.monotonic()
+    pipe.hold(0.5)
+    assert time.monotonic() - begin_s >= 0.5
+    client.config_set("appendfsync", "everysec")
+    pipe.hold(100)
+    assert time.monotonic() - begin_s < 90
+    time.sleep(0.05)
+    assert client.keys() == [stream_key("u", "a").encode()]
+    pipe.close()
+
+
 def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_path):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     writer = QueueWriter(client, "u", "s", 7)

@@ -127,5 +127,8 @@ def recording_all(host: str, runtime: Path, data: Path) -> Iterator[subprocess.P
 
 def wait_until_synced(client: Any) -> None:
     """Wait until the queue server's file is on the disk: a kill may cost what a busy disk has not taken yet."""
-    while client.execute_command("WAITAOF", 1, 0, 5_000)[0] < 1:
-        pass
+    with client.client() as one:  # WAITAOF counts what its own connection wrote
+        one.set("synced", "")
+        one.delete("synced")
+        while one.execute_command("WAITAOF", 1, 0, 5_000)[0] < 1:
+            pass

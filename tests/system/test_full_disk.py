@@ -31,6 +31,60 @@ print("leftovers", parts, pathlib.Path(sys.argv[1], ".kitchensync").exists())' \
     DISK/data
 """
 
+DRAINER_FIRST = """
+import os, threading, time
+from pathlib import Path
+import redis
+from capture import queue
+from capture.drainer import Drainer
+from capture.plan import HeadsetPlan, Plan
+from capture.queue import QueuedPacket, QueueWriter
+from capture.queue_server import QueueServer
+from storage.chunk import Chunk, chunk_paths
+
+disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"
+for name in ("take", "work"):
+    (disk / name).mkdir()
+server = QueueServer(disk / "work", short / "q")
+server.start()
+plan = Plan(
+    recording="take", uuid="u-1", path=str(disk / "take"), work=str(disk / "work"), runtime=str(short),
+    queue_url=server.url, headsets=[HeadsetPlan("hololens", "127.0.0.1", ["gyroscope"], {{}})],
+    drainers=1, supervisor_pid=os.getpid(),
+)
+try:
+    client = queue.connect(server.url)
+    writer = QueueWriter(client, plan.uuid, stream, 7)
+    body = bytes(10_000)
+    seq = 0
+    while writer.put([QueuedPacket(seq, seq, seq, 1, body, 0)], lambda: True):
+        seq += 1
+        if seq == 100:
+            with open(disk / "filler", "wb", buffering=0) as filler:
+                try:
+                    while filler.write(bytes(4096)) == 4096:
+                        pass
+                except OSError:
+                    pass
+    try:
+        client.ping()
+    except redis.ResponseError as error:
+        print("refuses", queue.lacks_room(error))
+    drainer = Drainer(plan, 0)
+    drainer.end()
+    running = threading.Thread(target=drainer.run)
+    running.start()
+    time.sleep(1)
+    print("waits", running.is_alive(), drainer._problem)
+    server.give_up_persistence()
+    running.join(60)
+    chunks = [Chunk(path) for path in chunk_paths(disk / "take" / stream)]
+    stored = [number for chunk in chunks for number in chunk.index["seq"].tolist()]
+    print("all", stored == list(range(seq)), seq > 100, repr(drainer._problem))
+finally:
+    server.stop()
+"""
+
 
 def run(place: Kitchen, tmp_path, fill: int) -> tuple[str, dict, dict]:
     """Record on a disk of 620 MB and put a file of `fill` MB beside the recording."""
@@ -60,3 +114,13 @@ def test_a_disk_that_is_full_at_once_names_what_is_lost(kitchen, runtime, tmp_pa
         assert facts["duplicates"] == 0, name
     assert not any("no cause is named" in reason for reason in checked["reasons"])
     assert "leftovers [] False" in output
+
+
+def test_a_drainer_that_is_refused_because_the_disk_is_full_waits_and_says_so(tmp_path, runtime):
+    """A server that cannot write hands nothing out either: the drainer may meet the full disk before a file does."""
+    script = tmp_path / "drainer_first.py"
+    script.write_text(DRAINER_FIRST.format(disk=str(tmp_path / "disk"), short=str(runtime)))
+    done = in_small_disk(tmp_path, f"{sys.executable} {script}", megabytes=12)
+    assert done.stdout.splitlines() == ["refuses True", "waits True no_space", "all True True ''"], (
+        done.stderr
+    )
