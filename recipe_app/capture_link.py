@@ -11,7 +11,14 @@ FRESH_NS = 3_000_000_000
 """Health older than this is no health: the tablet shows `unknown`."""
 
 
-class Capture(Protocol):
+class Watch(Protocol):
+    """Watches recordings."""
+
+    def report(self, recording: str) -> dict[str, Any]:
+        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""
+
+
+class Capture(Watch, Protocol):
     """Starts, stops and watches recordings; what is refused comes back as reasons in words, each a line."""
 
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
@@ -22,6 +29,3 @@ class Capture(Protocol):
 
     def abort(self, recording: str, *, reason: str) -> list[str]:
         """End a recording that shall not be used; it is kept and says why."""
-
-    def report(self, recording: str) -> dict[str, Any]:
-        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""

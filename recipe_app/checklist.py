@@ -46,6 +46,12 @@ def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
     return found if (state["checked"] or {}).get("confirmed_by") else [*found, "second"]
 
 
+def is_through(state: dict[str, Any]) -> bool:
+    """Tell whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
+    open_points, checked = still_open(state, devices=True), state["checked"] or {}
+    return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))
+
+
 def items_for(*, devices: bool) -> list[Item]:
     """Return what must be ticked before a recording with or without devices."""
     return [item for item in ITEMS if devices or not item.devices]

@@ -18,7 +18,7 @@ from recipe_app.graphs.orders import draw_orders
 from recipe_app.graphs.safety import must_stay
 from recipe_app.graphs.scripts import GENERATOR, Script, Wish, draw_script
 from recipe_app.graphs.timers import timers
-from recipe_app.graphs.wording import cautions, say
+from recipe_app.graphs.wording import cautions, say, watched
 from recipe_app.shelf import Recipe
 from recipe_app.store.records import new_id
 
@@ -102,6 +102,7 @@ def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
         "graph_hash": script.graph_hash,
         "wording": say(graph, script),
         "cautions": cautions(graph, script),
+        "watched": watched(graph, script),
         "verified": True,
     }
 
@@ -119,26 +120,31 @@ def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
-    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal."""
+def help_for(graph: Graph, *, seed: int, language: str) -> dict[str, Any]:
+    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal.
+
+    Hints are drawn from the recipe's own language; where another one is shown they do not rewrite its steps.
+    """
     safe = {step.node for step in graph.steps if must_stay(step.text)}
+    rewrites = language == graph.language
     return {
-        "hints": {str(step.node): _hints(graph, step) for step in graph.steps},
+        "hints": {str(step.node): _hints(graph, step, rewrites) for step in graph.steps},
         "timers": {str(step.node): [asdict(timer) for timer in timers(step.text)] for step in graph.steps},
         "protected": sorted(safe),
-        "suggested": _suggested(graph, seed, safe),
+        "suggested": _suggested(graph, seed, safe, rewrites),
     }
 
 
-def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
-    return [_hint(hint) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
+def _hints(graph: Graph, step: Step, rewrites: bool) -> list[dict[str, Any]]:
+    return [_hint(hint, rewrites) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
 
 
-def _hint(hint: Hint) -> dict[str, Any]:
-    return {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
+def _hint(hint: Hint, rewrites: bool) -> dict[str, Any]:
+    told = {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
+    return told if rewrites else told | {"text": ""}
 
 
-def _suggested(graph: Graph, seed: int, safe: set[int]) -> list[dict[str, Any]]:
+def _suggested(graph: Graph, seed: int, safe: set[int], rewrites: bool) -> list[dict[str, Any]]:
     """A few errors of different categories; fewer where the texts do not give so many."""
     order = [step.node for step in graph.steps]
     for count in range(min(SUGGESTED, len(order)), 0, -1):
@@ -146,5 +152,5 @@ def _suggested(graph: Graph, seed: int, safe: set[int]) -> list[dict[str, Any]]:
             drawn = induce(graph, order, count=count, seed=seed, protected=safe)
         except NoSuchScript:
             continue
-        return [{"node": node, **_hint(hint)} for node, hint in drawn.items()]
+        return [{"node": node, **_hint(hint, rewrites)} for node, hint in drawn.items()]
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from recipe_app.capture_link import Capture
+from recipe_app.capture_link import Capture, Watch
 from recipe_app.folders import Folders
 from recipe_app.intake import Intake
 from recipe_app.judging import Judge
@@ -29,6 +29,8 @@ class Collaborators:
     visitors: Visitors
     judge: Judge
     capture: Capture | None = None
+    watch: Watch | None = None
+    "Who knows how recordings are, those that somebody else began too."
     hosts: frozenset[str] = field(default_factory=frozenset)
     "Names and addresses under which the app may be asked, besides loopback."
     demo: dict[str, str] | None = None
@@ -37,6 +39,8 @@ class Collaborators:
     "The certificate of our own authority, for tablets to install."
     starting: threading.Lock = field(default_factory=threading.Lock)
     "Held while devices are being started, which takes them half a minute at most."
+    ending: threading.Lock = field(default_factory=threading.Lock)
+    "Held while what was withdrawn is being ended, which takes as long."
 
 
 def collaborators(
@@ -46,12 +50,13 @@ def collaborators(
     *,
     clock_id: str = "",
     capture: Capture | None = None,
+    watch: Watch | None = None,
     hosts: frozenset[str] = frozenset(),
     demo: dict[str, str] | None = None,
     ca_file: bytes | None = None,
 ) -> Collaborators:
     """Join the parts of the app."""
-    door = Door(records)
+    door = Door(records, demo=demo is not None)
     return Collaborators(
         records=records,
         door=door,
@@ -62,6 +67,7 @@ def collaborators(
         bucket=Bucket(60, records.now_ns),
         judge=Judge(records),
         capture=capture,
+        watch=watch,
         hosts=hosts,
         demo=demo,
         ca_file=ca_file,

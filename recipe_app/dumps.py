@@ -37,7 +37,7 @@ _FRAME = re.compile(
 
 @dataclass(frozen=True)
 class Dump:
-    """What a tablet held: its operations in order, what was refused before, its voice notes."""
+    """What a tablet held: its operations in order, those that were refused before among them, its voice notes."""
 
     site: str
     device: str
@@ -88,9 +88,10 @@ def read_dump(text: str, name: str) -> Dump:
         content = document["content"]
         if document["schema"] != SCHEMA or not isinstance(content, str):
             raise BadOperation(f"{name}: is no dump of a tablet ({SCHEMA})")
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
-    if hashlib.sha256(content.encode()).hexdigest() != document.get("sha256"):
+    if sha256 != document.get("sha256"):
         raise BadOperation(f"{name}: is not what the tablet saved; save it again")
     return _parsed(content, name)
 
@@ -125,22 +126,29 @@ def _unpacked(text: str, form: str, name: str) -> bytes:
 
 
 def _parsed(content: str, name: str) -> Dump:
-    operations, unknown = [], []
+    operations: dict[str, Operation] = {}
+    unknown = []
     try:
         body = json.loads(content)
-        for number, entry in enumerate(body["waiting"], 1):
+        entries = [*body.get("refused", []), *body["waiting"]]  # what was refused once may have a place now
+        for number, entry in enumerate(entries, 1):
             try:
-                operations.append(_operation(entry))
+                operation = _operation(entry)
+                operations.setdefault(operation.op_id, operation)
             except ValidationError as error:  # of another version of the page, say; it holds up no other
                 why = error.errors()[0]["msg"]
-                unknown.append(
-                    f"{name}: operation {number} of {len(body['waiting'])} is not known here: {why}"
-                )
-        sounds = tuple({key: str(one[key]) for key in _SOUND} for one in body.get("sounds", []))
+                unknown.append(f"{name}: operation {number} of {len(entries)} is not known here: {why}")
+        sounds = tuple({key: _whole(one[key]) for key in _SOUND} for one in body.get("sounds", []))
         sha256 = hashlib.sha256(content.encode()).hexdigest()
-        return Dump(str(body["site"]), str(body["device"]), sha256, tuple(operations), sounds, tuple(unknown))
+        site, device = _whole(body["site"]), _whole(body["device"])
+        return Dump(site, device, sha256, tuple(operations.values()), sounds, tuple(unknown))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
+
+
+def _whole(value: object) -> str:
+    """Return a text without half letters, which no database can look for. Raises ValueError."""
+    return str(value).encode().decode()
 
 
 _SOUND = ("sha256", "recording", "media_type", "base64")

@@ -58,7 +58,7 @@ class Folders:
         return manifest.get("state") == "recording" or bool(manifest.get("adopted"))
 
     def running(self) -> list[str]:
-        """Return the recordings that are being made or were filmed elsewhere, newest first."""
+        """Return the recordings that steps may be logged on: being made, or filmed elsewhere, newest first."""
         found = []
         for path in self.data.glob(f"*/{MANIFEST}"):
             manifest = self._peek(path)

@@ -24,7 +24,7 @@ def edges_of(
     edges = []
     for value in values:
         before, comma, after = value.partition(",")
-        if not (comma and before.strip().isdigit() and after.strip().isdigit()):
+        if not (comma and before.strip().isdecimal() and after.strip().isdecimal()):
             raise click.BadParameter(f"{value!r} is not an edge; give two step ids as 3,7")
         edges.append((int(before), int(after)))
     return frozenset(edges)

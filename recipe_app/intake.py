@@ -35,7 +35,7 @@ class Intake:
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": str(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipts[new.op_id] = _receipt(new.op_id, stored, known)
+            receipts[new.op_id] = _receipt(stored, known)
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
@@ -125,9 +125,7 @@ class Intake:
             self.folders.put(folder, {"recipe": recipe, "script": said})
 
 
-def _receipt(op_id: str, stored: dict[str, Any] | str, known: bool) -> Receipt:
-    if isinstance(stored, str):
-        return {"op_id": op_id, "error": stored}
+def _receipt(stored: dict[str, Any], known: bool) -> Receipt:
     keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
     return {key: stored[key] for key in keys} | {"duplicate": known}
 

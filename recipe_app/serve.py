@@ -28,6 +28,7 @@ from recipe_app.store import tables
 from recipe_app.store.database import open_database
 from recipe_app.store.records import Records, new_id, roles_of
 from recipe_app.web.app import create_app
+from recipe_app.withdrawals import end_withdrawn
 from sensors.host_clock import host_ns, utc_anchor
 from sensors.loopback import is_loopback_address
 
@@ -50,7 +51,7 @@ class Setup:
     database: str | None
     demo: bool
     rig: Path | None = None
-    station: Callable[[Path, Path], Capture] | None = None
+    station: Callable[[Path, Path | None], Capture] | None = None
 
 
 def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
@@ -70,17 +71,19 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             Shelf(shelf_folder, own / "recipes"),
             clock_id=clock_id(),
             capture=_capture(setup, data),
+            watch=setup.station(data, None) if setup.station else None,
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
             ca_file=secure.authority_bytes() if secure else None,
         )
         stack.enter_context(_filing(tools))
-        url = address(setup.host, listener.getsockname()[1], secure=secure is not None)
-        for line in _welcome(tools, url, data):
+        url, *others = addresses(setup.host, listener.getsockname()[1], secure)
+        for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
-        stack.enter_context(_quiet_signals())
+        server = uvicorn.Server(_config(tools, secure))
+        stack.enter_context(_ended_by_signals(server))
         say(f"ready app={url}")
-        uvicorn.Server(_config(tools, secure)).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Config:
@@ -99,7 +102,9 @@ def _credentials(host: str, own: Path) -> tls.Credentials | None:
     """Beyond loopback there is no plain HTTP: a PIN and a voice note would be read by everybody in the network."""
     if is_loopback_address(host):
         return None
-    return tls.credentials(own / "tls", tls.own_names(host), now=datetime.datetime.now(datetime.UTC))
+    now = datetime.datetime.now(datetime.UTC)
+    spare = tls.spare_addresses() if tls.is_every_address(host) else []
+    return tls.credentials(own / "tls", tls.own_names(host), now=now, spare=spare)
 
 
 def _capture(setup: Setup, data: Path) -> Capture | None:
@@ -129,6 +134,17 @@ def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
     if (admin := _admin_without_password(tools.records)) is not None:
         yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
         yield f"invite={url}desk/sign-in#{tools.door.invite(admin, actor='')}"
+
+
+def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[str]:
+    """Say by which other addresses tablets reach the app, as on a computer with a network of the kitchen's own."""
+    if others:
+        yield f"also: {' '.join(others)}"
+    if secure is not None and secure.left_out:
+        yield (
+            f"not at {', '.join(secure.left_out)}: the certificate on the tablets cannot vouch for it; to use it, "
+            f"remove {secure.authority.parent}, start again and install the new one on every tablet"
+        )
 
 
 def _admin_without_password(records: Records) -> str | None:
@@ -162,13 +178,14 @@ def _demo(records: Records) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _filing(tools: Collaborators) -> Iterator[None]:
-    """Try again and again to file what could not be written into a recording's folder."""
+    """Try again and again what failed: to file into a recording's folder, to end what was withdrawn."""
     end = threading.Event()
 
     def run() -> None:
         while not end.is_set():
             try:
                 tools.intake.file()
+                end_withdrawn(tools)
             except SQLAlchemyError as error:
                 # A full disk, a server that is restarted: what waits goes on waiting.
                 log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
@@ -220,25 +237,29 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(host: str, port: int, *, secure: bool) -> str:
-    """Return the address to open; for "every address" the one by which the lab network reaches this computer."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104
-        host = next((name for name in tls.own_names(host) if _is_lan(name)), "127.0.0.1")
-    name = f"[{host}]" if ":" in host else host
-    return f"{'https' if secure else 'http'}://{name}:{port}/"
-
-
-def _is_lan(name: str) -> bool:
-    return name.replace(".", "").isdigit() and not is_loopback_address(name)
+def addresses(host: str, port: int, secure: tls.Credentials | None) -> list[str]:
+    """Return the address to open; for "every address" those by which networks reach this computer, best first."""
+    hosts = [host]
+    if secure is not None and tls.is_every_address(host):
+        hosts = [one for one in tls.own_addresses() if one not in secure.left_out] or ["127.0.0.1"]
+    names = [f"[{one}]" if ":" in one else one for one in hosts]
+    return [f"{'https' if secure else 'http'}://{name}:{port}/" for name in names]
 
 
 @contextlib.contextmanager
-def _quiet_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the server with exit code 0: it raises them again after its orderly end."""
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the server with exit code 0, also before it listens to them itself.
+
+    After its orderly end it raises them again.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

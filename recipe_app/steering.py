@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
-from recipe_app.checklist import CHECKLIST_VERSION, CONSENT_VERSION, still_open
+from recipe_app.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotNow
 from recipe_app.operations.events import folder_of
 from recipe_app.store import tables
+from recipe_app.withdrawals import end_withdrawn
 
 Action = Literal["start", "stop", "abort"]
 
@@ -29,6 +30,8 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
     if folder is None:
         raise NotNow("nothing is being recorded here")
     reasons = tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
+    if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
+        reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
     said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
     tools.records.note("capture", recording, said, actor=actor)
     tools.intake.file()
@@ -57,18 +60,22 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
         return {"folder": None, "reasons": reasons}
     tools.records.give_folder(recording, name, actor=actor)
     tools.intake.file()
+    end_withdrawn(tools)  # somebody may have withdrawn while the devices were being started
+    _refuse_withdrawn(tools.records.state(recording))
     return {"folder": name, "reasons": []}
 
 
 def _require_checklist(state: dict[str, Any]) -> None:
     """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
+    _refuse_withdrawn(state)
+    if not is_through(state):
+        names = ", ".join(still_open(state, devices=True))
+        raise NotNow(f"the checklist is not through ({names}); nothing is recorded before it is")
+
+
+def _refuse_withdrawn(state: dict[str, Any]) -> None:
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; begin another one")
-    open_points = still_open(state, devices=True)
-    checked = state["checked"]
-    if checked is not None and (not open_points or (checked["override"] and "consent" not in open_points)):
-        return
-    raise NotNow(f"the checklist is not through ({', '.join(open_points)}); nothing is recorded before it is")
 
 
 def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, Any]:

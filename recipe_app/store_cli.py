@@ -148,7 +148,9 @@ def import_folder(folder: Path, data: Path, database: str | None, as_json: bool)
 
     def make() -> dict[str, Any]:
         with memory(data, database) as tools:
-            return published.take_in(published.files_of(folder), folder.name[:40], tools.records, actor="")
+            files = published.files_of(folder)
+            name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
+            return published.take_in(files, name, tools.records, actor="")
 
     taken = attempt(make, schema="annotations-import/1", about=folder, as_json=as_json)
     if as_json:

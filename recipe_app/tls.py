@@ -10,8 +10,9 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,17 +29,24 @@ LEAF_DAYS = 397
 AUTHORITY_DAYS = 3650
 RENEW_DAYS = 265
 
+_CONTAINERS = ipaddress.ip_network("172.16.0.0/12")
+"""Where programs for containers make networks inside this computer."""
+
 Key = ec.EllipticCurvePrivateKey
 _IpName = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """The files that the server needs, and the certificate that tablets install."""
+    """The files that the server needs, and the certificate that tablets install.
+
+    `left_out` are addresses that this certificate, made before they were there, cannot vouch for.
+    """
 
     certificate: Path
     key: Path
     authority: Path
+    left_out: tuple[str, ...] = ()
 
     def authority_bytes(self) -> bytes:
         """Return the authority's certificate as tablets download it."""
@@ -48,10 +56,7 @@ class Credentials:
 def own_names(host: str) -> list[str]:
     """Return the names and addresses by which the lab network reaches this computer."""
     names = ["localhost", "127.0.0.1", "::1", *_host_names()]
-    if host in ("0.0.0.0", "::"):  # noqa: S104
-        names += _own_addresses()
-    else:
-        names.append(host)
+    names += own_addresses() if is_every_address(host) else [host]
     return sorted({name.lower() for name in names if name})
 
 
@@ -60,7 +65,39 @@ def _host_names() -> list[str]:
     return [name, f"{name}.local"] if name else []
 
 
-def _own_addresses() -> list[str]:
+def is_every_address(host: str) -> bool:
+    """Tell whether a host to listen on is every address of this computer."""
+    return host in ("0.0.0.0", "::")  # noqa: S104
+
+
+def own_addresses() -> list[str]:
+    """Return this computer's addresses in its networks, first the one that tablets are told.
+
+    That is the one of the default route; a kitchen's own network has none, and then it is the first private one.
+    """
+    return [*routed_address(), *spare_addresses()]
+
+
+def spare_addresses() -> list[str]:
+    """Return the addresses that the default route does not use."""
+    found = {ipaddress.IPv4Address(one) for one in _of_interfaces()} - {
+        ipaddress.IPv4Address(one) for one in routed_address()
+    }
+    told = sorted(found, key=lambda one: (one.is_link_local, not one.is_private, one in _CONTAINERS, one))
+    return [str(one) for one in told if not one.is_loopback]
+
+
+def _of_interfaces() -> list[str]:
+    """Read what the kernel takes for its own; nothing where there is no Linux."""
+    try:
+        table = Path("/proc/net/fib_trie").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return re.findall(r"\|-- ([0-9.]+)\n(?:\s+/\d+ .*\n)*?\s+/32 host LOCAL", table)
+
+
+def routed_address() -> list[str]:
+    """Return the address of the default route, or none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent: it only asks which interface would be used
@@ -69,12 +106,19 @@ def _own_addresses() -> list[str]:
         return [str(probe.getsockname()[0])]
 
 
-def credentials(folder: Path, names: Sequence[str], *, now: datetime.datetime) -> Credentials:
-    """Return a certificate for these names, made or renewed where needed. Raises BadSetup."""
-    found = Credentials(folder / "leaf.crt", folder / "leaf.key", folder / "ca.crt")
+def credentials(
+    folder: Path, names: Sequence[str], *, now: datetime.datetime, spare: Collection[str] = ()
+) -> Credentials:
+    """Return a certificate for these names, made or renewed where needed. Raises BadSetup.
+
+    Tablets have installed the authority: it is not replaced because a `spare` address came, if it allows another one.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        authority, key = _authority(folder, names, now)
+        authority, key = _authority(folder, names, spare, now)
+        left_out = tuple(name for name in names if not _allows(authority, [name]))
+        found = Credentials(folder / "leaf.crt", folder / "leaf.key", folder / "ca.crt", left_out)
+        names = [name for name in names if name not in left_out]
         if not _is_good(found.certificate, authority, names, now):
             leaf_key = ec.generate_private_key(ec.SECP256R1())
             _write(found.key, _private(leaf_key), 0o600)
@@ -84,15 +128,18 @@ def credentials(folder: Path, names: Sequence[str], *, now: datetime.datetime) -
     return found
 
 
-def _authority(folder: Path, names: Sequence[str], now: datetime.datetime) -> tuple[x509.Certificate, Key]:
-    """Read the authority, or make one; one whose constraints do not allow the names is replaced."""
+def _authority(
+    folder: Path, names: Sequence[str], spare: Collection[str], now: datetime.datetime
+) -> tuple[x509.Certificate, Key]:
+    """Read the authority, or make one; one whose constraints do not allow what is needed of the names is replaced."""
     certificate, key_file = folder / "ca.crt", folder / "ca.key"
     if certificate.exists() and key_file.exists():
         read = x509.load_pem_x509_certificate(certificate.read_bytes())
         key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
         if (
             isinstance(key, ec.EllipticCurvePrivateKey)
-            and _allows(read, names)
+            and _allows(read, [name for name in names if name not in spare])
+            and (not spare or any(_allows(read, [name]) for name in names if _is_lan(name)))
             and now < read.not_valid_after_utc
         ):
             return read, key
@@ -169,6 +216,11 @@ def _address(name: str) -> _IpName | None:
         return ipaddress.ip_address(name)
     except ValueError:
         return None
+
+
+def _is_lan(name: str) -> bool:
+    address = _address(name)
+    return address is not None and not address.is_loopback
 
 
 def _general(name: str) -> x509.GeneralName:

@@ -55,29 +55,30 @@ def stamp_exchange(exchange: Exchange, *, now_ns: int) -> Stamp:
     if exchange.basis == "wall":
         uncertainty += WALL_CLOCK_STEP_NS
     host_ns = exchange.host_ns + round(since_ms * 1e6)
-    if round_trip_ms < 0 or exchange.host_ns > now_ns or not 0 <= host_ns <= now_ns + uncertainty:
+    if round_trip_ms < 0 or exchange.host_ns > now_ns or host_ns > now_ns + uncertainty:
         return stamp_receipt(
             now_ns=now_ns
         )  # for example a clock value from before the computer was restarted
-    return Stamp(min(host_ns, now_ns), uncertainty, exchange.basis)
+    return _since_the_start(min(host_ns, now_ns), uncertainty, exchange.basis)
 
 
 def stamp_age(*, age_ms: float, round_trip_ms: float | None, now_ns: int) -> Stamp:
     """Map "tapped so long ago" to the capture clock: less the age, and half the round trip for the way here."""
     drift = round(age_ms * DRIFT_PPM)
     if round_trip_ms is None:
-        return Stamp(max(now_ns - round(age_ms * 1e6), 0), BLIND_NS + drift, "age")
+        return _since_the_start(now_ns - round(age_ms * 1e6), BLIND_NS + drift, "age")
     half = round(round_trip_ms * 5e5)
-    return Stamp(max(now_ns - round(age_ms * 1e6) - half, 0), half + drift + RESOLUTION_NS, "age")
+    return _since_the_start(now_ns - round(age_ms * 1e6) - half, half + drift + RESOLUTION_NS, "age")
 
 
 def stamp_wall(*, age_ms: float, now_ns: int) -> Stamp:
-    """Map a touch by the client's wall clock alone: it may be set wrong, and this computer may have been off since.
+    """Map a touch by the client's wall clock alone: it may be wrong, and this computer may have been off since."""
+    return _since_the_start(now_ns - max(round(age_ms * 1e6), 0), UNKNOWN_AGE_NS, "clock_face")
 
-    A touch from before this computer was started gets its earliest time, and as much more doubt.
-    """
-    age_ns = max(round(age_ms * 1e6), 0)
-    return Stamp(max(now_ns - age_ns, 0), UNKNOWN_AGE_NS + max(age_ns - now_ns, 0), "clock_face")
+
+def _since_the_start(host_ns: int, uncertainty_ns: int, basis: Basis) -> Stamp:
+    """A touch from before this computer was started gets its earliest time, and as much more doubt."""
+    return Stamp(max(host_ns, 0), uncertainty_ns + max(-host_ns, 0), basis)
 
 
 def stamp_receipt(*, now_ns: int) -> Stamp:

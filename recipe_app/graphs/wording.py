@@ -19,13 +19,16 @@ def _suffering(graph: Graph, script: Script, node: int) -> str:
     return f" (still done without it: {'; '.join(f'“{user}”' for user in users)})" if users else ""
 
 
-def cautions(graph: Graph, script: Script) -> list[str]:
-    """Return what to watch in a script: steps that keep people safe and are left out or moved."""
+def watched(graph: Graph, script: Script) -> list[int]:
+    """Return the steps that keep people safe and that a script leaves out or moves."""
     moved = {node for edge in script.broken for node in edge}
-    found = []
-    for node in sorted({*script.missing, *moved}):
-        text = graph.by_node[node].text
-        if must_stay(text):
-            what = "left out" if node in script.missing else "moved"
-            found.append(f"“{text}” is {what}: somebody must watch the heat or the raw food")
-    return found
+    return [node for node in sorted({*script.missing, *moved}) if must_stay(graph.by_node[node].text)]
+
+
+def cautions(graph: Graph, script: Script) -> list[str]:
+    """Return what to watch in a script, a sentence for each of those steps."""
+    return [
+        f"“{graph.by_node[node].text}” is {'left out' if node in script.missing else 'moved'}: "
+        "somebody must watch the heat or the raw food"
+        for node in watched(graph, script)
+    ]

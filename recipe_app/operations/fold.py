@@ -14,22 +14,11 @@ from recipe_app.operations import step_runs
 from recipe_app.operations.step_runs import Op, State
 
 PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
-UNDOABLE = frozenset(
-    (
-        "plan_error",
-        "edit_error",
-        "start",
-        "done",
-        "reopen",
-        "skip",
-        "hold",
-        "error",
-        "mark",
-        "add_error",
-        "note",
-        "voice",
-    )
-)
+COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "mark"))
+"""What *Undo* and *Redo* of the cooking screen take back: what was done on it, never a plan or a review."""
+
+UNDOABLE = COOKING | {"plan_error", "edit_error", "add_error", "note", "voice"}
+
 DESK = "server"
 """The device of what is done at the desk, by however many people."""
 
@@ -177,6 +166,12 @@ def _put(name: str) -> Callable[[State, Op], None]:
     return put
 
 
+def _capture(state: State, op: Op) -> None:
+    """What the devices did last; what they refused changed nothing."""
+    if not op["body"]["reasons"]:
+        state["capture"] = op["body"]
+
+
 def _check(state: State, op: Op) -> None:
     state["checklist"][op["body"]["item"]] = op["body"]["checked"]
 
@@ -207,7 +202,7 @@ def _withdraw(state: State, op: Op) -> None:
 
 _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "recording": _recording,
-    "capture": _put("capture"),
+    "capture": _capture,
     "plan_error": _create(True, "self", False),
     "error": _create(False, "follow", True),
     "add_error": _create(False, "review", False),
@@ -247,7 +242,7 @@ def _remember_versions(state: State, versions: dict[tuple[str, str], list[Op]], 
 
 
 def _remember_last(state: State, op: Op) -> None:
-    if op["kind"] in UNDOABLE:
+    if _is_cooking(op):
         together = op["body"].get("with_op")
         state["last"] = (
             [*state["last"], op["op_id"]] if together in state["last"] and together else [op["op_id"]]
@@ -256,12 +251,16 @@ def _remember_last(state: State, op: Op) -> None:
 
 def _remember_undo(state: State, op: Op, kept: list[Op]) -> None:
     """What was taken back and could be done again, the last one last; anything new ends that."""
-    if op["kind"] in UNDOABLE:
+    if _is_cooking(op):
         state["redo"] = []
     elif op["kind"] == "undo":
         undos = {one["op_id"] for one in kept if one["kind"] == "undo"}
         if not undos & set(op["body"]["undoes"]):
             state["redo"] = [*state["redo"], op["op_id"]]
+
+
+def _is_cooking(op: Op) -> bool:
+    return op["kind"] in COOKING and op["device"] != DESK
 
 
 def _settle(state: State, versions: dict[tuple[str, str], list[Op]]) -> None:

@@ -20,19 +20,17 @@ LONGEST_WAIT_S = 900
 KEPT_NS = 86_400_000_000_000
 
 
-def check(connection: Connection, key: str, *, utc_ns: int) -> None:
-    """Refuse while the wait lasts. Raises TooOften."""
+def count(connection: Connection, key: str, *, utc_ns: int) -> None:
+    """Count a try as a failure before its secret is looked at; refuse it while the wait lasts. Raises TooOften.
+
+    From the fifth on there is a wait. The transaction writes: of many tries at once each finds those before it.
+    """
     mine = attempt.c.key == fast_hash(key)
     blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(mine)).scalar()
     longest_ns = LONGEST_WAIT_S * 1_000_000_000  # a longer wait is none of ours: the clock was set back since
     if blocked is not None and utc_ns < blocked <= utc_ns + longest_ns:
         raise TooOften(-(-(blocked - utc_ns) // 1_000_000_000))
-
-
-def failed(connection: Connection, key: str, *, utc_ns: int) -> None:
-    """Count a failure; from the fifth on there is a wait."""
     connection.execute(delete(attempt).where(attempt.c.blocked_until_utc_ns < utc_ns - KEPT_NS))
-    mine = attempt.c.key == fast_hash(key)
     failures = 1 + (connection.execute(select(attempt.c.failures).where(mine)).scalar() or 0)
     wait_s = min(FIRST_WAIT_S * 2 ** (failures - TRIES), LONGEST_WAIT_S) if failures >= TRIES else 0
     values = {"failures": failures, "blocked_until_utc_ns": utc_ns + int(wait_s * 1_000_000_000)}

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.people import attempts, secrets
-from recipe_app.people.roles import ROLES
+from recipe_app.people.roles import ROLES, Access, allowed
 from recipe_app.store import tables
 from recipe_app.store.records import Records, new_id, roles_of
 
@@ -41,12 +41,16 @@ class Visitor:
         """The person's id, for the log."""
         return str(self.person["id"]) if self.person else ""
 
+    def may(self, access: Access) -> bool:
+        """Tell whether this request holds an access."""
+        return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)
+
 
 class Door:
     """Lets people and devices in; every secret goes through here."""
 
-    def __init__(self, records: Records) -> None:
-        self.records = records
+    def __init__(self, records: Records, *, demo: bool = False) -> None:
+        self.records, self.demo = records, demo
 
     # people
 
@@ -169,18 +173,15 @@ class Door:
     def sign_in(self, person: str, kind: str, secret: str, *, device: str, desk: bool) -> str:
         """Check a PIN or password and begin a session; return its token. Raises NotAllowed, TooOften."""
         key = f"{kind} {person} {device}"
-        with self.records.database.reading() as connection:
-            attempts.check(connection, key, utc_ns=self.records.utc_ns())
+        with self.records.database.writing() as connection:  # before the hash: others may be tried meanwhile
+            attempts.count(connection, key, utc_ns=self.records.utc_ns())
             stored = connection.execute(_secret_of(person, kind)).scalar()
         row = self.records.row(tables.person, person)
-        right = secrets.matches(stored, secret) and row is not None and bool(row["active"])
+        if not secrets.matches(stored, secret) or row is None or not row["active"]:
+            raise NotAllowed(f"the {'PIN' if kind == 'pin' else 'name or password'} is not right")
         with self.records.changing() as connection:
-            if not right:
-                attempts.failed(connection, key, utc_ns=self.records.utc_ns())
-            else:
-                attempts.succeeded(connection, key)
-                return self._begin(connection, person, device, desk=desk)
-        raise NotAllowed(f"the {'PIN' if kind == 'pin' else 'name or password'} is not right")
+            attempts.succeeded(connection, key)
+            return self._begin(connection, person, device, desk=desk)
 
     def sign_in_by_card(self, token: str, *, device: str) -> str:
         """Begin a session by a QR card; return its token. Raises NotAllowed."""
@@ -215,7 +216,7 @@ class Door:
         with self.records.database.reading() as connection:
             device = _device_of(connection, device_token) if device_token else None
             login = self._login(connection, login_token) if login_token else None
-            if login is None or (login["device"] and (device is None or login["device"] != device["id"])):
+            if login is None or not self._holds(login, device):
                 return Visitor(device=device)
             found = select(tables.person).where(tables.person.c.id == login["person"], tables.person.c.active)
             person = connection.execute(found).first()
@@ -223,6 +224,15 @@ class Door:
                 return Visitor(device=device)
             until = login["expires_utc_ns"]
             return Visitor(device, person._asdict(), login["desk"], secrets.second_token(login_token), until)
+
+    def has_desk(self, device: dict[str, Any] | None) -> bool:
+        """Tell whether the desk may be opened here: on no tablet, but for the guided tour, which has one browser."""
+        return device is None or self.demo
+
+    def _holds(self, login: dict[str, Any], device: dict[str, Any] | None) -> bool:
+        if login["desk"]:
+            return self.has_desk(device)
+        return device is not None and bool(login["device"] == device["id"])
 
     def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
         login = tables.login

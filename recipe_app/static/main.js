@@ -5,7 +5,7 @@ import { put, read } from "/static/core/db.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { Recording } from "/static/core/recording.js";
-import { ask, setCsrf } from "/static/core/server.js";
+import { ask, setCsrf, soonOr } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
 
 const SCREENS = {
@@ -14,6 +14,12 @@ const SCREENS = {
 };
 const HELD = new Set(["prepare", "checklist", "follow"]); // what only one tablet at a time may do
 const CLOCK_MS = 10_000;
+let turns = 0; // of the screens
+let asking = 0; // how often we asked who we are
+let awaited = 0; // how many wait for that answer
+let known = false; // whether it came, or is under way
+let outdated = false; // a new version of the shell took over: its screens do not fit what is loaded here
+let controlled = Boolean(navigator.serviceWorker?.controller);
 export const app = { me: null, leave: null };
 
 export async function go(path, { replace = false } = {}) {
@@ -21,19 +27,45 @@ export async function go(path, { replace = false } = {}) {
   await route();
 }
 
-async function whoAmI() {
-  const before = (await read("meta", "me"))?.value ?? null;
-  try {
-    app.me = await ask("/api/v1/me", { timeout: 4000 });
-    if (!app.me.site) throw new Error("another answered"); // a page of the network's own, for one
-    setCsrf(app.me.csrf);
-    app.me.was = app.me.device?.id ?? before?.device?.id ?? before?.was; // what waits here is that tablet's, even when it is let in no more
-    await outbox.countFrom(app.me.device?.seq ?? 0);
-    await put("meta", { key: "me", value: app.me });
-  } catch {
-    app.me = before; // without network we are who we were
-  }
-  outbox.identify(app.me?.device?.id ?? "", app.me?.person?.id ?? "");
+// Without network we are who we were; after a sign-in, a sign-out or a pairing we may be somebody else.
+async function whoAmI({ anew = false } = {}) {
+  const kept = (await read("meta", "me"))?.value ?? null;
+  const before = anew && kept ? { ...kept, person: null, csrf: "" } : kept;
+  if (anew && kept) await put("meta", { key: "me", value: before });
+  become(before);
+  const answer = askMe();
+  awaited += 1;
+  await (before && !anew ? soonOr(before, answer) : answer.catch(() => null));
+  awaited -= 1;
+}
+
+// The server's answer; one for which nobody waits any more is taken in too, and shown where another screen is due.
+function askMe() {
+  const mine = ++asking;
+  known = true; // or will be
+  return ask("/api/v1/me").then(async (me) => {
+    if (mine !== asking) return; // asked again since
+    const screen = allowed(place());
+    await learn(me);
+    if (!awaited && allowed(place()) !== screen) await route();
+  }).catch((error) => {
+    if (mine === asking) known = false;
+    throw error;
+  });
+}
+
+function become(me) {
+  app.me = me;
+  setCsrf(me?.csrf ?? "");
+  outbox.identify(me?.device?.id ?? "", me?.person?.id ?? "");
+}
+
+async function learn(me) {
+  if (!me.site) throw new Error("another answered"); // a page of the network's own, for one
+  me.was = me.device?.id ?? app.me?.device?.id ?? app.me?.was; // what waits here is that tablet's, even when it is let in no more
+  await outbox.countFrom(me.device?.seq ?? 0);
+  become(me);
+  await put("meta", { key: "me", value: me });
 }
 
 function place() {
@@ -44,6 +76,9 @@ function place() {
 }
 
 async function route() {
+  const turn = ++turns;
+  const overtaken = () => turn !== turns; // somebody went on while we waited
+  if (renewed()) return;
   app.leave?.();
   app.leave = null;
   try {
@@ -51,13 +86,25 @@ async function route() {
     const wanted = place();
     const name = allowed(wanted);
     const subject = wanted.recording ? await Recording.open(wanted.id) : wanted.id;
+    if (overtaken()) return;
     const held = wanted.recording && HELD.has(name) && !(await subject.take(app.me.device.id));
+    if (renewed()) return;
     const view = await import(`/static/views/${held ? "held" : SCREENS[name] ?? "choose"}.js`);
-    app.leave = (await view.open(subject)) ?? null;
+    const found = await view.load?.(subject);
+    if (overtaken()) return;
+    app.leave = view.open(subject, found) ?? null;
     if (name !== "follow") scrollTo(0, 0);
   } catch (error) {
-    failed(error);
+    if (!overtaken()) failed(error);
   }
+}
+
+// A page that is older than the shell begins anew between two screens; not under a sheet, which may say or hold something.
+function renewed() {
+  if (!outdated || document.querySelector("dialog[open]")) return false;
+  document.body.inert = true;
+  location.reload();
+  return true;
 }
 
 function allowed({ name, recording }) {
@@ -76,7 +123,7 @@ function failed(error) {
 
 export async function signedIn() {
   app.me = null;
-  await whoAmI();
+  await whoAmI({ anew: true });
   await go("/t/choose", { replace: true });
 }
 
@@ -91,6 +138,11 @@ function status() {
   place.title = failed || down.at(-1)?.error || outbox.problem;
 }
 
+navigator.serviceWorker?.addEventListener("controllerchange", () => {
+  outdated ||= controlled; // the first one replaces nothing
+  controlled = true;
+});
+
 async function begin() {
   await loadWords();
   outbox.onChange(status);
@@ -102,7 +154,10 @@ async function begin() {
     navigator.serviceWorker.register("/sw.js").then(() => navigator.serviceWorker.ready)
       .then(() => { document.documentElement.dataset.offline = "ready"; }).catch(() => null);
   }
-  const compare = (times) => measure(times).then(() => outbox.unsent() && outbox.drain()).catch(() => null);
+  const compare = (times) => measure(times).then(() => {
+    if (!known) askMe().catch(() => null); // it answers again
+    return outbox.unsent() && outbox.drain();
+  }).catch(() => null);
   compare(3);
   setInterval(() => compare(1), CLOCK_MS);
   await route();

@@ -8,12 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_
 
-from recipe_app.errors import BadOperation
 from recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
@@ -62,39 +61,37 @@ class NewOp:
 def append(connection: Connection, new: NewOp) -> tuple[dict[str, Any], bool]:
     """Append an operation, or find it there; return it as stored and whether it was there before.
 
-    Call inside `Database.writing`. Raises BadOperation when the device used the sequence number for another one.
+    Call inside `Database.writing`.
     """
     ((stored, known),) = append_all(connection, [new])
-    if isinstance(stored, BadOperation):
-        raise stored
     return stored, known
 
 
-def append_all(
-    connection: Connection, new: Sequence[NewOp]
-) -> list[tuple[dict[str, Any] | BadOperation, bool]]:
+def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[str, Any], bool]]:
     """Append operations in their order, in four statements however many they are.
 
-    For each the stored operation and whether it was there before, or why it is refused. Call inside
-    `Database.writing`.
+    For each the stored operation and whether it was there before. A device that lost its memory counts some numbers
+    twice; what comes second gets a number of ours, below 0. Call inside `Database.writing`.
     """
     stored, used = _there(connection, new)
     last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
     n, previous = (last.n, last.hash) if last else (0, FIRST)
     rows: list[dict[str, Any]] = []
-    results: list[tuple[dict[str, Any] | BadOperation, bool]] = []
+    results: list[tuple[dict[str, Any], bool]] = []
+    lowest: dict[str, int] = {}
     for one in new:
-        place = (one.device, one.seq)
         if (found := stored.get(one.op_id)) is not None:
             results.append((found, True))
-        elif place in used:
-            results.append((_used(one.seq, used[place]), False))
-        else:
-            row = _row(one, n + 1, previous)
-            n, previous = n + 1, row["hash"]
-            rows.append(row)
-            stored[one.op_id], used[place] = _as_op(row), one.op_id
-            results.append((stored[one.op_id], False))
+            continue
+        if (one.device, one.seq) in used:
+            lowest[one.device] = (lowest.get(one.device) or _lowest(connection, one.device)) - 1
+            one = replace(one, seq=lowest[one.device], clock={**one.clock, "seq": one.seq})
+        row = _row(one, n + 1, previous)
+        n, previous = n + 1, row["hash"]
+        rows.append(row)
+        used.add((one.device, one.seq))
+        stored[one.op_id] = _as_op(row)
+        results.append((stored[one.op_id], False))
     if rows:
         connection.execute(insert(table), rows)
     return results
@@ -102,19 +99,18 @@ def append_all(
 
 def _there(
     connection: Connection, new: Sequence[NewOp]
-) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, int], str]]:
+) -> tuple[dict[str, dict[str, Any]], set[tuple[str, int]]]:
     """Find the operations that are stored already, and the sequence numbers that were used already."""
     ids, places = [one.op_id for one in new], [(one.device, one.seq) for one in new]
     same = connection.execute(select(table).where(table.c.op_id.in_(ids)))
     stored = {row.op_id: as_op(row) for row in same}
-    taken = select(table.c.device, table.c.seq, table.c.op_id).where(
-        tuple_(table.c.device, table.c.seq).in_(places)
-    )
-    return stored, {(row.device, row.seq): row.op_id for row in connection.execute(taken)}
+    taken = select(table.c.device, table.c.seq).where(tuple_(table.c.device, table.c.seq).in_(places))
+    return stored, {(row.device, row.seq) for row in connection.execute(taken)}
 
 
-def _used(seq: int, other: str) -> BadOperation:
-    return BadOperation(f"sequence number {seq} of this device was used for operation {other}")
+def _lowest(connection: Connection, device: str) -> int:
+    lowest = connection.execute(select(func.min(table.c.seq)).where(table.c.device == device)).scalar()
+    return min(lowest or 0, 0)
 
 
 def _row(new: NewOp, n: int, previous: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from recipe_app.errors import BadOperation, NotFound
+from recipe_app.errors import NotFound
 from recipe_app.operations.events import folder_of
 from recipe_app.operations.fold import State, fold
 from recipe_app.store import oplog, projections, tables
@@ -36,20 +36,20 @@ class Records:
         "Grows with everything that is changed but the operations of recordings; caches of who may do what heed it."
         self._kept: OrderedDict[str, list[Op]] = OrderedDict()
         self._lock = threading.Lock()
-        self._together: Together[NewOp, tuple[Op | str, bool]] = Together(self._accept)
+        self._together: Together[NewOp, tuple[Op, bool]] = Together(self._accept)
 
-    def accept(self, new: Sequence[NewOp]) -> list[tuple[Op | str, bool]]:
-        """Append operations; for each the stored one and whether it was there, or a refusal.
+    def accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
+        """Append operations; for each the stored one and whether it was there.
 
         What comes at the same time is committed together. What belongs to a recording with a folder then waits for
         the folder's events, and everything is synced to the disk when this returns.
         """
         return self._together.put(new)
 
-    def _accept(self, new: Sequence[NewOp]) -> list[tuple[Op | str, bool]]:
+    def _accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
         with self.database.writing() as connection:
             appended = oplog.append_all(connection, new)
-            fresh = [op for op, known in appended if isinstance(op, dict) and not known]
+            fresh = [op for op, known in appended if not known]
             subjects = self._beyond(connection, {op["subject"] for op in fresh})
             folders = {subject for subject, ops in subjects.items() if folder_of(ops) is not None}
             if waiting := [{"n": op["n"]} for op in fresh if op["subject"] in folders]:
@@ -57,7 +57,7 @@ class Records:
             errors = {op["subject"] for op in fresh if projections.touches_errors(op)}
             projections.apply_recordings(connection, subjects, errors=errors)
         self._keep(subjects)
-        return [(str(op), known) if isinstance(op, BadOperation) else (op, known) for op, known in appended]
+        return appended
 
     def note(self, kind: str, subject: str, body: dict[str, Any], *, actor: str, op_id: str = "") -> Op:
         """Append an operation that the server itself makes (people, devices, recipes, recordings)."""
@@ -115,7 +115,7 @@ class Records:
             ours = [replace(op, device=SERVER, seq=seq + place) for place, op in enumerate(new)]
             if not ours:
                 return 0
-            fresh = [op for op, _ in oplog.append_all(connection, ours) if isinstance(op, dict)]
+            fresh = [op for op, _ in oplog.append_all(connection, ours)]
             for op in fresh:
                 projections.apply_desk(connection, op)
             subjects = self._beyond(connection, {op["subject"] for op in fresh})

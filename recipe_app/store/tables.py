@@ -36,12 +36,14 @@ op = Table(
     Column("n", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... without a gap
     Column("op_id", Text, nullable=False, unique=True),
     Column("device", Text, nullable=False),
-    Column("seq", BigInteger, nullable=False),  # counted by the device
+    Column("seq", BigInteger, nullable=False),  # counted by the device; below 0 where it used a number twice
     Column("actor", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("body", Text, nullable=False),  # JSON
-    Column("clock", Text, nullable=False),  # JSON: what the client said about time, untouched
+    Column(
+        "clock", Text, nullable=False
+    ),  # JSON: what the client said about time (and of `seq` below 0), untouched
     Column("seen", BigInteger, nullable=False),  # the last n of the subject that the device knew
     Column("host_ns", BigInteger, nullable=False),  # when it was done, on the capture clock
     Column("uncertainty_ns", BigInteger, nullable=False),

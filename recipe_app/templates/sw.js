@@ -19,7 +19,7 @@ addEventListener("fetch", (event) => {
 
 async function page(request) { // fresh when the server answers at once, else the kept one
   try {
-    const answer = await fetch(request, { signal: AbortSignal.timeout(2500) });
+    const answer = await fetch(request, { signal: AbortSignal.timeout(1500) });
     if (answer.ok) {
       await (await caches.open(CACHE)).put("/t/choose", answer.clone());
       return answer;

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fastapi import Request
+from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app import published, steering
+from recipe_app import published, steering, voices
 from recipe_app.collaborators import Collaborators
 from recipe_app.dump_pictures import frames_in
 from recipe_app.dumps import read_dump, take_in
@@ -28,6 +28,7 @@ from recipe_app.store import tables
 from recipe_app.store.records import new_id, roles_of
 from recipe_app.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.api_tablet import Sha256
 from recipe_app.web.bodies import (
     ChangePerson,
     Control,
@@ -41,6 +42,7 @@ from recipe_app.web.bodies import (
     PairingCode,
     TabletDump,
 )
+from recipe_app.withdrawals import end_withdrawn
 
 
 def _require_rank(
@@ -139,7 +141,9 @@ def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) ->
     return {"recipe": found.name, "language": body.language, "graph_hash": graph.content_hash}
 
 
-def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) -> dict[str, Any]:
+def correct(
+    tools: Tools, visitor: Asking, recording: str, body: DeskOperation, later: BackgroundTasks
+) -> dict[str, Any]:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
     said = checked(KINDS[body.kind], body.kind, body.body)
@@ -151,12 +155,15 @@ def correct(tools: Tools, visitor: Asking, recording: str, body: DeskOperation) 
             connection, body.kind, recording, said, actor=visitor.actor, op_id=body.op_id, seen=body.seen
         )
     tools.intake.file()
+    if body.kind == "withdraw":
+        later.add_task(end_withdrawn, tools)
     return {"n": stored["n"]}
 
 
-def take_dump(tools: Tools, visitor: Asking, body: TabletDump) -> dict[str, Any]:
+def take_dump(tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks) -> dict[str, Any]:
     """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
+    later.add_task(end_withdrawn, tools)
     return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
 
 
@@ -213,6 +220,14 @@ def state(tools: Tools, recording: str) -> dict[str, Any]:
     return tools.records.state(recording)
 
 
+def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
+    """Give the sound of a voice note, as a type that a browser plays and nothing else, under a name of ours."""
+    media_type, ending, content = voices.sound(tools.records, recording, sha256)
+    named = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
+    headers = {"content-disposition": named, "x-content-type-options": "nosniff"}
+    return Response(content, media_type=media_type, headers=headers)
+
+
 ROUTES = [
     Route("/api/v1/desk/people", add_person, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}", change_person, Access.OPERATE, "POST"),
@@ -228,6 +243,7 @@ ROUTES = [
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),
     Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
+    Route("/api/v1/desk/recordings/{recording}/voice/{sha256}", voice, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recordings/{recording}/override", override, Access.ADMIN, "POST"),
     Route("/api/v1/desk/recordings/{recording}/release", release, Access.OPERATE, "POST"),

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from recipe_app.collaborators import Collaborators
 from recipe_app.dumps import site_of
-from recipe_app.errors import BadOperation
+from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
@@ -80,9 +80,14 @@ def sign_in_by_card(request: Request, tools: Tools, device: Device, body: CardSi
     return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
 
 
-def sign_in_at_the_desk(request: Request, tools: Tools, body: DeskSignIn) -> JSONResponse:
+def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: DeskSignIn) -> JSONResponse:
     """Sign in with name and password at the desk."""
     tools.bucket.take(_address(request))
+    if not tools.door.has_desk(visitor.device):
+        raise NotAllowed(
+            "this browser is paired as a tablet, and the desk is never opened on one: use another browser "
+            "or a private window, or remove this tablet there, under Kitchens and tablets"
+        )
     name = " ".join(body.pseudonym.split())
     rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
     person = rows[0]["id"] if rows else f"nobody called {name}"[:60]

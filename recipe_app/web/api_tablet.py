@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -21,8 +21,9 @@ from recipe_app.people.roles import Access
 from recipe_app.shelf import Recipe, Unusable
 from recipe_app.store import tables
 from recipe_app.versions import keep_version
-from recipe_app.web.access import Asking, Device, Route, Tools
+from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Batch, Choose, Control
+from recipe_app.withdrawals import end_withdrawn
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Language = Annotated[str, Query(max_length=3)]
@@ -58,12 +59,25 @@ def order(tools: Tools, recipe: str, seed: Seed = 0, language: Language = "") ->
 
 
 def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
-    """List the recordings that capture is making now; on a tablet without those of another kitchen's tablets."""
+    """List the recordings that are made now, which of them nobody cooks in yet, and those filmed elsewhere.
+
+    On a tablet without those of another kitchen's tablets.
+    """
     names = tools.folders.running()
-    if visitor.device is None:
-        return {"running": names}
-    others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
-    return {"running": [name for name in names if name not in others]}
+    if visitor.device is not None:
+        others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
+        names = [name for name in names if name not in others]
+    live = [name for name in names if tools.folders.state(name) == "recording"]
+    cooked = _cooked_in(tools, live)
+    free = [name for name in live if name not in cooked and health_of(tools, name)["health"] != "unknown"]
+    return {"running": live, "free": free, "adopted": [name for name in names if name not in live]}
+
+
+def _cooked_in(tools: Collaborators, folders: list[str]) -> set[str]:
+    """Folders that are being recorded and in which a session is past its checklist."""
+    table = tables.recording
+    begun = (table.c.folder.in_(folders), table.c.phase.in_(("follow", "review")))
+    return {row["folder"] for row in tools.records.rows(table, *begun)}
 
 
 def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -> set[str]:
@@ -122,6 +136,8 @@ def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | Non
         raise NotNow(f"{folder} is not recording any more; choose without a recording")
     if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
         raise NotNow(f"{folder} is being recorded in another kitchen; choose without a recording")
+    if folder is not None and tools.folders.state(folder) == "recording" and _cooked_in(tools, [folder]):
+        raise NotNow(f"somebody cooks in {folder} already; finish that first, or choose without a recording")
     return folder
 
 
@@ -144,7 +160,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
             "consent": checklist.CONSENT_VERSION,
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
-        **help_for(graph, seed=body["seed"]),
+        **help_for(graph, seed=body["seed"], language=body["language"]),
     }
 
 
@@ -166,9 +182,12 @@ def ops_since(
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
 
 
-def post_ops(tools: Tools, device: Device, body: Batch) -> JSONResponse:
+def post_ops(tools: Tools, device: Device, body: Batch, later: BackgroundTasks) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
-    return JSONResponse({"receipts": tools.intake.accept(body.operations, device=device)})
+    receipts = tools.intake.accept(body.operations, device=device)
+    if any(operation.kind == "withdraw" for operation in body.operations):
+        later.add_task(end_withdrawn, tools)
+    return JSONResponse({"receipts": receipts}, background=later)
 
 
 def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
@@ -181,9 +200,11 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
     """Say how a folder's devices are; what is older than three seconds is not known."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "folder": None}
-    if tools.capture is None:
-        return {"health": tools.folders.state(folder), "reasons": [], "folder": folder}
-    report = tools.capture.report(folder)
+    watch = tools.capture or tools.watch
+    if watch is None:  # a manifest cannot tell whether somebody still records
+        live = tools.folders.state(folder) == "recording"
+        return {"health": "unknown" if live else tools.folders.state(folder), "reasons": [], "folder": folder}
+    report = watch.report(folder)
     stale = tools.records.now_ns() - report["host_ns"] > FRESH_NS
     return {
         "health": "unknown" if stale else report["health"],
@@ -192,10 +213,23 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
     }
 
 
-def steer(tools: Tools, visitor: Asking, device: Device, recording: str, body: Control) -> dict[str, Any]:
-    """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done."""
+async def steer(
+    request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, body: Control
+) -> dict[str, Any]:
+    """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done.
+
+    To start, somebody must be signed in; an expired sign-in never keeps a recording from ending.
+    """
+    if body.action == "start":
+        await require(request, Access.COOK)
+    return await run_in_threadpool(_steer, tools, visitor.actor, device, recording, body)
+
+
+def _steer(
+    tools: Collaborators, actor: str, device: dict[str, Any], recording: str, body: Control
+) -> dict[str, Any]:
     tools.intake.recording(recording, kitchen=device["kitchen"])
-    return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
+    return steering.steer(tools, recording, body.action, actor=actor, reason=body.reason)
 
 
 async def put_voice(
@@ -225,6 +259,6 @@ ROUTES = [
     Route("/api/v1/ops/{recording}", ops_since, Access.DEVICE),
     Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
     Route("/api/v1/health/{recording}", health, Access.DEVICE),
-    Route("/api/v1/capture/{recording}", steer, Access.COOK, "POST"),
+    Route("/api/v1/capture/{recording}", steer, Access.DEVICE, "POST"),
     Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT"),
 ]

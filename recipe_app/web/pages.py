@@ -16,9 +16,9 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from recipe_app import published
+from recipe_app import published, voices
 from recipe_app.categories import CATEGORIES
-from recipe_app.checklist import still_open
+from recipe_app.checklist import is_through, still_open
 from recipe_app.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.people.pseudonyms import suggest
@@ -88,9 +88,9 @@ def messages(language: str) -> dict[str, Any]:
     return dict(catalogue(language))
 
 
-def desk_sign_in(request: Request, tools: Tools) -> Response:
-    """Sign in at the desk, or accept an invite."""
-    return render(request, "desk/sign_in.html")
+def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """Sign in at the desk, or accept an invite; on a tablet, hear where to do so."""
+    return render(request, "desk/sign_in.html", here=tools.door.has_desk(visitor.device))
 
 
 def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -120,27 +120,49 @@ def _kitchens(tools: Collaborators) -> dict[str, str]:
 
 
 def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """One recording: what was planned, what was done, what went wrong; corrections."""
-    state = tools.records.state(recording)
+    """One recording: how it goes, for who runs it; what was planned, done and wrong, for who may study it."""
+    state, ops = tools.records.state(recording), tools.records.ops(recording)
     row = tools.records.row(tables.recording, recording)
     person = tools.records.row(tables.person, row["person"]) if row else None
-    ops = tools.records.ops(recording)
-    fields = {"recording": recording, "state": state, "row": row, "person": person, "last_n": ops[-1]["n"]}
     health = health_of(tools, row["folder"] if row else None)
     steerable = tools.capture is not None
-    fields |= {
+    fields = {
+        "recording": recording,
+        "state": state,
+        "row": row,
+        "person": person,
         "visitor": visitor,
-        "against": tools.judge.against(row) if row else None,
-        "places": tools.folders.places(row["folder"] if row else None),
         "names": _names(tools),
-        "said": _said(Words(_language(request)), state),
         "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
-        "categories": CATEGORIES,
-        "ops": ops,
         "health": health,
         "steerable": steerable,
+        "startable": is_through(state),
+        "asked": next((op["body"] for op in reversed(ops) if op["kind"] == "capture"), None),
+        "study": visitor.may(Access.STUDY),
     }
+    if fields["study"]:
+        fields |= _studied(request, tools, recording, state, row, ops)
     return render(request, "desk/recording.html", **fields)
+
+
+def _studied(
+    request: Request,
+    tools: Collaborators,
+    recording: str,
+    state: dict[str, Any],
+    row: dict[str, Any] | None,
+    ops: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """What only those see who may read every recording."""
+    return {
+        "last_n": ops[-1]["n"],
+        "against": tools.judge.against(row) if row else None,
+        "places": tools.folders.places(row["folder"] if row else None),
+        "said": _said(Words(_language(request)), state),
+        "categories": CATEGORIES,
+        "ops": ops,
+        "sounds": voices.arrived(tools.records, recording),
+    }
 
 
 def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
@@ -171,8 +193,13 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """A script to print: the steps as shown, the planned errors, the certificate."""
-    state = tools.records.state(recording)
-    return render(request, "desk/script.html", visitor=visitor, state=state, categories=CATEGORIES)
+    return printed(request, visitor, tools.records.state(recording))
+
+
+def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Response:
+    """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
+    text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
+    return render(request, "desk/script.html", visitor=visitor, state=state, text=text)
 
 
 def people(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -191,11 +218,16 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 
 def export(tools: Tools, recording: str) -> Response:
-    """Everything of a recording as one file: what was frozen, every operation with its clocks, what it adds up to."""
+    """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
     state = tools.records.state(recording)
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; nothing of it is exported")
-    content = {"schema": "recording-log/1", "state": state, "operations": tools.records.ops(recording)}
+    content = {
+        "schema": "recording-log/1",
+        "state": state,
+        "operations": tools.records.ops(recording),
+        "sounds": voices.exported(tools.records, recording),
+    }
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(
@@ -251,7 +283,7 @@ ROUTES = [
     Route("/qr.svg", qr, Access.PUBLIC, page=True),
     Route("/desk/sign-in", desk_sign_in, Access.PUBLIC, page=True),
     Route("/desk", overview, Access.OPERATE, page=True),
-    Route("/desk/recordings/{recording}", recording, Access.STUDY, page=True),
+    Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
     Route("/desk/people", people, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),

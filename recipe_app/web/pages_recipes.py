@@ -13,7 +13,7 @@ from recipe_app.people.roles import Access
 from recipe_app.shelf import Unusable
 from recipe_app.store import tables
 from recipe_app.web.access import Asking, Route, Tools
-from recipe_app.web.pages import render
+from recipe_app.web.pages import printed, render
 
 
 def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -53,7 +53,7 @@ def recipe_script(
         one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
         for one in drawn["planned"]
     }
-    return render(request, "desk/script.html", visitor=visitor, state={"recording": drawn, "errors": errors})
+    return printed(request, visitor, {"recording": drawn, "errors": errors})
 
 
 ROUTES = [

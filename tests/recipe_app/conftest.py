@@ -20,6 +20,7 @@ import uvicorn
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
+from recipe_app.checklist import CONSENT_VERSION, items_for
 from recipe_app.collaborators import Collaborators, collaborators
 from recipe_app.folders import Folders
 from recipe_app.shelf import Shelf
@@ -49,6 +50,18 @@ def served(app: Any, **options: Any) -> Iterator[str]:
             thread.join()
 
 
+@dataclass(frozen=True)
+class LiveFolders:
+    """Somebody who records whatever folder says that it is being recorded."""
+
+    kitchen: Kitchen
+
+    def report(self, recording: str) -> dict[str, Any]:
+        """Say what the manifest says, as fresh news."""
+        health = Folders(self.kitchen.data).state(recording)
+        return {"health": health, "reasons": [], "host_ns": self.kitchen.tools.records.now_ns()}
+
+
 @dataclass
 class Kitchen:
     """The app's world in a test: folders, clocks, clients; a kitchen with a tablet and people."""
@@ -71,7 +84,8 @@ class Kitchen:
             utc_ns=lambda: self.utc_ns,
         )
         shelf = Shelf(self.recipes, self.data / "_app" / "recipes")
-        return collaborators(records, Folders(self.data), shelf, clock_id="boot-1")
+        folders = Folders(self.data)
+        return collaborators(records, folders, shelf, clock_id="boot-1", watch=LiveFolders(self))
 
     @functools.cached_property
     def url(self) -> str:
@@ -127,6 +141,19 @@ class Kitchen:
         assert answer.status_code == 200, answer.text
         bundle: dict[str, Any] = answer.json()
         return bundle
+
+    def checked(self) -> str:
+        """Begin a recording and go through its checklist, that for devices; return its id."""
+        recording = str(self.choose()["recording"])
+        self.post(
+            self.operation(recording, "consent", {"version": CONSENT_VERSION, "accepted": True}),
+            *(
+                self.operation(recording, "check", {"item": item.name, "checked": True})
+                for item in items_for(devices=True)
+            ),
+            self.operation(recording, "checked", {"version": "1", "confirmed_by": "Clove"}),
+        )
+        return recording
 
     def operation(self, recording: str, kind: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         """An operation as a tablet sends it."""

@@ -111,7 +111,8 @@ def test_no_name_from_elsewhere_is_a_path(names: list[str]) -> None:
 def test_errors_are_logged_on_it_from_the_tablet(kitchen: Any, tmp_path: Path) -> None:
     video = film(tmp_path / "kitchen.mp4")
     make(kitchen.data, "lab2-017", [video], consent="none", participant="", tell=lambda *_: None)
-    assert "lab2-017" in kitchen.tablet.get("/api/v1/running").json()["running"]
+    places = kitchen.tablet.get("/api/v1/running").json()
+    assert places == {"running": ["soup_1"], "free": ["soup_1"], "adopted": ["lab2-017"]}
     recording = kitchen.choose(folder="lab2-017")["recording"]
     node = kitchen.tools.records.frozen(recording)["order"][0]
     body = {"error_id": "01a0c450-6c00-7188-8fb2-049364c0c5b1", "fields": {"node": node, "categories": [3]}}

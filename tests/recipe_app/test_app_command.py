@@ -51,6 +51,30 @@ def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signa
         assert process.wait(timeout=30) == 0
 
 
+AT_ONCE = """
+import os, signal, sys
+from pathlib import Path
+from recipe_app.serve import Setup, serve
+
+def say(line):
+    if line.startswith("ready"):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+serve(Setup(Path(sys.argv[1]), "127.0.0.1", 0, None, None, False), say=say)
+"""
+
+
+def test_a_signal_in_the_moment_in_which_it_gets_ready_ends_it_too(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
 def test_the_demo_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with running("--demo") as (process, url):

@@ -10,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from recipe_app.collaborators import collaborators
 from recipe_app.store import tables
-from recipe_app.web.app import ROUTES
+from recipe_app.web.app import ROUTES, create_app
 from recipe_app.web.guard import MAX_BODY
 from sensors.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
+PASSWORD = "a long enough pass phrase"
 WHO = ("nobody", "tablet", "participant", "operator", "researcher", "admin")
 REFUSED = (401, 403)
 
@@ -92,6 +94,60 @@ def test_a_role_on_a_tablet_opens_no_desk(kitchen: Any) -> None:
     assert (answer.status_code, answer.json()["error"]) == (401, "this needs a sign-in at the desk")
 
 
+def browser_with_a_password(kitchen: Any, url: str) -> tuple[httpx.Client, dict[str, str]]:
+    """A browser, and what an admin types in it at the desk."""
+    person = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
+    kitchen.tools.door.accept_invite(kitchen.tools.door.invite(person, actor=""), PASSWORD)
+    client: httpx.Client = kitchen.client()
+    client.base_url = httpx.URL(url)
+    return client, {"pseudonym": "Ada", "password": PASSWORD}
+
+
+def pair_here(kitchen: Any, client: httpx.Client) -> None:
+    body = {"code": kitchen.tools.door.pairing_code(kitchen.place, actor=""), "name": "T"}
+    assert client.post("/api/v1/pair", json=body).status_code == 200
+
+
+def test_a_paired_browser_opens_no_desk_until_its_tablet_is_removed(kitchen: Any) -> None:
+    client, signed = browser_with_a_password(kitchen, kitchen.url)
+    assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    assert client.get("/desk/audit").status_code == 200
+    pair_here(kitchen, client)  # it keeps the cookie of the desk
+    me = client.get("/api/v1/me").json()
+    assert (me["device"]["name"], me["desk"], me["person"], me["csrf"]) == ("T", False, None, "")
+    for route in ROUTES:
+        if route.access in ("person", "cook", "operate", "study", "admin"):
+            path = re.sub(r"\{[a-z]+(:path)?\}", "0" * 64, route.path)
+            answer = client.request(route.method, path, json={} if route.method == "POST" else None)
+            sent_away = answer.headers.get("location") == "/desk/sign-in"
+            assert answer.status_code == 401 or sent_away, (path, answer.status_code)
+    refused = client.post("/api/v1/desk/sign-in", json=signed)
+    assert refused.status_code == 403
+    assert "another browser" in refused.json()["error"]
+    assert "set-cookie" not in refused.headers
+    assert "private window" in (page := client.get("/desk/sign-in").text)
+    assert "password" not in page
+    kitchen.tools.door.remove_device(me["device"]["id"], actor="")
+    assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    assert client.get("/desk/audit").status_code == 200
+
+
+def test_a_program_with_the_token_of_a_tablet_has_no_desk(kitchen: Any) -> None:
+    desk = kitchen.desk("admin")
+    both = {"authorization": f"Bearer {kitchen.pair()[1]}", **desk.headers}
+    assert desk.get("/api/v1/desk/recordings/x").status_code == 404
+    assert httpx.get(f"{kitchen.url}/api/v1/desk/recordings/x", headers=both).status_code == 401
+
+
+def test_the_guided_tour_shows_the_desk_in_the_browser_of_its_tablet(kitchen: Any) -> None:
+    tools, tour = kitchen.tools, {"pseudonym": "Basil", "pin": "482916"}
+    url = kitchen.serve(create_app(collaborators(tools.records, tools.folders, tools.shelf, demo=tour)))
+    client, signed = browser_with_a_password(kitchen, url)
+    pair_here(kitchen, client)
+    assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    assert client.get("/desk/audit").status_code == 200
+
+
 def test_an_operator_makes_participants_and_nobody_above(kitchen: Any) -> None:
     operator = kitchen.desk("operator")
     assert operator.post("/api/v1/desk/people", json={"pseudonym": "New", "pin": "482916"}).status_code == 200
@@ -104,11 +160,8 @@ def test_an_operator_makes_participants_and_nobody_above(kitchen: Any) -> None:
 
 def browser_like(kitchen: Any) -> httpx.Client:
     """A client with cookies, as a browser has them after signing in at the desk."""
-    person = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
-    password = "a long enough pass phrase"
-    kitchen.tools.door.accept_invite(kitchen.tools.door.invite(person, actor=""), password)
-    client: httpx.Client = kitchen.client()
-    answer = client.post("/api/v1/desk/sign-in", json={"pseudonym": "Ada", "password": password})
+    client, signed = browser_with_a_password(kitchen, kitchen.url)
+    answer = client.post("/api/v1/desk/sign-in", json=signed)
     assert "HttpOnly" in answer.headers["set-cookie"]
     assert "SameSite=strict" in answer.headers["set-cookie"]
     return client

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import av
+import numpy as np
 import pytest
 from browser import LANDSCAPE, chromium
 from screens import fit_to_be_shown
@@ -248,3 +252,61 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     page.locator("input[value='no salt']").wait_for()
     said = [error["description"] for error in kitchen.tools.records.state(recording)["errors"].values()]
     assert said == ["two spoons", "no salt"]
+
+
+def spoken() -> bytes:
+    """Half a second of a tone as a tablet would record it."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="webm") as container:
+        stream = container.add_stream("libopus", rate=48_000, layout="mono")
+        tone = (9000 * np.sin(np.arange(24_000) * 0.05)).astype(np.int16)
+        frame = av.AudioFrame.from_ndarray(tone[None], format="s16", layout="mono")
+        frame.sample_rate = 48_000
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    return file.getvalue()
+
+
+def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: Any) -> None:
+    recording, content = kitchen.choose()["recording"], spoken()
+    digest = hashlib.sha256(content).hexdigest()
+    for sha256, seconds in ((digest, 0.5), ("0" * 64, 7)):
+        body = {"sha256": sha256, "media_type": "audio/webm;codecs=opus", "seconds": seconds}
+        kitchen.post(kitchen.operation(recording, "voice", body))
+    headers = {"content-type": "audio/webm;codecs=opus"}
+    kept = kitchen.tablet.put(f"/api/v1/voice/{recording}/{digest}", content=content, headers=headers)
+    assert kept.status_code == 200
+    page, refused = desk, []
+    page.on("console", lambda said: refused.append(said.text) if said.type == "error" else None)
+    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
+    page.get_by_text("Voice note 2, 7 s Its sound is not here").wait_for()
+    heard = page.locator("audio").evaluate(
+        """(audio) => new Promise((resolve, reject) => {
+             audio.onended = () => resolve(audio.currentTime);
+             audio.onerror = () => reject(audio.error.message);
+             audio.muted = true;
+             audio.play().catch(reject);
+           })"""
+    )
+    assert 0.4 < heard < 0.7
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Voice note 1").click()
+    assert Path(download.value.path()).read_bytes() == content
+    assert refused == []
+    fit_to_be_shown(page)
+
+
+def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Any) -> None:
+    page, link = desk, "Sign in at the desk instead"
+    page.goto(f"{kitchen.url}/t/pair#{kitchen.tools.door.pairing_code(kitchen.place, actor='')}")
+    page.get_by_role("link", name=link).wait_for()
+    page.get_by_text("no desk any more").wait_for()
+    page.locator("#pair").click()
+    page.wait_for_selector('body[data-screen="sign-in"]')
+    page.goto(f"{kitchen.url}/t/pair")
+    page.get_by_text("This tablet belongs to").wait_for()
+    assert page.get_by_role("link", name=link).count() == 0
+    page.goto(f"{kitchen.url}/desk#code-of-an-invite")
+    page.get_by_text("Use another browser or a private window").wait_for()
+    assert page.locator("form").count() == 0
+    fit_to_be_shown(page)

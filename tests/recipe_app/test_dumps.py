@@ -118,6 +118,62 @@ def test_an_operation_that_is_not_known_holds_up_nothing_else(kitchen: Any, reco
     assert [op["kind"] for op in kitchen.tools.records.ops(recording)] == ["recording", "start", "done"]
 
 
+def counted_anew(kitchen: Any, recording: str) -> dict[str, Any]:
+    """A dump, made before the browser lost its memory; the tablet has counted on from what the server knew."""
+    content: dict[str, Any] = json.loads(content_of(kitchen, recording))
+    sent, later = (entry["operation"] for entry in content["waiting"])
+    assert kitchen.tablet.get("/api/v1/me").json()["device"]["seq"] == sent["seq"]
+    again = kitchen.operation(recording, "mark", {"text": "after"}, seq=later["seq"])
+    assert kitchen.post(again)[0]["op_id"] == again["op_id"]
+    return content
+
+
+def test_what_was_saved_before_the_browser_lost_its_memory_comes_in(kitchen: Any, recording: str) -> None:
+    content = counted_anew(kitchen, recording)
+    outcome = take(kitchen, as_file(json.dumps(content)))
+    assert (outcome.new, outcome.known, outcome.refused) == (1, 1, [])
+    again = take(kitchen, as_file(json.dumps({**content, "made_ms": 6})))
+    assert (again.new, again.known, again.refused) == (0, 2, [])
+    later = content["waiting"][1]["operation"]
+    assert kitchen.post(later)[0]["duplicate"]  # should the tablet still hold it
+    ops = kitchen.tools.records.ops(recording)
+    assert [op["kind"] for op in ops] == ["recording", "start", "mark", "done"]
+    assert (ops[-1]["op_id"], ops[-1]["seq"], ops[-1]["clock"]["seq"]) == (later["op_id"], -1, later["seq"])
+    (run,) = kitchen.tools.records.state(recording)["steps"][str(later["body"]["node"])]["runs"]
+    assert run["end"] == ops[-1]["host_ns"]
+
+
+def test_what_a_tablet_counts_twice_is_taken_when_it_is_sent_too(kitchen: Any, recording: str) -> None:
+    content = json.loads(content_of(kitchen, recording))
+    take(kitchen, as_file(json.dumps(content)))  # while the tablet counts on from what it heard before
+    used = content["waiting"][1]["operation"]["seq"]
+    marks = [kitchen.operation(recording, "mark", {"text": str(n)}, seq=used + n) for n in range(2)]
+    assert [receipt["duplicate"] for receipt in kitchen.post(*marks)] == [False, False]
+    found = [op["body"]["text"] for op in kitchen.tools.records.ops(recording) if op["kind"] == "mark"]
+    assert found == ["0", "1"]
+    assert kitchen.tablet.get("/api/v1/me").json()["device"]["seq"] == used + 1
+
+
+def test_what_was_refused_before_is_offered_again(kitchen: Any, recording: str) -> None:
+    content = counted_anew(kitchen, recording)
+    put_aside = {**content["waiting"].pop(), "error": "sequence number 2 of this device was used"}
+    missing = {**put_aside["operation"], "op_id": new_id(8), "body": {"node": 999}}
+    strange = {**put_aside["operation"], "op_id": new_id(9), "kind": "fly"}
+    content["refused"] = [put_aside, {**put_aside, "operation": missing}, {**put_aside, "operation": strange}]
+    content["waiting"].append(put_aside)  # each once
+    outcome = take(kitchen, as_file(json.dumps(content)))
+    assert (outcome.operations, outcome.new, outcome.known) == (4, 1, 1)
+    unknown, refused = outcome.refused
+    assert unknown.startswith("dump: operation 3 of 5 is not known here: ")
+    assert refused.startswith("step 999 is not in ")
+    assert [op["kind"] for op in kitchen.tools.records.ops(recording)] == [
+        "recording",
+        "start",
+        "mark",
+        "done",
+    ]
+
+
 def test_a_tablet_that_comes_back_sends_nothing_twice(kitchen: Any, recording: str) -> None:
     content = content_of(kitchen, recording)
     take(kitchen, as_file(content))
@@ -167,6 +223,8 @@ def test_what_is_damaged_is_refused_in_words(kitchen: Any, recording: str) -> No
         (file[:-40], "damaged or no dump"),
         (file.replace('\\"made_ms\\": 5', '\\"made_ms\\": 7'), "is not what the tablet saved"),
         (as_file("{}"), "damaged or no dump"),
+        ('{"schema": "tablet-dump/1", "sha256": "", "content": "\\ud83d"}', "damaged or no dump"),
+        (as_file(content.replace('"device": "', '"device": "\\ud83d')), "damaged or no dump"),
         ("\n".join([*frames[:1], *frames[2:-1]]), f"frames 2, {len(frames)} of {len(frames)} are missing"),
         ("\n".join([forged, *frames[1:]]), "a frame is damaged"),
         ("\n".join([*frames, other[0]]), "frames of 2 dumps"),

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import html
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import sqlalchemy as sa
 from databases import emptied
 
+from capture.station import Station
 from recipe_app import serve
 from recipe_app.store import tables
 from recipe_app.store.database import open_database
 from recipe_app.store.records import new_id
+from recipe_app.web.app import create_app
 from storage.events import read_events
 
 PIN = "482916"
@@ -67,9 +73,26 @@ def test_the_record_keeps_what_was_shown_and_what_the_recipe_says(kitchen: Any) 
     assert (english["language"], english["order"]) == ("en", frozen["order"])  # the same draw, the same graph
     assert english["graph_hash"] == frozen["graph_hash"]
     assert bundle["timers"]["5"][0]["seconds"] == 180
+    assert {hint["text"] for hints in bundle["hints"].values() for hint in hints} == {""}  # they are English
+    assert any(hint["wording"] for hints in bundle["hints"].values() for hint in hints)
     absent = {"op_id": new_id(8), "recipe": "tea_and_toast", "language": "fr"}
     answer = kitchen.tablet.post("/api/v1/recordings", json=absent)
     assert (answer.status_code, "has en, de, ar" in answer.json()["error"]) == (404, True)
+
+
+def test_a_printed_script_says_its_steps_letter_by_letter(kitchen: Any) -> None:
+    steps = {"0": "START", "1": "Add-salt & pepper", "2": "Whisk-<it> & 'that'", "3": "END"}
+    graph = {"steps": steps, "edges": [[0, 1], [1, 2], [2, 3]]}
+    upload = {"file_name": "salt.json", "text": json.dumps(graph)}
+    researcher = kitchen.desk("researcher")
+    assert researcher.post("/api/v1/desk/recipes", json=upload).status_code == 200
+    recording = kitchen.choose(recipe="salt", strategy="disordered", missing=1, flips=0)["recording"]
+    printed = researcher.get(f"/desk/recordings/{recording}/script?lang=en").text
+    (said,) = re.findall(r"<li>(Leave out: .*?)</li>", printed)
+    frozen = kitchen.tools.records.frozen(recording)
+    left_out = frozen["steps"][str(frozen["script"]["missing"][0])]["text"]
+    assert html.unescape(said).startswith(f"Leave out: “{left_out}”.")
+    assert "&" in left_out
 
 
 def test_a_researcher_says_a_recipe_in_one_more_language(kitchen: Any) -> None:
@@ -229,9 +252,35 @@ def test_health_of_a_folder_is_what_its_manifest_says(kitchen: Any) -> None:
     assert kitchen.tablet.get(address).json()["health"] == "unknown"
 
 
+def test_a_recorder_that_was_killed_is_not_said_to_record(kitchen: Any) -> None:
+    """Its manifest says so for ever; whoever watches knows better, and without a watch nobody knows."""
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    places = kitchen.tablet.get("/api/v1/running").json()
+    assert places == {"running": ["soup_1"], "free": ["soup_1"], "adopted": []}
+    for watch in (Station(kitchen.data, None), None):
+        app = create_app(dataclasses.replace(kitchen.tools, watch=watch))
+        tablet = httpx.Client(base_url=kitchen.serve(app), trust_env=False, headers=kitchen.tablet.headers)
+        with tablet:
+            assert tablet.get(f"/api/v1/health/{recording}").json()["health"] == "unknown"
+            assert tablet.get("/api/v1/running").json() == {**places, "free": []}
+
+
+def test_nobody_is_led_into_a_folder_in_which_somebody_cooks(kitchen: Any) -> None:
+    first = kitchen.choose(folder="soup_1")["recording"]
+    assert kitchen.tablet.get("/api/v1/running").json()["free"] == ["soup_1"]  # it may have been given up
+    kitchen.tools.records.note("checked", first, {"version": "1", "confirmed_by": "Clove"}, actor="")
+    places = {"running": ["soup_1"], "free": [], "adopted": []}
+    assert kitchen.tablet.get("/api/v1/running").json() == places
+    body = {"op_id": new_id(6), "recipe": "tea_and_toast", "folder": "soup_1"}
+    refused = kitchen.tablet.post("/api/v1/recordings", json=body)
+    assert (refused.status_code, "somebody cooks in soup_1" in refused.json()["error"]) == (409, True)
+    kitchen.post(kitchen.operation(first, "end", {}), kitchen.operation(first, "finish", {}))
+    assert kitchen.tablet.post("/api/v1/recordings", json=body).status_code == 200
+
+
 def test_only_running_recordings_can_be_chosen(kitchen: Any) -> None:
     kitchen.record("old_1", state="complete")
-    assert kitchen.tablet.get("/api/v1/running").json() == {"running": ["soup_1"]}
+    assert kitchen.tablet.get("/api/v1/running").json()["running"] == ["soup_1"]
     for folder, status in (("old_1", 409), ("absent", 404), ("../soup_1", 404)):
         body = {"op_id": new_id(4), "recipe": "tea_and_toast", "folder": folder}
         assert kitchen.tablet.post("/api/v1/recordings", json=body).status_code == status
@@ -320,8 +369,8 @@ def test_a_folder_that_another_kitchen_records_into_cannot_be_joined(kitchen: An
     )
     login = kitchen.tools.door.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
     far = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
-    assert kitchen.tablet.get("/api/v1/running").json() == {"running": ["soup_1"]}
-    assert far.get("/api/v1/running").json() == {"running": []}
+    assert kitchen.tablet.get("/api/v1/running").json()["running"] == ["soup_1"]
+    assert far.get("/api/v1/running").json()["running"] == []
     body = {"op_id": new_id(5), "recipe": "tea_and_toast", "folder": "soup_1"}
     refused = far.post("/api/v1/recordings", json=body)
     assert (refused.status_code, "another kitchen" in refused.json()["error"]) == (409, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,17 @@ from screens import fit_to_be_shown
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotation_files import format_annotations
-from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
+from recipe_app.graphs.formats.annotations import (
+    CATEGORIES as CATEGORY_FILE,
+)
+from recipe_app.graphs.formats.annotations import (
+    ERRORS,
+    SPLITS,
+    AnnotatedRecording,
+    Annotations,
+    Entry,
+    TaggedError,
+)
 from recipe_app.published import category_of, check_names, collections, give_back, take_in
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
@@ -229,6 +240,118 @@ def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in
     options = ["export", "--out", str(out), "--data", str(kitchen.data), "--json"]
     done = CliRunner().invoke(collection_commands, options)
     assert (done.exit_code, "withdrawn: Tea 1_7;" in done.stdout, out.exists()) == (1, True, False)
+
+
+def folder_with(old: str = "", new: str = "", **changed: str) -> dict[str, str]:
+    """A small folder, one of its texts replaced in all files that say it."""
+    step = Entry(3, "Pour", 1.5, 2, (TaggedError("Order Error", "early"),), "Pour it")
+    one = AnnotatedRecording("1_7", 1, "Tea", 4, 2, (step,))
+    files = format_annotations(Annotations((one,), {3: "Pour"}, CATEGORIES)) | changed
+    return {path: text.replace(old, new) if old else text for path, text in files.items()}
+
+
+@pytest.mark.parametrize("ids", [["coffee_a"], ["P01-03", "P01-02"], ["1_7", "tea", "1_10", "2_1"]])
+def test_a_recording_need_not_be_a_number(kitchen: Any, tmp_path: Path, ids: list[str]) -> None:
+    many = tuple(AnnotatedRecording(name, 1, "Tea", 4, 2, (Entry(3, "Pour", 1.5, 2),)) for name in ids)
+    files = format_annotations(Annotations(many, {3: "Pour"}, CATEGORIES))
+    rows = files["annotation_csv/recording_id_step_idx.csv"].splitlines()[1:]
+    numbers = [name for name in ("1_7", "2_1", "1_10") if name in ids]  # as 17, 21, 110: the published order
+    assert [row.split('"')[1] for row in rows] == [*numbers, *sorted(set(ids) - set(numbers))]
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode())
+    run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
+    assert run(collection_commands, ["import", str(folder), *data]).exit_code == 0
+    assert run(collection_commands, ["export", "--out", str(out), *data]).exit_code == 0
+    assert tree(out) == tree(folder)
+    page = kitchen.desk("researcher").get("/desk").text
+    assert [name for name in ids if f"Tea {name.replace('_', ' ')}" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (folder_with("1.5", "Infinity"), "start_time: not a number of seconds"),
+        (folder_with("1.5", "-Infinity"), "start_time: not a number of seconds"),
+        (folder_with("1.5", "NaN"), "start_time: not a number of seconds"),
+        (folder_with("1.5", "1e300"), "start_time: not a number of seconds"),
+        (folder_with("1.5", "9" * 400), "start_time: not a number of seconds"),
+        (folder_with("early", "\\ud83d"), "half a letter"),
+        (folder_with("Pour", "\\uDC00"), "half a letter"),
+        (folder_with("early", "a\\u0000b"), "letter 0"),
+        (folder_with('"Pour it"', "5"), "modified_description: not a text"),
+        (folder_with('"3": "Pour"', '"²": "Pour"'), "²: not a whole number"),
+        (folder_with('"3": "Pour"', f'"{"9" * 5000}": "Pour"'), "9: not a whole number"),
+        (folder_with("1_7", "a\\nb", **{ERRORS: "[]"}), "a b: not in annotation_json/error_annotations.json"),
+        (folder_with(**{CATEGORY_FILE: '["a"]'}), "not an object"),
+        (folder_with(**{CATEGORY_FILE: '{"a": "b"}'}), "a: not a whole number"),
+        (folder_with(**{SPLITS[0]: "[1]"}), "not an object"),
+        (folder_with(**{SPLITS[0]: '{"val": 1}'}), "val: not a list"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(kitchen: Any, files: dict[str, str], said: str) -> None:
+    answer = kitchen.desk("researcher").post("/api/v1/desk/collections", json={"name": "odd", "files": files})
+    assert (answer.status_code, said in answer.json()["error"]) == (422, True), answer.text
+    assert kitchen.tools.records.rows(tables.recording) == []
+    assert len(answer.json()["error"]) < 400
+    assert "\n" not in answer.json()["error"]
+
+
+SCRAPS = (
+    "Infinity", "-1e300", "1e300", "9" * 400, "-1", "0.5", "null", "true", "[]", "{}", '"x"', '"²"', '"\\ud83d"',
+    '"\\ude00"', '"\\ud83d\\ude00"', '"a\\u0000"', '"a\\nb"', "\ufeff", ",", "[" * 3000, '{"1": 1}', '"7": ', "²",
+)  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, str]:
+    """A folder of the form in which tokens of one to three files were replaced by scraps."""
+    files = format_annotations(draw(folders)) | draw(oddities)
+    for path in draw(st.lists(st.sampled_from(sorted(files)), min_size=1, max_size=3, unique=True)):
+        tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[-+.\w]+|\s+|.', files[path])
+        for at in draw(st.lists(st.integers(0, max(len(tokens) - 1, 0)), min_size=1, max_size=2)):
+            tokens[at : at + 1] = [draw(st.sampled_from(SCRAPS))]
+        files[path] = "".join(tokens)
+    return files
+
+
+@given(mutated())
+@settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
+def test_a_folder_is_taken_in_or_refused_in_one_line(database: Database, files: dict[str, str]) -> None:
+    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    outcome: dict[str, str] | str
+    try:
+        outcome = give_back(take_in(files, "mutated", records, actor="p1")["collection"], records)
+    except BadGraph as error:
+        outcome = str(error)
+    if isinstance(outcome, str):
+        assert "\n" not in outcome
+        assert len(outcome) < 400
+    else:
+        assert outcome == files
+
+
+def test_the_browser_takes_bytes_as_they_are_or_not_at_all(kitchen: Any, tmp_path: Path) -> None:
+    files = folder_with(**{"metadata/notes.csv": "\ufeffa,b\r\n"})
+    for path, text in files.items():
+        (tmp_path / "mine" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mine" / path).write_bytes(text.encode())
+    researcher = kitchen.desk("researcher")
+    with chromium() as browser:
+        page = at_the_desk(browser, kitchen.url, researcher.headers[LOGIN_HEADER])
+        for content in (b"caf\xe9\n", "\ufeffcafé\n".encode()):
+            (tmp_path / "mine/metadata/more.csv").write_bytes(content)
+            page.goto(f"{kitchen.url}/desk")
+            page.get_by_label("Folder").set_input_files(tmp_path / "mine")
+            page.get_by_role("button", name="Take in").click()
+            if content.startswith(b"caf"):
+                page.get_by_text("more.csv: is not UTF-8; save the file as UTF-8").wait_for()
+                assert collections(kitchen.tools.records) == {}
+        page.get_by_role("link", name="Download everything").wait_for()
+    (collection,) = collections(kitchen.tools.records)
+    given_back = give_back(collection, kitchen.tools.records)
+    assert given_back == {**files, "metadata/more.csv": "\ufeffcafé\n"}
 
 
 def test_what_is_no_such_folder_is_one_line(kitchen: Any, tmp_path: Path) -> None:

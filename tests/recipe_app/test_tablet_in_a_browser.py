@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
-from browser import Tablet, on_screen, ops
+from browser import PIN, Tablet, on_screen, ops
 from screens import serious
 
 from recipe_app.store import tables
+from recipe_app.web import pages
 
 pytestmark = pytest.mark.timeout(240)
 KEPT_HERE = """new Promise((resolve) => {
@@ -135,6 +137,115 @@ def test_nothing_is_lost_without_network(kitchen: Any, tablet: Tablet) -> None:
     assert state["errors"] == {}
     sequence = [op["seq"] for op in kitchen.tools.records.ops(recording)[1:]]
     assert sequence == sorted(sequence)
+
+
+def test_a_network_that_swallows_everything_is_not_waited_for(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    held: list[Any] = []
+    page.route("**/api/v1/**", lambda route: held.append(route))
+    page.reload()
+    page.get_by_text("Loading").wait_for()
+    tablet.screen("choose")
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/v1/**")
+    assert {"me", "recipes"} <= {route.request.url.split("/")[-1] for route in held}
+    tablet.begin("Tea and toast")  # the recipes came after all
+
+
+def test_a_page_that_began_without_network_heals_itself(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    page.locator("html[data-offline=ready]").wait_for()
+    page.context.set_offline(True)
+    page.reload()
+    page.get_by_text("No connection to the server").wait_for()
+    page.context.set_offline(False)
+    page.get_by_text("No connection to the server").wait_for(state="detached")
+    tablet.begin("Tea and toast")
+
+
+def test_a_sign_in_that_ended_before_a_start_without_network_is_heeded(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    page.locator("html[data-offline=ready]").wait_for()
+    page.context.set_offline(True)
+    page.reload()
+    tablet.screen("choose")
+    page.context.clear_cookies(name="ks_login")
+    page.context.set_offline(False)
+    tablet.screen("sign-in")
+
+
+def test_a_late_answer_that_nobody_is_signed_in_is_heeded(kitchen: Any, tablet: Tablet) -> None:
+    """It comes while the lists are waited for; what they bring is not drawn over the sign-in."""
+    page = tablet.page
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if held and route.request.url.endswith("/me"):
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.context.clear_cookies(name="ks_login")
+    page.route(re.compile(r"/api/v1/(me|recipes|recordings)$"), hold)
+    page.reload()
+    while len(held) < 3:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    tablet.screen("sign-in")
+    page.wait_for_timeout(2000)
+    tablet.screen("sign-in")
+
+
+def test_an_answer_of_before_the_sign_in_undoes_no_sign_in(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.tap("Sign out")
+    tablet.screen("sign-in")
+    old: list[tuple[Any, Any]] = []
+
+    def hold_the_first(route: Any) -> None:
+        if old:
+            route.continue_()
+        else:
+            old.append((route, route.fetch()))
+
+    page.route("**/api/v1/me", hold_the_first)
+    page.reload()
+    tablet.screen("sign-in")
+    tablet.sign_in("Basil", PIN)
+    ((route, answer),) = old
+    route.fulfill(response=answer)
+    page.wait_for_timeout(500)
+    tablet.begin("Tea and toast")
+
+
+def take_over(page: Any, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Let a new version of the shell take over while the page is open; mark the page."""
+    page.evaluate("window.loadedBefore = true")
+    monkeypatch.setattr(pages, "shell_version", lambda: version)
+    while page.evaluate("caches.keys()") != [f"kitchensync-{version}"]:
+        page.evaluate("navigator.serviceWorker.getRegistration().then((found) => void found.update())")
+        page.wait_for_timeout(200)
+
+
+def test_a_new_version_of_the_app_is_loaded_whole_at_the_next_screen(
+    kitchen: Any, tablet: Tablet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its screens may want what the loaded modules do not have; what is open stays as it is."""
+    page = tablet.page
+    page.locator("html[data-offline=ready]").wait_for()
+    take_over(page, monkeypatch, "next")
+    assert page.evaluate("[document.body.dataset.screen, window.loadedBefore]") == ["choose", True]
+    tablet.begin("Tea and toast", strategy="induced")
+    assert page.evaluate("window.loadedBefore") is None
+    assert page.locator("body").get_attribute("data-version") == "next"
+    take_over(page, monkeypatch, "after-next")
+    tablet.tap("Plan an error")
+    page.get_by_role("dialog").wait_for()
+    page.go_back()
+    tablet.screen("recipe")
+    assert page.evaluate("window.loadedBefore")
+    page.get_by_role("dialog").wait_for()
 
 
 def test_what_is_not_known_is_not_claimed(kitchen: Any, tablet: Tablet) -> None:

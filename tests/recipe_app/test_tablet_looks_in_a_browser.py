@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ LEAST_AT_ONE_METRE = 42
 
 
 def test_a_paragraph_looks_the_same_at_the_first_and_at_the_last_step(kitchen: Any, tablet: Tablet) -> None:
-    recording = tablet.begin("Tea and toast", display="paragraph")
-    tablet.checklist()
     page = tablet.page
+    recording = tablet.begin("Tea and toast", display="paragraph", strategy="impromptu")
+    page.get_by_text("this food is not eaten").wait_for()
+    tablet.checklist()
     page.locator(".dot.recording").wait_for()
+    page.get_by_text("this food is not eaten").wait_for()
     tablet.saved()
     page.mouse.move(5, 400)
     first, words = pixels(page), page.locator("body").inner_html()
@@ -260,6 +263,31 @@ def test_the_recipe_is_read_in_the_language_that_the_participant_chooses(kitchen
         assert shown == ["ar", "rtl", frozen["steps"][str(frozen["order"][0])]["text"]]
         assert page.evaluate("document.documentElement.lang") == "de"
         page.locator("#saved", has_text="Alles gesichert").wait_for()
+
+
+def test_a_script_says_what_it_changes_in_the_language_of_the_page(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        page.goto(f"{tablet.url}/t/choose?lang=de")
+        tablet.screen("choose")
+        page.locator("#recipes").get_by_role("button", name="Tee und Toast").click()
+        tablet.screen("recipe")
+        page.locator('input[name="strategy"][value="disordered"]').check()
+        page.locator("#begin").click()
+        tablet.screen("prepare")
+        recording = page.url.split("/")[-2]
+        frozen = kitchen.tools.records.frozen(recording)
+        text = {node: frozen["steps"][str(node)]["text"] for node in map(int, frozen["steps"])}
+        (left_out,), broken = frozen["script"]["missing"], frozen["script"]["broken"]
+        said = page.locator(".certificate ul").first.locator("li").all_inner_texts()
+        assert said[0].startswith(f"Weglassen: „{text[left_out]}“.")
+        assert said[1:] == [
+            f"„{text[after]}“ vor „{text[before]}“ tun, nicht danach." for before, after in broken
+        ]
+        planned = page.locator(".planned .what").all_inner_texts()
+        assert sorted(planned) == sorted(said)
+        printed = kitchen.desk("researcher").get(f"/desk/recordings/{recording}/script?lang=de").text
+        assert all(f"<li>{sentence}</li>" in html.unescape(printed) for sentence in said)
 
 
 def test_in_arabic_it_reads_from_the_right_and_the_pseudo_locale_has_no_english(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Tablet, ops
+from browser import Tablet, on_screen, ops
 
 from recipe_app.dumps import read_dump, take_in
 
@@ -73,6 +73,7 @@ def test_what_came_before_a_receipt_is_not_taken_for_seen(kitchen: Any, tablet: 
     seen = kitchen.tools.records.ops(recording)[-1]["n"]
     with kitchen.tools.records.changing() as connection:
         kitchen.tools.records.note_within(connection, "edit_error", recording, change, actor="", seen=seen)
+    tablet.rest()
     tablet.tap("Plan an error")
     page.locator(".hint-row").last.click()
     tablet.tap("Save", exact=True)
@@ -241,3 +242,17 @@ def test_a_tablet_that_is_let_in_no_more_can_still_save_what_waits(
     outcome = take_in(dump, kitchen.tools.records, kitchen.tools.intake, actor="")
     assert (outcome.new, outcome.refused) == (1, [])
     assert len(ops(kitchen, recording, "error")) == 1
+
+
+def test_a_part_of_the_app_that_does_not_come_is_asked_for_again(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser, service_workers="block") as tablet:
+        page, cut = tablet.page, []
+
+        def cut_once(route: Any) -> None:
+            cut.append(route.request.url)
+            route.abort() if len(cut) == 1 else route.continue_()
+
+        page.route("**/static/core/words.js", cut_once)
+        page.reload()
+        tablet.screen("choose")
+        assert len(cut) == 2

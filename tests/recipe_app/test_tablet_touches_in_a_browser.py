@@ -100,7 +100,7 @@ def test_drops_on_the_glass_do_nothing_and_do_not_stop_a_finger(kitchen: Any, br
                 page.touchscreen.tap(x, y)
                 taps += 1
         fingers = Fingers(page)
-        done = fingers.middle_of("footer .done")
+        done = middle_of(page, "footer .done")
         fingers.touch("touchStart", finger=done)
         fingers.touch("touchMove", finger=(done[0], 300))  # it leaves the button before it is lifted
         fingers.touch("touchEnd")
@@ -118,21 +118,114 @@ def test_drops_on_the_glass_do_nothing_and_do_not_stop_a_finger(kitchen: Any, br
         assert [op["kind"] for op in kitchen.tools.records.ops(recording)[len(before) :]] == ["done", "start"]
 
 
+def test_a_bounce_is_no_second_touch_though_the_button_was_drawn_anew(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.begin_first_step(kitchen, recording)
+    tablet.rest()
+    place = middle_of(page, "footer .done")
+    page.mouse.click(*place)
+    page.wait_for_timeout(150)  # the next step has its own button by now, at the same place
+    page.mouse.click(*place)
+    tablet.rest()
+    tablet.saved()
+    assert len(ops(kitchen, recording, "done")) == 1
+
+
+def test_a_bounce_touches_nothing_of_the_sheet_that_opened_under_the_finger(
+    kitchen: Any, browser: Any
+) -> None:
+    with on_screen(kitchen, browser, has_touch=True) as tablet:
+        page = tablet.page
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.begin_first_step(kitchen, recording)
+        tablet.tap("Error", exact=True)
+        tile = middle_of(page, "[data-category='3']")
+        tablet.tap("Back, no error")
+        tablet.rest()
+        page.evaluate(BELOW, ["[data-key=error]", *tile])  # where a sheet of another size would have its tile
+        page.touchscreen.tap(*tile)
+        page.wait_for_timeout(120)
+        assert page.evaluate(TILE_AT, [*tile])
+        page.touchscreen.tap(tile[0] + 8, tile[1] - 5)
+        tablet.rest()
+        tablet.saved()
+        assert page.get_by_role("dialog").is_visible()
+        assert ops(kitchen, recording, "error") == []
+        page.touchscreen.tap(*tile)
+        page.get_by_role("dialog").wait_for(state="hidden")
+        tablet.rest()  # the touch is kept first
+        tablet.saved()
+        (error,) = ops(kitchen, recording, "error")
+        assert error["body"]["fields"]["categories"] == [3]
+
+
+BELOW = """([place, x, y]) => {
+    const at = { position: "fixed", left: `${x - 60}px`, top: `${y - 40}px`, width: "120px", height: "80px" };
+    Object.assign(document.querySelector(place).style, at);
+}"""
+TILE_AT = "([x, y]) => Boolean(document.elementFromPoint(x, y).closest('dialog [data-category]'))"
+
+
+def test_what_is_drawn_meanwhile_does_not_take_a_button_from_under_the_finger(
+    kitchen: Any, tablet: Tablet
+) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    tablet.begin_first_step(kitchen, recording)
+    tablet.rest()
+    page.mouse.move(*middle_of(page, "[data-key=pause]"))
+    page.mouse.down()
+    page.keyboard.press("PageDown")  # a foot pedal finishes the step: everything on the screen is drawn anew
+    page.wait_for_timeout(200)
+    page.mouse.up()
+    page.get_by_role("dialog").wait_for()
+    page.get_by_text("1 / 11").wait_for()
+
+
+def middle_of(page: Any, place: str) -> tuple[float, float]:
+    """The middle of a control, as soon as it is there."""
+    box = page.locator(place).element_handle().bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 class Fingers:
     """Several touches at once, as the screen's hardware tells them."""
 
     def __init__(self, page: Any) -> None:
-        self.page, self.session = page, page.context.new_cdp_session(page)
-
-    def middle_of(self, place: str) -> tuple[float, float]:
-        box = self.page.locator(place).bounding_box()
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.session = page.context.new_cdp_session(page)
 
     def touch(self, kind: str, **points: tuple[float, float]) -> None:
         """Say what touches the glass now (for `touchEnd`: what is lifted), by name."""
         ids = {"finger": 1, "drop": 2}
         told = [{"x": x, "y": y, "id": ids[name]} for name, (x, y) in points.items()]
         self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+
+
+def test_an_error_between_two_steps_is_one_of_the_step_that_was_done_last(
+    kitchen: Any, tablet: Tablet
+) -> None:
+    page = tablet.page
+    recording = tablet.begin("Tea and toast")
+    tablet.checklist()
+    order = kitchen.tools.records.state(recording)["recording"]["order"]
+    for finished, place in enumerate((2, 0), start=1):  # the third, then the first: not as the order has it
+        tablet.tap("All steps")
+        page.locator(".all-steps li").nth(place).get_by_role("button", name="Begin", exact=True).click()
+        tablet.rest()
+        tablet.tap("All steps")
+        page.locator(".all-steps li").nth(place).locator(".row.tall").click()
+        page.get_by_text(f"{finished} / 11").wait_for()
+        tablet.rest()
+    tablet.tap("Error", exact=True)
+    tablet.tap("Timing")
+    tablet.rest()  # the touch is kept first
+    tablet.saved()
+    (error,) = ops(kitchen, recording, "error")
+    assert error["body"]["fields"]["node"] == order[0]
 
 
 def test_what_was_taken_back_is_done_again_after_a_reload(kitchen: Any, tablet: Tablet) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,10 +73,32 @@ def test_an_exchange_that_cannot_be_true_is_not_used() -> None:
     from_before_a_restart = Exchange(touch_ms=0, sent_ms=0, received_ms=1, host_ns=9 * SECOND)
     backwards = Exchange(touch_ms=0, sent_ms=10, received_ms=1, host_ns=SECOND)
     in_the_future = Exchange(touch_ms=60_000, sent_ms=0, received_ms=1, host_ns=4 * SECOND)
-    before_the_clock_began = Exchange(touch_ms=0, sent_ms=60_000, received_ms=60_001, host_ns=4 * SECOND)
-    for exchange in (from_before_a_restart, backwards, in_the_future, before_the_clock_began):
+    for exchange in (from_before_a_restart, backwards, in_the_future):
         stamp = stamp_exchange(exchange, now_ns=now_ns)
         assert (stamp.host_ns, stamp.uncertainty_ns, stamp.basis) == (now_ns, UNKNOWN_AGE_NS, "receipt")
+
+
+@given(
+    up_s=st.floats(1, 3600),
+    before_s=st.floats(0, 30 * 86_400),
+    drift_ppm=st.floats(-95, 95),
+    trip_ms=st.floats(0, 2000),
+    share=st.floats(0, 1),
+    basis=st.sampled_from(["page", "wall"]),
+)
+def test_a_touch_from_before_the_computer_was_started_has_doubt_that_covers_it(
+    up_s: float, before_s: float, drift_ppm: float, trip_ms: float, share: float, basis: Any
+) -> None:
+    """Made without network; then the capture computer was restarted, and the tablet asked its new clock."""
+    up_ns = round(up_s * SECOND)
+    sent_ms = 3e9 + (up_s + before_s) * 1e3 * (1 + drift_ppm * 1e-6) - share * trip_ms
+    exchange = Exchange(
+        touch_ms=3e9, sent_ms=sent_ms, received_ms=sent_ms + trip_ms, host_ns=up_ns, basis=basis
+    )
+    stamp = stamp_exchange(exchange, now_ns=up_ns + 3 * SECOND)
+    assert (stamp.basis, stamp.host_ns >= 0) == (basis, True)
+    assert abs(stamp.host_ns + round(before_s * SECOND)) <= stamp.uncertainty_ns
+    assert stamp.uncertainty_ns < before_s * SECOND * 1.001 + 4 * SECOND  # and no more than it must
 
 
 def test_a_stamp_is_never_later_than_the_receipt() -> None:
@@ -87,7 +111,8 @@ def test_an_age_is_taken_from_the_receipt() -> None:
     assert stamp.host_ns == SECOND - 250_000_000 - 10_000_000
     assert stamp.uncertainty_ns == 10_000_000 + 25_000 + 1_000_000
     assert stamp_age(age_ms=0, round_trip_ms=None, now_ns=SECOND).uncertainty_ns == BLIND_NS
-    assert stamp_age(age_ms=5000, round_trip_ms=None, now_ns=SECOND).host_ns == 0
+    before = stamp_age(age_ms=5000, round_trip_ms=None, now_ns=SECOND)  # the computer was started since
+    assert (before.host_ns, before.uncertainty_ns) == (0, 4 * SECOND + BLIND_NS + 500_000)
 
 
 def test_nothing_known_is_said() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,19 +31,23 @@ WATCH_TOUCHES = "addEventListener('pointerdown', () => (window.touches ??= []).p
 LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
 
 
+def playwright_api() -> Any:
+    """Return Playwright. Skips the test with a reason where it is not installed."""
+    return pytest.importorskip(
+        "playwright.sync_api", reason="no playwright here; it comes with the dev extra"
+    )
+
+
 @contextlib.contextmanager
 def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
     """Start the browser; yield it. Skips the test with a reason where there is none. `home` has its certificates."""
     if CHROMIUM is None:
         pytest.skip("no chromium on this computer; `make system` installs it")
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="no playwright here; it comes with the dev extra"
-    )
     env = {
         name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"
     }  # it leaves files there
     env |= {"HOME": str(home)} if home is not None else {}
-    with sync_api.sync_playwright() as playwright:
+    with playwright_api().sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *flags], env=env)
         try:
             yield browser
@@ -55,16 +61,33 @@ class Tablet:
     def __init__(self, page: Any, url: str) -> None:
         self.page, self.url = page, url.rstrip("/")
         self.problems: list[str] = []
+        self.happened: deque[str] = deque(maxlen=60)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda message: self._note("console", message.text))
+        page.on("request", lambda request: self._note("asked", request.url))
+        page.on("requestfinished", lambda request: self._note("answered", request.url))
+        page.on("requestfailed", lambda request: self._note("failed", f"{request.url} {request.failure}"))
         page.set_default_timeout(15_000)
+
+    def _note(self, what: str, about: str) -> None:
+        self.happened.append(f"{time.monotonic():.1f} s {what} {about}")
 
     def tap(self, name: str, *, exact: bool = False) -> None:
         """Touch a button by what it says."""
         self.page.get_by_role("button", name=name, exact=exact).first.click()
 
     def screen(self, name: str) -> None:
-        """Wait for a screen."""
-        self.page.wait_for_selector(f'body[data-screen="{name}"]')
+        """Wait for a screen; one that does not come is told with what the page shows and last did."""
+        try:
+            self.page.wait_for_selector(f'body[data-screen="{name}"]')
+        except playwright_api().TimeoutError:
+            now = f"{time.monotonic():.1f} s"
+            shown: Any = "a page that does not answer"
+            with contextlib.suppress(playwright_api().Error):
+                shown = self.page.evaluate(
+                    "[document.body.dataset.screen, document.visibilityState, document.body.innerText]"
+                )
+            pytest.fail("\n".join([f"{name!r} did not come by {now}", repr(shown), *self.happened]))
 
     def pair(self, code: str) -> None:
         """Pair by the code, as typed."""

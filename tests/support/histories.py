@@ -26,6 +26,7 @@ KINDS = (
         "pause",
         "resume",
         "withdraw",
+        "capture",
     ),
 )
 FIELDS = ("expected", "actual", "text", "description", "outcome_note")
@@ -103,6 +104,11 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         "check": {"item": rng.choice(("watch", "phone")), "checked": rng.random() < 0.7},
         "timer": {"node": node, "seconds": 60, "action": rng.choice(("start", "stop", "rang"))},
         "hint": {"node": node, "category": "Timing", "wording": "w", "use": rng.choice(("shown", "applied"))},
+        "capture": {
+            "action": rng.choice(("start", "stop", "abort")),
+            "folder": "soup_1",
+            "reasons": rng.choice(([], ["headset: unreachable"])),
+        },
         "prepared": {},
         "checked": {"version": "1", "confirmed_by": "B", "override": ""},
         "end": {},

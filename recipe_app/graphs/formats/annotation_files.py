@@ -111,7 +111,7 @@ def _by_activity(recordings: Iterable[AnnotatedRecording]) -> dict[int, tuple[st
 
 def _tables(annotations: Annotations) -> Iterator[tuple[str, str]]:
     recordings = annotations.recordings
-    numbered = sorted(recordings, key=lambda r: int(r.recording_id.replace("_", "")))
+    numbered = sorted(recordings, key=_by_number)
     yield "step_annotations", _table(_STEP_COLUMNS, _step_rows(recordings))
     yield "error_annotations", _table(_error_columns(annotations), _error_rows(annotations))
     yield (
@@ -140,6 +140,14 @@ def _tables(annotations: Annotations) -> Iterator[tuple[str, str]]:
             ((n, name) for name, n in annotations.categories.items()),
         ),
     )
+
+
+def _by_number(recording: AnnotatedRecording) -> tuple[int, int, str]:
+    """Order as the published tables do; what is no number comes behind, by its text."""
+    try:
+        return 0, int(recording.recording_id.replace("_", "")), ""
+    except ValueError:
+        return 1, 0, recording.recording_id
 
 
 def _table(columns: Row, rows: Iterable[Row]) -> str:

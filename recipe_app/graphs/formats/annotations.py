@@ -6,6 +6,7 @@ of -1 for a step that was not done. Here each entry is held once; `annotation_fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,10 @@ SPLITS = tuple(
 
 ORDER_ERROR = "Order Error"
 MISSING_STEP = "Missing Step"
+
+MOST_SECONDS = 4_000_000_000
+"""The time of day, counted from 1970, lies below it; in nanoseconds it has a place in every database."""
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 Seconds = float | int
 """Video time; an integer where the file has one, so that it is written back the same."""
@@ -121,15 +126,34 @@ def parse_annotations(texts: Mapping[str, str]) -> Annotations:
         recordings.append(_recording(read, recording_id, body, errors.pop(recording_id)))
     if errors:
         raise read.fail(next(iter(errors)), f"only in {ERRORS}; both files must come from one release")
-    splits = {path: load(texts[path], path) for path in SPLITS if path in texts}
+    splits = {path: _split(texts[path], path) for path in SPLITS if path in texts}
     return Annotations(
         tuple(recordings),
         _step_texts(texts[STEP_TEXTS]),
-        load(texts[CATEGORIES], CATEGORIES) if CATEGORIES in texts else {},
+        _categories(texts[CATEGORIES]) if CATEGORIES in texts else {},
         tuple(tuple(line.split(",")) for line in texts.get(VIDEOS, "").splitlines()),
         splits,
         texts.get(AVERAGES),
     )
+
+
+def _categories(text: str) -> dict[str, int]:
+    read = Reader(CATEGORIES)
+    found = read.object(load(text, CATEGORIES), "")
+    return {name: read.whole(number, name) for name, number in found.items()}
+
+
+def _split(text: str, path: str) -> dict[str, list[str]]:
+    read = Reader(path)
+    found = read.object(load(text, path), "")
+    return {part: [read.text(one, part) for one in read.array(ids, part)] for part, ids in found.items()}
+
+
+def _text(read: Reader, value: Any, place: str) -> str:
+    """Return a text that every database has a place for: PostgreSQL has none for the letter 0."""
+    if "\0" in (text := read.text(value, place)):
+        raise read.fail(place, "has the letter 0; take it out")
+    return text
 
 
 def _recording(read: Reader, recording_id: str, body: Any, entries: list[Entry]) -> AnnotatedRecording:
@@ -140,7 +164,7 @@ def _recording(read: Reader, recording_id: str, body: Any, entries: list[Entry])
     return AnnotatedRecording(
         recording_id,
         read.whole(body.get("activity_id"), f"{recording_id}: activity_id"),
-        read.text(body.get("activity_name"), f"{recording_id}: activity_name"),
+        _text(read, body.get("activity_name"), f"{recording_id}: activity_name"),
         read.whole(body.get("person_id"), f"{recording_id}: person_id"),
         read.whole(body.get("environment"), f"{recording_id}: environment"),
         tuple(entries),
@@ -157,7 +181,7 @@ def _error_lists(text: str) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
     for number, body in enumerate(read.array(load(text, ERRORS), "")):
         body = read.object(body, f"[{number}]")
-        recording_id = read.text(body.get("recording_id"), f"[{number}]: recording_id")
+        recording_id = _text(read, body.get("recording_id"), f"[{number}]: recording_id")
         steps = read.array(body.get("step_annotations"), f"{recording_id}: step_annotations")
         found[recording_id] = [_entry(read, step, f"{recording_id}[{n}]") for n, step in enumerate(steps)]
     return found
@@ -167,23 +191,24 @@ def _entry(read: Reader, step: Any, place: str) -> Entry:
     step = read.object(step, place)
     known = {"description", "step_id", "errors", "start_time", "end_time", "modified_description"}
     read.known_keys(step, known, place)
+    modified = step.get("modified_description")
     errors = [read.object(error, place) for error in read.array(step.get("errors", []), place)]
     return Entry(
         read.whole(step.get("step_id"), f"{place}: step_id"),
-        read.text(step.get("description"), f"{place}: description"),
+        _text(read, step.get("description"), f"{place}: description"),
         _seconds(read, step.get("start_time"), f"{place}: start_time"),
         _seconds(read, step.get("end_time"), f"{place}: end_time"),
         tuple(
-            TaggedError(read.text(e.get("tag"), place), read.text(e.get("description"), place))
+            TaggedError(_text(read, e.get("tag"), place), _text(read, e.get("description"), place))
             for e in errors
         ),
-        step.get("modified_description"),
+        None if modified is None else _text(read, modified, f"{place}: modified_description"),
     )
 
 
 def _seconds(read: Reader, value: Any, place: str) -> Seconds:
-    if type(value) not in (int, float) or value != value:
-        raise read.fail(place, "not a number of seconds")
+    if type(value) not in (int, float) or not abs(value) <= MOST_SECONDS:  # NaN is not, either
+        raise read.fail(place, f"not a number of seconds, at most {MOST_SECONDS}")
     seconds: Seconds = value
     return seconds
 
@@ -191,4 +216,7 @@ def _seconds(read: Reader, value: Any, place: str) -> Seconds:
 def _step_texts(text: str) -> dict[int, str]:
     read = Reader(STEP_TEXTS)
     found = read.object(load(text, STEP_TEXTS), "")
-    return {read.whole(int(key) if key.isdigit() else key, key): read.text(found[key], key) for key in found}
+    return {
+        read.whole(int(key) if _NUMBER.fullmatch(key) else key, key): _text(read, found[key], key)
+        for key in found
+    }

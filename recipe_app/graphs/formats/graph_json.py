@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
-from recipe_app.graphs.formats.strict_json import Reader, dump, load
+from recipe_app.graphs.formats.strict_json import NODE_ID, Reader, dump, load
 from recipe_app.graphs.model import END, START, Graph, Link, RecipeVersion, Span, Step, Wording
 
 SCHEMA = "graph/1"
@@ -182,7 +182,7 @@ def _wordings(read: Reader, value: Any, nodes: tuple[Step, ...]) -> tuple[Wordin
     for language, labels in read.object(value, "languages").items():
         labels = dict(read.object(labels, f"languages: {language}"))
         title = read.text(labels.pop("title", ""), f"languages: {language}: title")
-        if absent := sorted(wanted - {int(key) for key in labels if key.isdigit()}):
+        if absent := sorted(wanted - {int(key) for key in labels if NODE_ID.fullmatch(key)}):
             raise read.fail(
                 f"languages: {language}", f"has no text for step {absent[0]}; a language says every step"
             )

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.strict_json import MAX_NODES, load
+from recipe_app.graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
 from recipe_app.graphs.model import Span, SpanKind
 from recipe_app.graphs.recipe_text import Passage, Selected
 
@@ -173,9 +173,11 @@ def _documents(text: str, name: str) -> Iterator[Any]:
     page.feed(text)
     for script in page.found:
         try:
-            yield json.loads(script)
+            found = json.loads(script)
+            refuse_half_letters(found, script, name)
         except ValueError as error:
             raise BadGraph(name, "", f"its JSON-LD is not JSON ({error})") from error
+        yield found
 
 
 def _find_recipe(value: Any) -> dict[str, Any] | None:

@@ -12,17 +12,27 @@ MAX_NODES = 500
 MAX_LABEL = 1_000
 
 NODE_ID = re.compile(r"0|[1-9][0-9]{0,8}")
+_HALF_LETTER = re.compile("[\ud800-\udfff]")
+_LONG_PLACE = 120
 
 
 def load(text: str, name: str) -> Any:
     """Parse a document; a key that stands twice in one object is refused. Raises BadGraph."""
     try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
+        found = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, name))
+        refuse_half_letters(found, text, name)
+        return found
     except RecursionError as error:
         raise BadGraph(name, "", "nested too deeply; this is no task graph") from error
     except ValueError as error:
         where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise BadGraph(name, where, f"not JSON ({getattr(error, 'msg', error)})") from error
+
+
+def refuse_half_letters(found: Any, text: str, name: str) -> None:
+    """Refuse half of a surrogate pair, which JSON can say but no file and no database can hold. Raises BadGraph."""
+    if re.search(r"\\u[dD][89a-fA-F]", text) and _HALF_LETTER.search(dump(found)):
+        raise BadGraph(name, "", "has half a letter (a lone surrogate, \\ud800 to \\udfff); write it whole")
 
 
 def _object(pairs: list[tuple[str, Any]], name: str) -> dict[str, Any]:
@@ -47,7 +57,7 @@ class Reader:
 
     def fail(self, place: str, why: str) -> BadGraph:
         """Make the error of a place in this file."""
-        return BadGraph(self.name, place, why)
+        return BadGraph(self.name, " ".join(place.split())[:_LONG_PLACE], why)
 
     def object(self, value: Any, place: str) -> dict[str, Any]:
         """Return an object, or complain."""

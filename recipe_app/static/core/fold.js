@@ -2,7 +2,8 @@
 // Pure: no page, no network, no storage.
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
-const UNDOABLE = new Set(["plan_error", "edit_error", "start", "done", "reopen", "skip", "hold", "error", "mark", "add_error", "note", "voice"]);
+const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "mark"]); // what *Undo* of its screen takes back
+const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice"]);
 
 export function fold(ops) {
   const kept = once(ops);
@@ -102,7 +103,7 @@ const append = (name) => (state, op) => { state[name].push({ ...op.body, op_id: 
 
 const HANDLERS = {
   recording: begin,
-  capture: put("capture"),
+  capture: (state, { body }) => { if (!body.reasons.length) state.capture = body; }, // what was refused changed nothing
   plan_error: create(true, "self", false),
   error: create(false, "follow", true),
   add_error: create(false, "review", false),
@@ -142,14 +143,16 @@ function rememberVersions(state, versions, op) {
   }
 }
 
+const isCooking = (op) => COOKING.has(op.kind) && op.device !== "server";
+
 function rememberLast(state, op) {
-  if (!UNDOABLE.has(op.kind)) return;
+  if (!isCooking(op)) return;
   const together = op.body.with_op;
   state.last = together && state.last.includes(together) ? [...state.last, op.op_id] : [op.op_id];
 }
 
 function rememberUndo(state, op, undos) { // what could be done again, the last one last; anything new ends that
-  if (UNDOABLE.has(op.kind)) state.redo = [];
+  if (isCooking(op)) state.redo = [];
   else if (op.kind === "undo" && !op.body.undoes.some((target) => undos.has(target))) state.redo = [...state.redo, op.op_id];
 }
 

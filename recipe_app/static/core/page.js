@@ -1,6 +1,6 @@
 // Build elements from data. Text is always text: nothing here makes markup from a string.
 
-import { onTap } from "/static/core/touch.js";
+import { forgetDrawings, handOver, onTap } from "/static/core/touch.js";
 
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -21,14 +21,17 @@ export const button = (label, tap, more = {}) =>
 
 export function show(screen, ...children) {
   const root = document.getElementById("screen");
+  forgetDrawings();
   document.body.dataset.screen = screen;
   root.replaceChildren(...children.flat().filter(Boolean));
   return root;
 }
 
-// Draw again without losing the place: focus goes back to the same control.
+// Draw again without losing the place: focus goes back to the same control, and a bounce on it is still one.
 export function redraw(root, ...children) {
   const held = document.activeElement?.dataset?.key;
+  const before = new Map([...root.querySelectorAll("[data-key]")].map((control) => [control.dataset.key, control]));
   root.replaceChildren(...children.flat().filter(Boolean));
+  for (const control of root.querySelectorAll("[data-key]")) handOver(before.get(control.dataset.key), control);
   if (held) root.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true, focusVisible: false });
 }

@@ -5,19 +5,16 @@ import { change, read } from "/static/core/db.js";
 import { fold } from "/static/core/fold.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
-import { ask } from "/static/core/server.js";
+import { ask, soonOr } from "/static/core/server.js";
 import { tongue } from "/static/core/words.js";
 
-const SOON_MS = 1200;
 const CHOOSE_MS = 20_000; // a script of a large recipe takes its time to be drawn
 
 export class Recording {
   static async open(id) { // what is kept here, where the server does not answer soon: without network it is all there is
     const kept = await read("bundles", id);
     const fresh = ask(`/api/v1/bundle/${id}`).then((bundle) => keepBundle(bundle));
-    if (!kept) return new Recording(await fresh);
-    const soon = new Promise((resolve) => setTimeout(() => resolve(kept), SOON_MS));
-    return new Recording(await Promise.race([fresh.catch(() => kept), soon]));
+    return new Recording(await (kept ? soonOr(kept, fresh) : fresh));
   }
 
   constructor(bundle) {

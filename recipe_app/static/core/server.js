@@ -1,5 +1,6 @@
 // Requests to the app; an answer that is no success becomes an Error with the server's own words.
 
+const SOON_MS = 1200;
 let csrf = "";
 
 export const setCsrf = (token) => { csrf = token; };
@@ -18,4 +19,10 @@ export async function ask(url, { body, method, raw, timeout = 8000 } = {}) {
   const content = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(content.error ?? `the server answered ${answer.status}`), { status: answer.status });
   return content;
+}
+
+// What the server answers, or what is kept here when that takes longer or fails: nobody waits for a network that is gone.
+export function soonOr(kept, answer) {
+  const soon = new Promise((resolve) => setTimeout(() => resolve(kept), SOON_MS));
+  return Promise.race([answer.catch(() => kept), soon]);
 }

@@ -42,10 +42,19 @@ function correction(form) { // only what was changed: an error's other categorie
   return { op_id, kind, body: { error_id: error ?? error_id, fields }, seen: Number(seen) };
 }
 
-async function folderOf(chosen) { // the files of the form's folders, by their paths below the chosen one
+async function plain(file, refusal) { // its bytes as they are, a mark at their beginning too, or none of them
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error(`${file.name}: ${refusal}`);
+  }
+}
+
+async function folderOf(chosen, refusal) { // the files of the form's folders, by their paths below the chosen one
   const wanted = [...chosen].map((file) => [file.webkitRelativePath.split("/").slice(1).join("/"), file])
     .filter(([path]) => /^(annotation_json|annotation_csv|data_splits|metadata|task_graphs)\/\w+\.(json|csv)$/.test(path));
-  const files = await Promise.all(wanted.map(async ([path, file]) => [path, await file.text()]));
+  const files = await Promise.all(wanted.map(async ([path, file]) => [path, await plain(file, refusal)]));
   return { name: chosen[0].webkitRelativePath.split("/")[0].slice(0, 40), files: Object.fromEntries(files) };
 }
 
@@ -53,7 +62,7 @@ async function send(form) {
   const { send: url, then, show } = form.dataset;
   if (form.id === "dump") return takeDumps(form, at("held").files);
   let body = form.dataset.kind ? correction(form) : fieldsOf(form);
-  if (form.id === "collection") body = await folderOf(at("folder").files);
+  if (form.id === "collection") body = await folderOf(at("folder").files, form.dataset.refusal);
   if (form.id === "upload") {
     const [file] = at("file").files;
     body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
@@ -76,10 +85,11 @@ async function send(form) {
 }
 
 async function post(button) {
-  const { post: url, then, show, body } = button.dataset;
+  const { post: url, then, show, body, wait } = button.dataset;
   const said = body ? JSON.parse(body) : {};
   if ("keep" in button.dataset) said.op_id = newId();
-  const answer = await ask(url, { method: "POST", body: said });
+  say(wait ?? "");
+  const answer = await ask(url, { method: "POST", body: said, timeout: url.endsWith("/capture") ? 90_000 : 8000 }); // devices take their time
   if (show) return result(button.dataset, answer[show]);
   return location.assign(then);
 }
@@ -110,13 +120,16 @@ for (const form of document.querySelectorAll("form[data-open]")) {
   });
 }
 for (const button of document.querySelectorAll("button[data-post]")) {
-  button.addEventListener("click", () => post(button).catch((error) => say(error.message)));
+  button.addEventListener("click", () => {
+    button.disabled = true; // what takes long is asked for once
+    post(button).catch((error) => say(error.message)).finally(() => { button.disabled = false; });
+  });
 }
 at("result-close").addEventListener("click", () => { at("result").close(); location.reload(); });
 at("print")?.addEventListener("click", () => print());
 document.querySelector("main").inert = false; // a form that is sent before this would go the browser's own way
 
-const invited = location.pathname === "/desk/sign-in" && location.hash.length > 1;
+const invited = location.pathname === "/desk/sign-in" && location.hash.length > 1 && at("invite"); // not on a tablet
 if (invited) {
   at("invite").hidden = false;
   at("sign-in").hidden = true;

@@ -6,6 +6,7 @@ import { LOOKS, look, setLook } from "/static/core/cooking.js";
 import { DISTANCES, distance, setDistance } from "/static/core/distance.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
+import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 
@@ -14,6 +15,7 @@ const LOW = 0.2;
 const GROUPS = ["person", "room", "devices"];
 
 export function open(recording) {
+  const draw = afterTouches(paint);
   const { checklist } = recording.bundle;
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
@@ -78,7 +80,7 @@ export function open(recording) {
   const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },
     h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
 
-  function draw() {
+  function paint() {
     redraw(main, tour("checklist"),
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
         row("consent", agreed(), t("consent.agree"), (touch) => set({ kind: "consent", body: { version: checklist.consent, accepted: !agreed() } }, touch)),
@@ -108,7 +110,7 @@ export function open(recording) {
     message.textContent = overridden() ? t("checklist.overridden") : said;
     start.disabled = open > 0 && !overridden();
   }
-  draw();
+  paint();
   const looking = setInterval(() => recording.refresh().then((more) => more && draw()).catch(() => null), LOOK_MS);
   return () => clearInterval(looking);
 }

@@ -1,37 +1,73 @@
 // Stage 1: a recipe, or a recording that was begun.
 
-import { go } from "/static/main.js";
+import { app, go } from "/static/main.js";
 import { read } from "/static/core/db.js";
+import { fold } from "/static/core/fold.js";
+import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
-import { ask } from "/static/core/server.js";
+import { ask, soonOr } from "/static/core/server.js";
+import { afterTouches } from "/static/core/touch.js";
 import { pageLanguage, t } from "/static/core/words.js";
 import { bar, tour } from "/static/views/frame.js";
 
 const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
+const AGAIN_MS = 3000;
 const over = (one) => ["done", "withdrawn"].includes(one.phase);
 
-export async function open() {
+export async function load() {
+  const asked = lists();
+  return (await soonOr(null, asked)) ?? { recipes: undefined, begun: await keptHere(), asked };
+}
+
+export function open(_, first) {
+  let here = true;
+  let timer = null;
+  let shown = first;
+  const draw = afterTouches(() => here && screen(shown));
+  const later = () => { timer = setTimeout(() => follow(lists()), AGAIN_MS); };
+  const follow = async (asked) => { // until the server answers
+    const found = await asked;
+    if (!here) return;
+    const news = found.recipes !== shown.recipes;
+    shown = found;
+    if (news) draw();
+    if (!found.recipes) later();
+  };
+  screen(first);
+  if (first.asked) follow(first.asked);
+  else if (!first.recipes) later();
+  return () => { here = false; clearTimeout(timer); };
+}
+
+async function lists() { // recipes are null where the server does not answer
   const [recipes, recordings] = await Promise.all([
     ask("/api/v1/recipes").catch(() => null),
     ask("/api/v1/recordings").catch(() => null),
   ]);
-  const begun = recordings?.recordings ?? (await keptHere());
+  return { recipes: recipes && recipes.recipes, begun: recordings?.recordings ?? (await keptHere()) };
+}
+
+function screen({ recipes, begun }) {
   show("choose", bar("choose", t("choose.title")), h("main", { class: "plain wide" },
     tour("choose"),
-    !recipes && h("p", { class: "warning", role: "status" }, t("choose.offline")),
+    recipes === null && h("p", { class: "warning", role: "status" }, t("choose.offline")),
+    recipes === undefined && h("p", { class: "hint", role: "status" }, t("loading")),
     begun.some((one) => !over(one)) && h("section", {}, h("h2", {}, t("choose.begun")),
       h("div", { class: "cards" }, begun.filter((one) => !over(one)).slice(0, 4).map(resume))),
     recipes && h("section", { id: "recipes" }, h("h2", {}, t("choose.recipes")),
-      recipes.recipes.length
-        ? h("div", { class: "cards" }, recipes.recipes.map(card))
+      recipes.length
+        ? h("div", { class: "cards" }, recipes.map(card))
         : h("p", { class: "empty" }, t("choose.none"))),
     begun.some(over) && h("section", {}, h("h2", {}, t("choose.past")),
       h("div", { class: "cards" }, begun.filter(over).slice(0, 6).map(resume)))));
 }
 
-async function keptHere() {
-  const bundles = await read("bundles");
-  return bundles.map(({ recording, ops }) => ({ id: recording, recipe: ops[0].body.title, strategy: ops[0].body.strategy, phase: "follow" }));
+async function keptHere() { // what this person began, as far as this tablet knows
+  const bundles = await read("bundles").catch(() => []);
+  return bundles.filter(({ ops }) => ops[0].actor === app.me?.person?.id).map(({ recording, ops }) => {
+    const { title, strategy } = ops[0].body;
+    return { id: recording, recipe: title, strategy, phase: fold([...ops, ...outbox.pending(recording)]).phase };
+  }).reverse();
 }
 
 const card = (recipe) => button([

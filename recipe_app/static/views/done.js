@@ -4,6 +4,7 @@ import { go, signedIn } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
+import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { lastResorts } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
@@ -11,6 +12,7 @@ import { bar, footer, tour } from "/static/views/frame.js";
 import { withdraw } from "/static/views/withdraw.js";
 
 export function open(recording) {
+  const draw = afterTouches(paint);
   const main = h("main", { class: "plain" });
   show("done", bar("review", t("done.title")), main, footer(h("p", {}), recording.state.withdrawn ? null : button(t("withdraw"), () => withdraw(recording), { class: "quiet" }), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
 
@@ -20,7 +22,7 @@ export function open(recording) {
     return signedIn();
   }
 
-  function draw() {
+  function paint() {
     recording.refold();
     const waiting = outbox.unsent();
     const refused = outbox.turnedDown();
@@ -32,6 +34,6 @@ export function open(recording) {
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
       (waiting > 0 || refused.length > 0) && lastResorts());
   }
-  draw();
+  paint();
   return outbox.onChange(draw);
 }

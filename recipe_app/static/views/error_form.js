@@ -1,6 +1,7 @@
 // One error as a form, the same before and after cooking: categories, hints that fill it in one tap, words.
 
 import { button, h, redraw } from "/static/core/page.js";
+import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
@@ -12,6 +13,7 @@ export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered.
 export function errorForm(recording, node, { title, error, hints = true, save }) {
+  const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "" };
   let used = "";
   let applied = null;
@@ -41,7 +43,7 @@ export function errorForm(recording, node, { title, error, hints = true, save })
     });
   };
 
-  function draw() {
+  function paint() {
     const offered = hints ? shownHints(recording, node) : [];
     redraw(body,
       h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
@@ -56,7 +58,7 @@ export function errorForm(recording, node, { title, error, hints = true, save })
       h("p", { class: "warning", role: "alert" }),
       h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
   }
-  draw();
+  paint();
 }
 
 export const kept = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));

@@ -8,6 +8,7 @@ import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
+import { afterTouches } from "/static/core/touch.js";
 import { number, t } from "/static/core/words.js";
 import { Cover } from "/static/views/cover.js";
 import { app, go } from "/static/main.js";
@@ -22,17 +23,21 @@ const UNDO_MS = 10_000;
 const BEGIN = { waiting: "follow.begin", held: "follow.continue" };
 
 export function open(recording) {
+  const draw = afterTouches(paint);
   const { display, order } = recording.shown;
   const quiet = display !== "steps"; // nothing on the screen may tell where the cook is
   const root = show("follow");
   root.className = `follow show-${display}`;
   document.body.dataset.cooking = look();
   let health = { health: "unknown", at: -Infinity };
+  let saidOnTop = "";
   let undoUntil = 0;
   let awake = true;
   let small = false;
   const { sizes, least } = sizesFor(distance());
-  const timers = new Timers(recording, () => !quiet && drawTimers());
+  const timers = new Timers(recording, afterTouches(() => !quiet && drawTimers()));
+
+  const lookAgain = afterTouches(drawTop);
 
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
   const opened = () => order.filter((node) => stateOf(node) === "open");
@@ -72,6 +77,11 @@ export function open(recording) {
     return first === undefined ? null : act(touch, { kind: "start", body: { node: first } });
   }
 
+  function lastDone() { // by time: an order is one thing, what somebody did another
+    const ended = (one) => recording.state.steps[one].runs.at(-1)?.end ?? 0;
+    return order.filter((one) => stateOf(one) === "done").sort((a, b) => ended(a) - ended(b)).at(-1);
+  }
+
   function undo(touch) {
     if (recording.state.last.length) return recording.undo(touch, recording.state.last).then(draw);
     return null;
@@ -80,7 +90,7 @@ export function open(recording) {
   const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
 
   function logError(touch) { // the error's time is this first touch
-    const node = opened()[0] ?? [...order].reverse().find((one) => stateOf(one) === "done") ?? order[0];
+    const node = opened()[0] ?? lastDone() ?? order[0];
     sheet(t("follow.error.title"), (close) => [
       !quiet && h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
@@ -111,7 +121,7 @@ export function open(recording) {
       button(t("follow.end.yes"), async (touch) => {
         close();
         if (recording.state.phase === "follow") await recording.act(touch, { kind: "end" });
-        await stopDevices(recording, "stop");
+        await stopDevices(recording);
         await goTo(recording, "review");
       }, { class: "done" })), h("p", { class: "actions" }, button(t("withdraw"), () => { close(); withdraw(recording); }, { class: "small" }))]);
   }
@@ -132,7 +142,7 @@ export function open(recording) {
   const cover = new Cover(recording, (touch) => act(touch, { kind: "resume" }));
   root.replaceChildren(top, strip, main, foot, cover.element);
 
-  function draw() {
+  function paint() {
     drawTop();
     if (display === "paragraph") drawParagraph();
     else if (display === "hidden") drawHidden();
@@ -144,15 +154,18 @@ export function open(recording) {
   function drawTop() {
     const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
     const finished = order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
+    drawStrip();
+    const said = [known, health.reasons?.[0], quiet || finished].join("|");
+    if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
+    saidOnTop = said;
     redraw(top,
       h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), known === "problem" && health.reasons.length ? `: ${health.reasons[0]}` : "")),
       h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: order.length })),
       h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("pause"), pause, { class: "small", "data-key": "pause" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
-    drawStrip();
   }
 
   function drawStrip() {
-    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && !quiet && t("not_eaten"), small && !quiet && t("follow.small")].filter(Boolean);
+    const lines = [!awake && t("follow.dark"), recording.shown.strategy !== "normal" && t("not_eaten"), small && !quiet && t("follow.small")].filter(Boolean);
     if (strip.dataset.said === lines.join("|")) return;
     strip.dataset.said = lines.join("|");
     strip.replaceChildren(...lines.map((line) => h("p", { class: "strip" }, line)));
@@ -244,7 +257,7 @@ export function open(recording) {
     } catch {
       // without an answer the state is unknown by itself, 3 s after the last one
     }
-    drawTop();
+    lookAgain();
   }
 
   const onKey = (event) => { // a foot pedal is a keyboard
@@ -263,12 +276,12 @@ export function open(recording) {
     fit();
   });
   const quietly = outbox.onChange(() => recording.refold());
-  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); drawTop(); }, 500)];
+  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); }, 500)];
   addEventListener("keydown", onKey);
   addEventListener("resize", fit);
   document.fonts?.ready.then(() => { fitted = ""; fit(); });
   poll();
-  draw();
+  paint();
   return () => {
     ticking.forEach(clearInterval);
     removeEventListener("keydown", onKey);

@@ -26,11 +26,15 @@ async function signOut() {
   return signedIn();
 }
 
-export async function stopDevices(recording, action, reason = "") { // what the tablet started, it stops; an operator's recording goes on
-  const { capture } = recording.state;
-  if (capture?.action !== "start" || capture.reasons.length) return;
+export async function stopDevices(recording) { // what the tablet started, it stops; an operator's recording goes on
+  if (recording.state.capture?.action !== "start") return;
   await outbox.drain();
-  await ask(`/api/v1/capture/${recording.id}`, { body: { action, reason }, timeout: 60_000 }).catch((error) => tell(error.message));
+  const { reasons } = await ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" }, timeout: 60_000 })
+    .catch((error) => ({ reasons: [error.message] }));
+  if (!reasons.length) return;
+  sheet(t("capture.not_stopped"), (close) => [h("ul", {}, reasons.map((why) => h("li", {}, why))), h("p", {}, t("capture.not_stopped.what")),
+    h("p", { class: "actions" }, button(t("ok"), close, { class: "quiet" }),
+      button(t("failed.again"), () => { close(); return stopDevices(recording); }, { class: "primary" }))]);
 }
 
 export function tour(name) { // the guided tour of `kitchensync app --demo`

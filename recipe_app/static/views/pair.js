@@ -8,7 +8,7 @@ import { t } from "/static/core/words.js";
 import { lastResorts } from "/static/views/dump.js";
 import { bar } from "/static/views/frame.js";
 
-export async function open() {
+export function open() {
   const given = location.pathname === "/t/pair" ? location.hash.slice(1) : "";
   const code = h("input", { id: "code", autocomplete: "off", autocapitalize: "characters", placeholder: "AB12-CD34", value: given, maxlength: "9" });
   const name = h("input", { id: "name", autocomplete: "off", maxlength: "40", value: t("pair.name.value") });
@@ -28,8 +28,9 @@ export async function open() {
     h("div", { class: "field" }, h("label", { for: "name" }, t("pair.name")), name),
     message,
     outbox.unsent() > 0 && h("section", { class: "receipt waiting" }, h("p", {}, t("done.waiting", { count: outbox.unsent() })), lastResorts()),
+    app.me?.desk && !app.me.demo && h("p", { class: "warning" }, t("pair.ends_desk")),
     !isSecureContext && h("p", { class: "warning" }, t("pair.insecure"), " ", h("a", { href: "/doctor" }, t("pair.doctor"))),
     h("p", { class: "actions" }, button(t("pair.go"), pair, { class: "primary", id: "pair" }),
-      h("a", { class: "quiet", href: "/desk/sign-in" }, t("pair.desk")))));
+      (!app.me?.device || app.me.demo) && h("a", { class: "quiet", href: "/desk/sign-in" }, t("pair.desk")))));
   (given ? document.getElementById("pair") : code).focus();
 }

@@ -4,6 +4,7 @@ import { newId } from "/static/core/ids.js";
 import { onChange } from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { touchNow } from "/static/core/clock.js";
+import { afterTouches } from "/static/core/touch.js";
 import { number, t } from "/static/core/words.js";
 import { errorForm, kept, living } from "/static/views/error_form.js";
 import { versionsBadge } from "/static/views/versions.js";
@@ -13,6 +14,7 @@ const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Te
 const PLANNING = ["disordered", "induced"];
 
 export function open(recording) {
+  const draw = afterTouches(paint);
   const { strategy } = recording.shown;
   const main = h("main", { class: "plain wide" });
   show("prepare", bar("prepare", recording.shown.title), main,
@@ -59,10 +61,12 @@ export function open(recording) {
 
   function errorRow(error) {
     const own = error.origin !== "script";
+    const { text } = error;
+    const description = stated(recording, error) ?? error.description;
     return h("li", { class: "planned" },
       h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
         versionsBadge(recording, error, (fields, touch) => set(error, fields, touch))),
-      h("span", { class: "what" }, error.text || error.description, error.text && error.description && h("span", { class: "hint" }, " ", error.description)),
+      h("span", { class: "what" }, text || description, text && description && h("span", { class: "hint" }, " ", description)),
       own && h("span", { class: "actions" }, button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
         button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
   }
@@ -76,27 +80,41 @@ export function open(recording) {
         : button(t("prepare.add"), () => plan(node), { class: "quiet add", "data-key": `add-${node}` })));
   }
 
-  function draw() {
+  function paint() {
     const errors = living(recording).filter((error) => error.planned);
     const { order, script } = recording.shown;
     redraw(main, tour(`prepare.${strategy}`),
       h("section", { class: "strategy" }, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`)), h("p", {}, t(`prepare.${strategy}`)),
-        PLANNING.includes(strategy) && h("p", { class: "banner" }, t("not_eaten"))),
-      script && certificate(script),
+        strategy !== "normal" && h("p", { class: "banner" }, t("not_eaten"))),
+      script && certificate(recording),
       PLANNING.includes(strategy) && balance(errors, order.length),
       strategy === "induced" && recording.bundle.suggested.length > 0 && button(t("prepare.suggest"), suggest, { class: "quiet", "data-key": "suggest" }),
       script && h("section", { class: "left-out" }, errors.filter((error) => !order.includes(error.node)).map((error) => h("article", { class: "step-card has-error left" },
         h("p", { class: "place" }, "–"), h("p", { class: "text", ...recording.tongue }, recording.text(error.node)), h("ul", {}, errorRow(error))))),
       h("section", { class: "step-cards" }, order.map((node, place) => step(node, place + 1, errors.filter((error) => error.node === node)))));
   }
-  draw();
+  paint();
   return onChange(() => { recording.refold(); });
 }
 
-function certificate(script) {
+// What a script states, in the page's language: in the order of its own wording, which is the log's.
+function sentences(recording) {
+  const { missing, broken, unmet } = recording.shown.script;
+  const text = (node) => recording.text(node);
+  const users = (node) => unmet.filter(([before]) => before === node).map(([, after]) => text(after));
+  return [...missing.map((node) => t(users(node).length ? "script.left_out_used" : "script.left_out", { step: text(node), steps: users(node).join("; ") })),
+    ...broken.map(([first, second]) => t("script.before", { first: text(second), second: text(first) }))];
+}
+
+const stated = (recording, { origin, description }) =>
+  (origin === "script" ? sentences(recording)[recording.shown.script.wording.indexOf(description)] : undefined);
+
+function certificate(recording) {
+  const { script } = recording.shown;
+  const watch = (node) => t(script.missing.includes(node) ? "script.watch_left_out" : "script.watch_moved", { step: recording.text(node) });
   return h("section", { class: "certificate" }, h("h2", {}, t("certificate.title")),
-    h("ul", {}, script.wording.map((sentence) => h("li", {}, sentence))),
-    script.cautions.length > 0 && h("ul", { class: "warning" }, script.cautions.map((sentence) => h("li", {}, sentence))),
+    h("ul", {}, sentences(recording).map((sentence) => h("li", {}, sentence))),
+    script.watched.length > 0 && h("ul", { class: "warning" }, script.watched.map((node) => h("li", {}, watch(node)))),
     h("p", { class: "hint" }, t("certificate.facts", { missing: script.missing.length, broken: script.broken.length, seed: String(script.seed), hash: script.graph_hash.slice(0, 12) })));
 }
 

@@ -4,35 +4,39 @@ import { go } from "/static/main.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { choose } from "/static/core/recording.js";
 import { ask } from "/static/core/server.js";
+import { afterTouches } from "/static/core/touch.js";
 import { languageName, pageLanguage, t, tongue } from "/static/core/words.js";
 import { bar, footer, tour } from "/static/views/frame.js";
 
 const STRATEGIES = ["normal", "impromptu", "disordered", "induced"];
 const DISPLAYS = ["steps", "paragraph", "hidden"];
 
-export async function open(recipe) {
+const draft = ({ recipe, seed, language }) => ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${seed}&language=${language}`);
+
+export async function load(recipe) {
   const chosen = { recipe, strategy: "normal", display: "steps", seed: Math.floor(Math.random() * 1e6), folder: null, language: "" };
-  let shown = "order";
-  let drawn = await draft();
+  let drawn = await draft(chosen);
   if (drawn.titles[pageLanguage] && drawn.language !== pageLanguage) {
     chosen.language = pageLanguage;
-    drawn = await draft();
+    drawn = await draft(chosen);
   }
-  const { running } = await ask("/api/v1/running");
-  chosen.folder = running[0] ?? null;
+  const places = await ask("/api/v1/running");
+  chosen.folder = places.free[0] ?? null; // what runs unused is meant; what was filmed elsewhere is chosen by hand
+  return { chosen, drawn, places };
+}
+
+export function open(_, { chosen, drawn, places }) {
+  const draw = afterTouches(paint);
+  let shown = "order";
   const main = h("main", { class: "plain wide two" });
   const message = h("p", { role: "alert" });
   const head = bar("choose", drawn.title);
   show("recipe", head, main, footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }),
     button(t("recipe.go"), begin, { class: "primary", id: "begin" })));
 
-  async function draft() {
-    return ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${chosen.seed}&language=${chosen.language}`);
-  }
-
   async function again(change) {
     Object.assign(chosen, change);
-    drawn = await draft();
+    drawn = await draft(chosen);
     head.querySelector("h1").textContent = drawn.title;
     draw();
   }
@@ -50,7 +54,7 @@ export async function open(recipe) {
     h("input", { type: "radio", name: group, value, checked: chosen[group] === value, "data-key": `${group}-${value}`, onchange: () => { chosen[group] = act ? act(value) : value; draw(); } }),
     h("span", { class: "name" }, label), hint && h("span", { class: "hint" }, hint));
 
-  function draw() {
+  function paint() {
     const languages = Object.keys(drawn.titles);
     const steps = drawn.order.map((node) => drawn.steps[node].text);
     redraw(main,
@@ -58,7 +62,8 @@ export async function open(recipe) {
         h("fieldset", {}, h("legend", {}, t("recipe.strategy")), STRATEGIES.map((name) => one("strategy", name, t(`strategy.${name}`), t(`strategy.${name}.hint`)))),
         h("fieldset", {}, h("legend", {}, t("recipe.display")), DISPLAYS.map((name) => one("display", name, t(`display.${name}`), t(`display.${name}.hint`)))),
         h("fieldset", {}, h("legend", {}, t("recipe.belongs")),
-          running.map((name) => one("folder", name, name, t("recipe.running"))),
+          places.running.map((name) => one("folder", name, name, t("recipe.running"))),
+          places.adopted.map((name) => one("folder", name, name, t("recipe.adopted"))),
           h("label", { class: "option" },
             h("input", { type: "radio", name: "folder", value: "", checked: chosen.folder === null, "data-key": "folder-none", onchange: () => { chosen.folder = null; draw(); } }),
             h("span", { class: "name" }, t("recipe.standalone")), h("span", { class: "hint" }, t("recipe.standalone.hint"))))),
@@ -72,5 +77,5 @@ export async function open(recipe) {
         shown === "order" ? h("ol", { class: "preview", ...tongue(drawn.language) }, steps.map((text) => h("li", {}, text)))
           : h("p", { class: "preview", ...tongue(drawn.language) }, steps.join(". "), ".")));
   }
-  draw();
+  paint();
 }

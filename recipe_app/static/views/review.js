@@ -2,6 +2,7 @@
 
 import { newId } from "/static/core/ids.js";
 import { button, h, redraw, show } from "/static/core/page.js";
+import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
@@ -11,6 +12,7 @@ import { recordVoice } from "/static/views/voice.js";
 const OUTCOMES = ["as_planned", "differently", "not_done"];
 
 export function open(recording) {
+  const draw = afterTouches(paint);
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
@@ -64,7 +66,7 @@ export function open(recording) {
     h("span", { class: "actions" }, button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
       button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
 
-  function draw() {
+  function paint() {
     redraw(main, tour("review"),
       h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording)),
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
@@ -87,7 +89,7 @@ export function open(recording) {
     written = "";
     draw();
   }
-  draw();
+  paint();
 }
 
 const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });

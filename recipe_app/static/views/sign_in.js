@@ -8,9 +8,22 @@ import { bar, tour } from "/static/views/frame.js";
 
 const DIGITS = 6;
 
-export async function open(card) {
-  if (location.pathname.startsWith("/q/")) return byCard(card);
-  const { people } = await ask("/api/v1/people");
+export async function load(card) {
+  if (!location.pathname.startsWith("/q/")) return ask("/api/v1/people");
+  try {
+    await ask("/api/v1/sign-in/card", { body: { card } });
+  } catch (error) {
+    return { refused: error.message };
+  }
+  return signedIn(); // which goes on to another screen
+}
+
+export function open(_, { people, refused }) {
+  if (refused) {
+    show("sign-in", bar("", t("sign_in.title")), h("main", { class: "plain" }, h("p", { class: "warning", role: "alert" }, refused),
+      button(t("sign_in.tiles"), () => go("/t/sign-in", { replace: true }), { class: "primary" })));
+    return;
+  }
   show("sign-in", bar("", t("sign_in.title")), h("main", { class: "plain wide" },
     tour("sign_in"),
     h("p", {}, t("sign_in.who")),
@@ -18,17 +31,6 @@ export async function open(card) {
       ? h("div", { class: "tiles-of-people" }, people.map((person) => button(person.pseudonym, () => pin(person), { class: "person" })))
       : h("p", { class: "empty" }, t("sign_in.nobody")),
     h("p", { class: "hint" }, t("sign_in.card"))));
-  return null;
-}
-
-async function byCard(card) {
-  try {
-    await ask("/api/v1/sign-in/card", { body: { card } });
-    await signedIn();
-  } catch (error) {
-    show("sign-in", bar("", t("sign_in.title")), h("main", { class: "plain" }, h("p", { class: "warning", role: "alert" }, error.message),
-      button(t("sign_in.tiles"), () => go("/t/sign-in", { replace: true }), { class: "primary" })));
-  }
 }
 
 function pin(person) {

@@ -1,9 +1,9 @@
-// The person takes the recording back: the devices stop, nothing of it is exported, and that cannot be undone here.
+// The person takes the recording back: nothing of it is exported, and that cannot be undone here. The server ends the devices.
 
 import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
-import { open as goTo, sheet, stopDevices } from "/static/views/frame.js";
+import { open as goTo, sheet } from "/static/views/frame.js";
 
 export function withdraw(recording) {
   sheet(t("withdraw.title"), (close) => [h("p", {}, t("withdraw.what")),
@@ -11,7 +11,6 @@ export function withdraw(recording) {
       button(t("withdraw.yes"), async (touch) => {
         close();
         await recording.act(touch, { kind: "withdraw" });
-        await stopDevices(recording, "abort", "withdrawn");
         await outbox.drain();
         await goTo(recording, "done");
       }, { class: "primary" }))]);

@@ -200,6 +200,7 @@ GOOD = {
         ({"edges": [{"from": 1, "to": 2}], "suggested": [{"from": 1, "to": 2}]}, "is an edge already"),
         ({"languages": {"de": {"1": "Wasser kochen"}}}, "has no text for step 2"),
         ({"languages": {"de": {"1": "A", "2": "B", "3": "C"}}}, "there is no step 3"),
+        ({"languages": {"de": {"1": "A", "2": "B", "²": "C"}}}, "there is no step ²"),
         ({"hash": "0" * 64}, "changed by hand"),
     ],
 )

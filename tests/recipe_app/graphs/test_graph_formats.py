@@ -55,6 +55,7 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
     [
         ("", "tea.json: line 1: not JSON"),
         ("[1, 2]", "tea.json: not a task graph"),
+        ('{"steps": {"1": "egg \\ud83d"}, "edges": []}', "tea.json: has half a letter"),
         ('{"steps": {"0": "START"}}', 'tea.json: no "edges"'),
         ('{"steps": {"1": "A"}, "edges": [], "title": "x"}', "tea.json: 'title': unknown key"),
         ('{"steps": {"1": "A", "1": "B"}, "edges": []}', "tea.json: '1': stands twice"),

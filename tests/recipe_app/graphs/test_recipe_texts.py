@@ -174,6 +174,9 @@ def test_json_ld_instructions_come_in_many_shapes(instructions: object) -> None:
     assert len(identify(select_json_ld(text, name="a.jsonld"))) == 2
 
 
+HALF = '{"@type": "Recipe", "recipeInstructions": "Boil \\udc00 water."}'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
@@ -183,6 +186,7 @@ def test_json_ld_instructions_come_in_many_shapes(instructions: object) -> None:
         ("a.jsonld", "{", "not JSON"),
         ("a.jsonld", '{"@type": "WebPage"}', "no schema.org Recipe"),
         ("a.html", '<script type="application/ld+json">{</script>', "is not JSON"),
+        ("a.html", f'<script type="application/ld+json">{HALF}</script>', "half a letter"),
         ("a.txt", "Mix.\n" * 600, "at most 500"),
         ("a.txt", "Stir it. Mix it. " * 300, "602 steps; between 1 and 500"),
         ("a.txt", f"Stir {'x' * 1200}.", "text longer than 1000"),

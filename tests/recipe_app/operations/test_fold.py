@@ -126,6 +126,29 @@ def test_what_was_taken_back_can_be_done_again_until_something_new_happens() -> 
     assert fold([*again, *log(("start", {"node": 7}))[1:]])["redo"] == []
 
 
+def test_undo_while_cooking_reaches_neither_plans_nor_reviews_nor_the_desk() -> None:
+    plan = {"error_id": new_id(5), "fields": {"node": 4, "categories": [1]}}
+    planned = log(("plan_error", plan), ("prepared", {}), ("checked", {"version": "1"}))
+    assert fold(planned)["last"] == []
+    cooked = log(("plan_error", plan), ("start", {"node": 4}))
+    start = cooked[-1]["op_id"]
+    review = {"error_id": plan["error_id"], "fields": {"outcome": "as_planned"}}
+    for kind, body, device in (("edit_error", review, "tablet"), ("done", {"node": 4}, "server")):
+        later = operation(RNG, 50, kind, body, device=device, seen=49)
+        assert fold([*cooked, later])["last"] == [start]
+    assert fold([*cooked, undo(cooked[-1])])["last"] == []
+
+
+def test_what_the_devices_refused_changed_nothing() -> None:
+    def asked(action: str, *reasons: str) -> tuple[str, dict[str, Any]]:
+        return "capture", {"action": action, "folder": "soup_1", "reasons": list(reasons)}
+
+    assert fold(log(asked("start", "headset: unreachable")))["capture"] is None
+    running = log(asked("start"), asked("stop", "soup_1 is not running"))
+    assert fold(running)["capture"]["action"] == "start"
+    assert fold(log(asked("start"), asked("stop", "busy"), asked("stop")))["capture"]["action"] == "stop"
+
+
 def test_a_withdrawn_recording_stays_withdrawn() -> None:
     ops = log(("consent", {"version": "1", "accepted": False}), ("withdraw", {}), ("finish", {}))
     assert fold(ops)["phase"] == "withdrawn"

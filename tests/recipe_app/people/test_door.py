@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -105,6 +106,38 @@ def test_five_wrong_pins_make_one_wait_and_a_right_one_forgets_them(house: House
     assert house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
     with pytest.raises(NotAllowed):
         house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+
+
+def test_guesses_at_once_are_five_and_no_more(house: House) -> None:
+    basil = person(house)
+
+    def guess(pin: str) -> str:
+        try:
+            house.door.sign_in(basil, "pin", pin, device="d", desk=False)
+        except TooOften:
+            return "refused"
+        except NotAllowed:
+            return "checked"
+        return "in"
+
+    with ThreadPoolExecutor(12) as pool:
+        came = list(pool.map(guess, [f"{100001 + number}" for number in range(24)]))
+    assert (came.count("checked"), came.count("refused")) == (5, 19)
+    assert guess(PIN) == "refused"
+    house.wait(31)
+    with ThreadPoolExecutor(12) as pool:  # after the wait it is one, not one of each
+        came = list(pool.map(guess, [f"{200001 + number}" for number in range(12)]))
+    assert (came.count("checked"), came.count("refused")) == (1, 11)
+
+
+def test_whoever_is_right_at_the_same_time_is_let_in_and_counts_for_nothing(house: House) -> None:
+    basil = person(house)
+    with ThreadPoolExecutor(4) as pool:  # a double touch, or two tabs
+        tokens = list(
+            pool.map(lambda _: house.door.sign_in(basil, "pin", PIN, device="d", desk=False), range(4))
+        )
+    assert len(set(tokens)) == 4
+    assert house.door.records.rows(tables.attempt) == []
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(house: House) -> None:

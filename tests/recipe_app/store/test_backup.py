@@ -341,6 +341,15 @@ def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any],
 COMMAND = [sys.executable, "-c", "from recipe_app.store_cli import backup; backup()"]
 
 
+def beside(target: Path) -> set[tuple[Path, int]]:
+    """What lies beside a backup, and when it was written last."""
+    found = set()
+    for path in target.parent.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.add((path, path.stat().st_mtime_ns))
+    return found - {(target, target.stat().st_mtime_ns)}
+
+
 def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
     data, target = tmp_path / "data", tmp_path / "out" / "kitchen.backup"
     target.parent.mkdir()
@@ -358,8 +367,14 @@ def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
     old = first = check(target)["operations"]
     for round_ in range(10):
         records_of(database).note("kitchen", f"k{round_ + 10}", {"name": f"Kitchen {round_}"}, actor="")
+        left = beside(target)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.2, 1.0) * usual_s)
+        if round_ % 2:
+            time.sleep(rng.uniform(0.2, 1.0) * usual_s)
+        else:  # in the middle of writing, however fast it comes to that today
+            while not beside(target) - left and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.02))
         process.kill()
         killed += process.wait() < 0
         half_done += len(os.listdir(target.parent)) > 1

@@ -78,12 +78,29 @@ def test_everything_sent_again_is_there_once_with_the_first_receipt(records: Rec
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_a_sequence_number_is_used_once(records: Records) -> None:
+def test_what_a_device_counts_twice_gets_a_number_of_ours(records: Records) -> None:
     made = fill(records, 4)
-    other = {"op_id": new_id(9), "kind": "mark", "body": {"text": "x"}, "host_ns": 1, "seen": 0}
-    ((refusal, known),) = records.accept([new(other, seq=made[0].seq)])
-    assert refusal == f"sequence number 1 of this device was used for operation {made[0].op_id}"
-    assert not known
+    marks = [
+        {"op_id": new_id(n), "kind": "mark", "body": {"text": str(n)}, "host_ns": 1, "seen": 0}
+        for n in range(4)
+    ]
+    last = made[-1].seq
+    twice = [
+        new(mark, seq) for mark, seq in zip(marks, (1, last, last + 1, last + 1), strict=True)
+    ]  # the last two in one batch
+    before = {op.op_id: op.seq for op in made}
+    assert [known for _, known in records.accept(twice[:1])] == [False]
+    assert [known for _, known in records.accept(twice[1:])] == [False] * 3
+    assert [known for _, known in records.accept(twice)] == [True] * 4
+    with records.database.reading() as connection:
+        rows = {op["op_id"]: op for op in oplog.everything(connection) if op["device"] == "d1"}
+        assert oplog.first_fault(connection) is None
+        assert oplog.next_seq(connection, "d1") == last + 2  # the device goes on counting where it was
+    assert [rows[mark["op_id"]]["seq"] for mark in marks] == [-1, -2, last + 1, -3]
+    assert [rows[mark["op_id"]]["clock"].get("seq") for mark in marks] == [1, last, None, last + 1]
+    assert {op_id: rows[op_id]["seq"] for op_id in before} == before
+    numbers = [rows[mark["op_id"]]["n"] for mark in marks]
+    assert numbers == list(range(numbers[0], numbers[0] + 4))  # in the order in which they came
 
 
 @pytest.mark.parametrize("column", ["actor", "body", "host_ns", "hash", "prev"])

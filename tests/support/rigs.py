@@ -1,0 +1,35 @@
+"""Devices of a test: they record into folders of its kitchen, and refuse what the test wants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Rig:
+    """Keeps what it was asked; `refuses` are the reasons why nothing ends, none when it does."""
+
+    def __init__(self, kitchen: Any) -> None:
+        self.kitchen = kitchen
+        self.calls: list[tuple[str, str]] = []
+        self.refuses: list[str] = []
+
+    def start(self, recording: str, **_: str) -> list[str]:
+        self.calls.append(("start", recording))
+        self.kitchen.record(recording)
+        return []
+
+    def stop(self, recording: str) -> list[str]:
+        return self._end("stop", recording)
+
+    def abort(self, recording: str, *, reason: str) -> list[str]:
+        assert reason is not None
+        return self._end("abort", recording)
+
+    def _end(self, how: str, recording: str) -> list[str]:
+        self.calls.append((how, recording))
+        if not self.refuses:
+            self.kitchen.record(recording, "stopped")
+        return self.refuses
+
+    def report(self, recording: str) -> dict[str, Any]:
+        return {"health": "recording", "reasons": [], "host_ns": self.kitchen.tools.records.now_ns()}
