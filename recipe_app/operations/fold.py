@@ -17,7 +17,7 @@ PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "mark"))
 """What *Undo* and *Redo* of the cooking screen take back: what was done on it, never a plan or a review."""
 
-UNDOABLE = COOKING | {"plan_error", "edit_error", "add_error", "note", "voice"}
+UNDOABLE = COOKING | {"plan_error", "edit_error", "add_error", "note", "voice", "hint"}
 
 DESK = "server"
 """The device of what is done at the desk, by however many people."""
@@ -31,6 +31,7 @@ def fold(ops: Iterable[Op]) -> State:
     void = _void(kept)
     state = _empty()
     versions: dict[tuple[str, str], list[Op]] = {}
+    cooked = {op["op_id"] for op in kept if _is_cooking(op)}
     for op in kept:
         if op["op_id"] in void:
             continue
@@ -38,7 +39,7 @@ def fold(ops: Iterable[Op]) -> State:
             _HANDLERS[op["kind"]](state, op)
         _remember_versions(state, versions, op)
         _remember_last(state, op)
-        _remember_undo(state, op, kept)
+        _remember_undo(state, op, cooked)
     _settle(state, versions)
     state["count"] = len(kept)
     return state
@@ -249,14 +250,12 @@ def _remember_last(state: State, op: Op) -> None:
         )
 
 
-def _remember_undo(state: State, op: Op, kept: list[Op]) -> None:
+def _remember_undo(state: State, op: Op, cooked: set[str]) -> None:
     """What was taken back and could be done again, the last one last; anything new ends that."""
     if _is_cooking(op):
         state["redo"] = []
-    elif op["kind"] == "undo":
-        undos = {one["op_id"] for one in kept if one["kind"] == "undo"}
-        if not undos & set(op["body"]["undoes"]):
-            state["redo"] = [*state["redo"], op["op_id"]]
+    elif op["kind"] == "undo" and cooked.intersection(op["body"]["undoes"]):
+        state["redo"] = [*state["redo"], op["op_id"]]
 
 
 def _is_cooking(op: Op) -> bool:

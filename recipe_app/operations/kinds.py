@@ -96,11 +96,11 @@ class EditError(Strict):
 
 
 class HintUse(_AtStep):
-    """What was done with a hint."""
+    """A hint was offered for the first time, made an error, changed or not, or came with the balanced set."""
 
     category: Short
     wording: Line
-    use: Literal["shown", "applied", "edited", "dismissed"]
+    use: Literal["shown", "applied", "edited", "suggested"]
 
 
 class Consent(Strict):

@@ -15,6 +15,7 @@ from recipe_app import published, steering, voices
 from recipe_app.collaborators import Collaborators
 from recipe_app.dump_pictures import frames_in
 from recipe_app.dumps import read_dump, take_in
+from recipe_app.endings import end_what_is_over
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
@@ -42,7 +43,6 @@ from recipe_app.web.bodies import (
     PairingCode,
     TabletDump,
 )
-from recipe_app.withdrawals import end_withdrawn
 
 
 def _require_rank(
@@ -156,14 +156,14 @@ def correct(
         )
     tools.intake.file()
     if body.kind == "withdraw":
-        later.add_task(end_withdrawn, tools)
+        later.add_task(end_what_is_over, tools)
     return {"n": stored["n"]}
 
 
 def take_dump(tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks) -> dict[str, Any]:
     """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
-    later.add_task(end_withdrawn, tools)
+    later.add_task(end_what_is_over, tools)
     return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
 
 

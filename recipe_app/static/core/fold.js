@@ -3,20 +3,20 @@
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
 const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "mark"]); // what *Undo* of its screen takes back
-const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice"]);
+const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice", "hint"]);
 
 export function fold(ops) {
   const kept = once(ops);
   const gone = taken(kept);
   const state = empty();
   const versions = new Map();
-  const undos = new Set(kept.filter((op) => op.kind === "undo").map((op) => op.op_id));
+  const cooked = new Set(kept.filter(isCooking).map((op) => op.op_id));
   for (const op of kept) {
     if (gone.has(op.op_id)) continue;
     HANDLERS[op.kind]?.(state, op);
     rememberVersions(state, versions, op);
     rememberLast(state, op);
-    rememberUndo(state, op, undos);
+    rememberUndo(state, op, cooked);
   }
   settle(state, versions);
   state.count = kept.length;
@@ -151,9 +151,9 @@ function rememberLast(state, op) {
   state.last = together && state.last.includes(together) ? [...state.last, op.op_id] : [op.op_id];
 }
 
-function rememberUndo(state, op, undos) { // what could be done again, the last one last; anything new ends that
+function rememberUndo(state, op, cooked) { // what could be done again, the last one last; anything new ends that
   if (isCooking(op)) state.redo = [];
-  else if (op.kind === "undo" && !op.body.undoes.some((target) => undos.has(target))) state.redo = [...state.redo, op.op_id];
+  else if (op.kind === "undo" && op.body.undoes.some((target) => cooked.has(target))) state.redo = [...state.redo, op.op_id];
 }
 
 function settle(state, versions) {

@@ -9,6 +9,7 @@ import { ask, soonOr } from "/static/core/server.js";
 import { tongue } from "/static/core/words.js";
 
 const CHOOSE_MS = 20_000; // a script of a large recipe takes its time to be drawn
+const UNDO_MOST = 4; // operations that one undo takes back, as in operations/kinds.py
 
 export class Recording {
   static async open(id) { // what is kept here, where the server does not answer soon: without network it is all there is
@@ -25,11 +26,12 @@ export class Recording {
 
   get shown() { return this.state.recording; }
   get ops() { return outbox.merged(this.bundle.ops, outbox.confirmed(this.id)); }
+  get known() { return [...this.ops, ...outbox.pending(this.id)]; } // confirmed or not
   get seen() { return this.bundle.seen ?? 0; } // up to here the log is known: before what got its receipt since, others may have come
   get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
-  refold() { this.state = fold([...this.ops, ...outbox.pending(this.id)]); }
+  refold() { this.state = fold(this.known); }
 
   // Keep what one touch did, then change what is shown.
   async act(touch, ...actions) {
@@ -40,12 +42,15 @@ export class Recording {
 
   // One tablet at a time: true when it is this one, or nobody ever was; what the desk freed is asked for.
   async take(device) {
-    const claimed = [...this.ops, ...outbox.pending(this.id)].some(({ kind }) => kind === "claim");
+    const claimed = this.known.some(({ kind }) => kind === "claim");
     if (!claimed) await this.act(touchNow(), { kind: "claim" });
     return this.state.holder === device;
   }
 
-  undo(touch, targets) { return this.act(touch, { kind: "undo", body: { undoes: targets } }); }
+  undo(touch, targets) {
+    const parts = Array.from({ length: Math.ceil(targets.length / UNDO_MOST) }, (_, part) => targets.slice(part * UNDO_MOST, (part + 1) * UNDO_MOST));
+    return this.act(touch, ...parts.map((undoes) => ({ kind: "undo", body: { undoes } })));
+  }
 
   async refresh() { // what other devices did
     const { ops } = await ask(`/api/v1/ops/${this.id}?after=${this.seen}`, { timeout: 4000 });

@@ -3,10 +3,10 @@
 import { newId } from "/static/core/ids.js";
 import { onChange } from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
-import { touchNow } from "/static/core/clock.js";
 import { afterTouches } from "/static/core/touch.js";
 import { number, t } from "/static/core/words.js";
-import { errorForm, kept, living } from "/static/views/error_form.js";
+import { errorForm, kept, living, shownHints } from "/static/views/error_form.js";
+import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { bar, categoryName, footer, open as goTo, tour } from "/static/views/frame.js";
 
@@ -15,25 +15,28 @@ const PLANNING = ["disordered", "induced"];
 
 export function open(recording) {
   const draw = afterTouches(paint);
+  const { control, act } = undoable(recording, draw);
   const { strategy } = recording.shown;
   const main = h("main", { class: "plain wide" });
   show("prepare", bar("prepare", recording.shown.title), main,
-    footer(h("p", {}), button(t("prepare.go"), ready, { class: "primary", id: "ready" })));
+    footer(control, h("p", {}), button(t("prepare.go"), ready, { class: "primary", id: "ready" })));
 
   async function ready(touch) {
     if (recording.state.phase === "prepare") await recording.act(touch, { kind: "prepared" });
     await goTo(recording, "checklist");
   }
 
-  const plan = (node) => errorForm(recording, node, {
-    title: t("prepare.new"),
-    save: async (fields, { used, applied, edited }, touch) => {
-      const actions = [{ kind: "plan_error", body: { error_id: newId(), fields: kept(fields), hint: used } }];
-      if (applied) actions.push(use(node, applied, edited ? "edited" : "applied"));
-      await recording.act(touch, ...actions);
-      draw();
-    },
-  });
+  async function plan(node, touch) {
+    const told = new Set(recording.known.filter(({ kind, body }) => kind === "hint" && body.use === "shown" && body.node === node).map(({ body }) => body.wording));
+    const fresh = shownHints(recording, node).filter(({ wording }) => !told.has(wording));
+    if (fresh.length) await recording.act(touch, ...fresh.map((hint) => use(node, hint, "shown")));
+    errorForm(recording, node, {
+      title: t("prepare.new"),
+      save: (fields, { used, applied, edited }, saved) => act(saved,
+        { kind: "plan_error", body: { error_id: newId(), fields: kept(fields), hint: used } },
+        ...(applied ? [use(node, applied, edited ? "edited" : "applied")] : [])),
+    });
+  }
 
   const use = (node, hint, how) => ({ kind: "hint", body: { node, category: hint.category, wording: hint.wording, use: how } });
 
@@ -42,17 +45,13 @@ export function open(recording) {
     save: (fields, _, touch) => set(error, kept(fields), touch),
   });
 
-  async function set(error, fields, touch) {
-    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
-    draw();
-  }
+  const set = (error, fields, touch) => act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
 
-  async function suggest(touch) {
+  function suggest(touch) {
     const planned = new Set(living(recording).map((error) => error.node));
     const fresh = recording.bundle.suggested.filter((one) => !planned.has(one.node));
-    await recording.act(touch, ...fresh.flatMap(({ node, ...hint }) => [
-      { kind: "plan_error", body: { error_id: newId(), hint: hint.category, fields: fieldsOf(node, hint) } }, use(node, hint, "applied")]));
-    draw();
+    return fresh.length ? act(touch, ...fresh.flatMap(({ node, ...hint }) => [
+      { kind: "plan_error", body: { error_id: newId(), hint: hint.category, fields: fieldsOf(node, hint) } }, use(node, hint, "suggested")])) : null;
   }
 
   const fieldsOf = (node, hint) => ({
@@ -77,7 +76,7 @@ export function open(recording) {
       errors.length > 0 && h("ul", {}, errors.map(errorRow)),
       PLANNING.includes(strategy) && (recording.bundle.protected.includes(node)
         ? h("p", { class: "hint" }, t("prepare.protected"))
-        : button(t("prepare.add"), () => plan(node), { class: "quiet add", "data-key": `add-${node}` })));
+        : button(t("prepare.add"), (touch) => plan(node, touch), { class: "quiet add", "data-key": `add-${node}` })));
   }
 
   function paint() {

@@ -6,6 +6,7 @@ import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
+import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice } from "/static/views/voice.js";
 
@@ -16,17 +17,15 @@ export function open(recording) {
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
+  const { control, act } = undoable(recording, draw);
   const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
-  show("review", bar("review", t("review.title")), main, footer(message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
+  show("review", bar("review", t("review.title")), main, footer(control, message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
 
   const planned = () => living(recording).filter((error) => error.planned);
   const made = () => living(recording).filter((error) => !error.planned);
   const undecided = () => planned().filter((error) => !error.outcome).length;
 
-  async function change(error, fields, touch) {
-    await recording.act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
-    draw();
-  }
+  const change = (error, fields, touch) => act(touch, { kind: "edit_error", body: { error_id: error.error_id, fields } });
 
   async function end(touch) {
     if (undecided()) return;
@@ -41,7 +40,7 @@ export function open(recording) {
       close();
       errorForm(recording, node, {
         title: t("review.add"), hints: false,
-        save: async (fields, _, touch) => { await recording.act(touch, { kind: "add_error", body: { error_id: newId(), fields: kept(fields) } }); draw(); },
+        save: (fields, _, touch) => act(touch, { kind: "add_error", body: { error_id: newId(), fields: kept(fields) } }),
       });
     }, { class: "hint-row" }))), { wide: true });
   }
@@ -72,7 +71,7 @@ export function open(recording) {
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
-        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
+        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, act), { class: "quiet", "data-key": "voice" })),
         recording.state.voices.length > 0 && h("p", { class: "hint" }, t("voice.count", { count: recording.state.voices.length }))),
       h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
@@ -85,9 +84,11 @@ export function open(recording) {
   async function note(touch) {
     const text = written.trim();
     if (!text) return;
-    await recording.act(touch, { kind: "note", body: { text } });
     written = "";
-    draw();
+    await act(touch, { kind: "note", body: { text } }).catch((problem) => { // not kept: what was written is here again
+      written = text;
+      throw problem;
+    });
   }
   paint();
 }

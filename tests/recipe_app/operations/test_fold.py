@@ -126,6 +126,12 @@ def test_what_was_taken_back_can_be_done_again_until_something_new_happens() -> 
     assert fold([*again, *log(("start", {"node": 7}))[1:]])["redo"] == []
 
 
+def test_a_plan_that_was_taken_back_is_not_done_again_while_cooking() -> None:
+    ops = log(("plan_error", {"error_id": new_id(5), "fields": {"node": 4, "categories": [1]}}))
+    state = fold([*ops, undo(ops[-1])])
+    assert (state["errors"], state["redo"]) == ({}, [])
+
+
 def test_undo_while_cooking_reaches_neither_plans_nor_reviews_nor_the_desk() -> None:
     plan = {"error_id": new_id(5), "fields": {"node": 4, "categories": [1]}}
     planned = log(("plan_error", plan), ("prepared", {}), ("checked", {"version": "1"}))
