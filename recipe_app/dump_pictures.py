@@ -32,10 +32,10 @@ def is_seen(path: Path) -> bool:
     return path.suffix.lower() in PICTURES or is_film(path)
 
 
-def frames_in(path: Path, *, film: bool, name: str) -> list[str]:
+def frames_in(path: Path, *, film: bool, name: str | tuple[str, ...]) -> list[str]:
     """Return the texts of all frames that can be read, each once; a film is left when it has given all of a dump.
 
-    `name` is what people call the file. Raises BadOperation when there are none.
+    `name` is what people call the file, or words of ours for it. Raises BadOperation when there are none.
     """
     found: dict[str, None] = {}
     with _one_film:  # reading takes a core; a second one waits for its turn
@@ -46,7 +46,9 @@ def frames_in(path: Path, *, film: bool, name: str) -> list[str]:
                 if _is_whole(found):
                     break
     if not found:
-        raise BadOperation(f"{name}: no frame of a dump can be read in it; film the screen sharp and whole")
+        raise BadOperation(
+            "{name}: no frame of a dump can be read in it; film the screen sharp and whole", name=name
+        )
     return list(found)
 
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,7 @@ class Dump:
     sha256: str
     operations: tuple[Operation, ...]
     sounds: tuple[dict[str, Any], ...] = ()
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[BadOperation, ...] = ()
     "What is wrong with each operation that this app does not know."
 
 
@@ -87,12 +87,12 @@ def read_dump(text: str, name: str) -> Dump:
         document = json.loads(text)
         content = document["content"]
         if document["schema"] != SCHEMA or not isinstance(content, str):
-            raise BadOperation(f"{name}: is no dump of a tablet ({SCHEMA})")
+            raise BadOperation("{name}: is no dump of a tablet ({schema})", name=name, schema=SCHEMA)
         sha256 = hashlib.sha256(content.encode()).hexdigest()
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
+        raise BadOperation("{name}: is damaged or no dump of a tablet; save it again", name=name) from error
     if sha256 != document.get("sha256"):
-        raise BadOperation(f"{name}: is not what the tablet saved; save it again")
+        raise BadOperation("{name}: is not what the tablet saved; save it again", name=name)
     return _parsed(content, name)
 
 
@@ -103,17 +103,28 @@ def join_frames(frames: Iterable[str], name: str) -> str:
     for text in frames:
         frame = frame_of(text)
         if frame is None:
-            raise BadOperation(f"{name}: a frame is damaged ({text[:30]!r}); film the frames again")
+            raise BadOperation(
+                "{name}: a frame is damaged ({text!r}); film the frames again", name=name, text=text[:30]
+            )
         heads.add((frame.form, frame.id, frame.count))
         found[frame.number] = frame.data
     if len(heads) != 1:
-        raise BadOperation(f"{name}: frames of {len(heads)} dumps; give those of one tablet at a time")
+        raise BadOperation(
+            "{name}: frames of {count} dumps; give those of one tablet at a time", name=name, count=len(heads)
+        )
     ((form, id_, count),) = heads
     if missing := [str(number) for number in range(1, count + 1) if number not in found][:20]:
-        raise BadOperation(f"{name}: frames {', '.join(missing)} of {count} are missing; film them again")
+        raise BadOperation(
+            "{name}: frames {missing} of {count} are missing; film them again",
+            name=name,
+            missing=", ".join(missing),
+            count=count,
+        )
     content = _unpacked("".join(found[number] for number in range(1, count + 1)), form, name)
     if hashlib.sha256(content).hexdigest()[:16] != id_:
-        raise BadOperation(f"{name}: the frames together are not what the tablet showed; film them again")
+        raise BadOperation(
+            "{name}: the frames together are not what the tablet showed; film them again", name=name
+        )
     return content.decode()
 
 
@@ -122,7 +133,7 @@ def _unpacked(text: str, form: str, name: str) -> bytes:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return zlib.decompressobj(-15).decompress(packed, MOST_BYTES) if form == "z" else packed
     except (binascii.Error, zlib.error) as error:
-        raise BadOperation(f"{name}: the frames do not fit together; film them again") from error
+        raise BadOperation("{name}: the frames do not fit together; film them again", name=name) from error
 
 
 def _parsed(content: str, name: str) -> Dump:
@@ -137,13 +148,20 @@ def _parsed(content: str, name: str) -> Dump:
                 operations.setdefault(operation.op_id, operation)
             except ValidationError as error:  # of another version of the page, say; it holds up no other
                 why = error.errors()[0]["msg"]
-                unknown.append(f"{name}: operation {number} of {len(entries)} is not known here: {why}")
+                refusal = BadOperation(
+                    "{name}: operation {number} of {count} is not known here: {why}",
+                    name=name,
+                    number=number,
+                    count=len(entries),
+                    why=why,
+                )
+                unknown.append(refusal)
         sounds = tuple({key: _whole(one[key]) for key in _SOUND} for one in body.get("sounds", []))
         sha256 = hashlib.sha256(content.encode()).hexdigest()
         site, device = _whole(body["site"]), _whole(body["device"])
         return Dump(site, device, sha256, tuple(operations.values()), sounds, tuple(unknown))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadOperation(f"{name}: is damaged or no dump of a tablet; save it again") from error
+        raise BadOperation("{name}: is damaged or no dump of a tablet; save it again", name=name) from error
 
 
 def _whole(value: object) -> str:
@@ -169,19 +187,22 @@ def site_of(records: Records) -> str:
     return str(first or oplog.FIRST)[:16]
 
 
-def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outcome:
+def take_in(
+    dump: Dump, records: Records, intake: Intake, *, actor: str, say: Callable[[Exception], str] = str
+) -> Outcome:
     """Log what a dump holds as if its tablet had sent it; again, nothing happens a second time.
 
-    Raises BadOperation for a dump of another site or of a tablet that was never paired here.
+    `say` puts into words what is refused of it. Raises BadOperation for a dump of another site or of a tablet that
+    was never paired here.
     """
     if dump.site != site_of(records):
         raise BadOperation("this dump is of another site; take it in where its tablet was paired")
     device = records.row(tables.device, dump.device)
     if device is None:
         raise BadOperation("this dump is of a tablet that was never paired here")
-    outcome = Outcome(len(dump.operations) + len(dump.unknown), refused=list(dump.unknown))
+    outcome = Outcome(len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown])
     for start in range(0, len(dump.operations), 200):
-        for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device):
+        for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device, say=say):
             if "error" in receipt:
                 outcome.refused.append(receipt["error"])
             elif receipt["duplicate"]:
@@ -192,7 +213,7 @@ def take_in(dump: Dump, records: Records, intake: Intake, *, actor: str) -> Outc
         try:
             outcome.sounds += _keep_sound(records, intake, device, sound)
         except (BadOperation, NotFound) as error:  # one that cannot be taken in holds up no other
-            outcome.refused.append(str(error))
+            outcome.refused.append(say(error))
     if outcome.new or outcome.sounds:
         said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
         records.note("dump", dump.device, said, actor=actor)

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+Value = str | int | tuple[str, ...]
+
+
+def filled(text: str, values: Mapping[str, Value]) -> str:
+    """Put values into the `{names}` of a text; of a text without any, braces are what they are."""
+    plain = {name: ", ".join(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    return text.format_map(plain) if values else text
+
 
 class RecipeError(Exception):
-    """Base of all recipe errors: one line that names the thing and what to do."""
+    """Base of all recipe errors: one line that names the thing and what to do.
+
+    `text` has `{names}` where the values stand; translations are found by it. A tuple among the values is words of
+    ours, which are translated too; every other value stays as it was given.
+    """
+
+    def __init__(self, text: str, /, **values: Value) -> None:
+        super().__init__(filled(text, values))
+        self.text, self.values = text, values
 
 
 class BadGraph(RecipeError):
@@ -52,9 +70,6 @@ class NotComparable(RecipeError):
 class NotFound(RecipeError):
     """A recipe or recording that is not there."""
 
-    def __init__(self, kind: str, name: str, known: str) -> None:
-        super().__init__(f"no {kind} {name!r}; {known}")
-
 
 class BadOperation(RecipeError):
     """An operation whose content cannot be right."""
@@ -76,5 +91,5 @@ class TooOften(RecipeError):
     """Too many tries; `wait_s` says how long to wait."""
 
     def __init__(self, wait_s: int) -> None:
-        super().__init__(f"too many tries; wait {wait_s} s and try again")
+        super().__init__("too many tries; wait {wait_s} s and try again", wait_s=wait_s)
         self.wait_s = wait_s

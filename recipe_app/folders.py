@@ -111,9 +111,9 @@ class Folders:
         try:
             path = self.data / check_recording_id(name)
         except StorageError as error:
-            raise NotFound("recording", name[:80], "choose one that runs") from error
+            raise NotFound("no recording {name!r}; choose one that runs", name=name[:80]) from error
         if not (path / MANIFEST).is_file():
-            raise NotFound("recording", name[:80], "choose one that runs")
+            raise NotFound("no recording {name!r}; choose one that runs", name=name[:80])
         return path
 
     def _peek(self, path: Path) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> di
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
     if recipe is not None and recipe not in graphs:
-        raise NotFound("recipe", recipe, f"known are {', '.join(graphs)}")
+        raise NotFound(f"no recipe {recipe!r}; known are {', '.join(graphs)}")
     recipes = {}
     for stem, graph in graphs.items():
         if recipe in (None, stem):

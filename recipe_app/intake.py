@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from recipe_app.errors import BadOperation, NotFound
@@ -25,15 +26,20 @@ class Intake:
     def __init__(self, records: Records, folders: Folders, *, clock_id: str) -> None:
         self.records, self.folders, self.clock_id = records, folders, clock_id
 
-    def accept(self, operations: list[Operation], *, device: dict[str, Any]) -> list[Receipt]:
-        """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too."""
+    def accept(
+        self, operations: list[Operation], *, device: dict[str, Any], say: Callable[[Exception], str] = str
+    ) -> list[Receipt]:
+        """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too.
+
+        `say` puts a refusal into words.
+        """
         receipts: dict[str, Receipt] = {}
         wanted: list[NewOp] = []
         for operation in operations:
             try:
                 wanted.append(self._checked(operation, device))
             except (BadOperation, NotFound) as error:
-                receipts[operation.op_id] = {"op_id": operation.op_id, "error": str(error)}
+                receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
             receipts[new.op_id] = _receipt(stored, known)
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
@@ -45,7 +51,7 @@ class Intake:
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))
         if node is not None and str(node) not in frozen["steps"]:
-            raise BadOperation(f"step {node} is not in {frozen['title']}")
+            raise BadOperation("step {node} is not in {title}", node=str(node), title=frozen["title"])
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
@@ -75,7 +81,9 @@ class Intake:
     def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
         body = self.records.frozen(recording)
         if body is None or kitchen not in (None, body["kitchen"]):
-            raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
+            raise NotFound(
+                "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
+            )
         return body
 
     def _stamp(self, operation: Operation, now_ns: int) -> Stamp:

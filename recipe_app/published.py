@@ -214,16 +214,18 @@ def give_back(collection: str, records: Records) -> dict[str, str]:
     """
     held = next((op["body"] for op in records.ops(collection) if op["kind"] == "collection"), None)
     if held is None:
-        known = ", ".join(collections(records)) or "none"
-        raise NotFound("collection", collection[:80], f"there are: {known[:400]}")
+        known = ", ".join(collections(records))[:400] or ("none",)
+        raise NotFound("no collection {name!r}; there are: {known}", name=collection[:80], known=known)
     asked = select(tables.op).where(tables.op.c.kind == "recording").order_by(tables.op.c.n)
     with records.database.reading() as connection:
         bodies = {row.subject: json.loads(row.body) for row in connection.execute(asked)}
     ours = {subject: body for subject, body in bodies.items() if body.get("collection") == collection}
     withdrawn = records.rows(tables.recording, tables.recording.c.phase == "withdrawn")
     if gone := [ours[row["id"]]["name"] for row in withdrawn if row["id"] in ours]:
-        said = ", ".join(gone)[:200]
-        raise NotNow(f"withdrawn: {said}; nothing of it is exported, take in a folder without it instead")
+        raise NotNow(
+            "withdrawn: {names}; nothing of it is exported, take in a folder without it instead",
+            names=", ".join(gone)[:200],
+        )
     annotations = Annotations(
         tuple(_recording(body["annotated"]) for body in ours.values()),
         dict(held["step_texts"]),

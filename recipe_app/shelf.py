@@ -77,8 +77,8 @@ class Shelf:
         for recipe in self.recipes():
             if recipe.name == name:
                 return recipe
-        known = ", ".join(recipe.name for recipe in self.recipes()) or "none"
-        raise NotFound("recipe", name[:80], f"there are: {known[:400]}")
+        known = ", ".join(recipe.name for recipe in self.recipes())[:400] or ("none",)
+        raise NotFound("no recipe {name!r}; there are: {known}", name=name[:80], known=known)
 
     def _at(self, path: Path) -> Recipe | Unusable:
         status = path.stat()

@@ -46,7 +46,7 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
     state = tools.records.state(recording)
     _require_checklist(state)
     if folder is not None:
-        raise NotNow(f"this recording has its folder {folder} already")
+        raise NotNow("this recording has its folder {folder} already", folder=folder)
     row = tools.records.row(tables.recording, recording)
     person = tools.records.row(tables.person, row["person"]) if row else None
     kitchen = tools.records.row(tables.kitchen, row["kitchen"]) if row else None
@@ -72,8 +72,8 @@ def _require_checklist(state: dict[str, Any]) -> None:
     """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
     _refuse_withdrawn(state)
     if not is_through(state):
-        names = ", ".join(still_open(state, devices=True))
-        raise NotNow(f"the checklist is not through ({names}); nothing is recorded before it is")
+        names = tuple(still_open(state, devices=True))
+        raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
 
 
 def _refuse_withdrawn(state: dict[str, Any]) -> None:

@@ -19,7 +19,9 @@ def sound(records: Records, recording: str, sha256: str) -> tuple[str, str, byte
     mine = (tables.voice.c.recording == recording, tables.voice.c.sha256 == sha256)
     found = [] if records.state(recording)["withdrawn"] else records.rows(tables.voice, *mine)
     if not found:
-        raise NotFound("voice note", sha256[:12], "the page of the recording lists those that are here")
+        raise NotFound(
+            "no voice note {name!r}; the page of the recording lists those that are here", name=sha256[:12]
+        )
     kind = found[0]["media_type"].partition(";")[0].strip().lower()
     if kind not in PLAYED:
         return "application/octet-stream", "bin", found[0]["content"]

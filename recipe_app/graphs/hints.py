@@ -123,7 +123,7 @@ def check_category(category: str | None) -> str | None:
         return None
     found = next((name for name in CATEGORY_NAMES if name.lower() == category.lower()), None)
     if found is None:
-        raise NotFound("category", category, f"known are {', '.join(CATEGORY_NAMES)}")
+        raise NotFound(f"no category {category!r}; known are {', '.join(CATEGORY_NAMES)}")
     return found
 
 
@@ -131,7 +131,8 @@ def hintable(graph: Graph, node: int | None) -> list[Step]:
     """Return one step, or all. Raises NotFound."""
     found = [step for step in graph.steps if node in (None, step.node)]
     if not found:
-        raise NotFound("step", str(node), f"{graph.name} has {', '.join(str(s.node) for s in graph.steps)}")
+        known = ", ".join(str(step.node) for step in graph.steps)
+        raise NotFound(f"no step '{node}'; {graph.name} has {known}")
     return found
 
 

@@ -195,7 +195,9 @@ class Graph:
         found = next((wording for wording in self.wordings if wording.language == language), None)
         if found is None:
             known = ", ".join([self.language or "(unnamed)", *(w.language for w in self.wordings)])
-            raise NotFound("language", language, f"{self.name} has {known}")
+            raise NotFound(
+                "no language {name!r}; {recipe} has {known}", name=language, recipe=self.name, known=known
+            )
         labels = dict(found.labels)
         nodes = tuple(s if s.is_terminal else replace(s, label=labels[s.node], spans=()) for s in self.nodes)
         own = Wording(self.language, tuple((s.node, s.label) for s in self.steps), self.recipe.title)

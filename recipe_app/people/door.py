@@ -60,9 +60,11 @@ class Door:
         if not 1 <= len(pseudonym) <= 40:
             raise BadOperation("a pseudonym has 1 to 40 characters")
         if not roles or set(roles) - set(ROLES):
-            raise BadOperation(f"roles are {', '.join(ROLES)}; choose at least one")
+            raise BadOperation("roles are {roles}; choose at least one", roles=ROLES)
         if self.records.rows(tables.person, tables.person.c.pseudonym == pseudonym):
-            raise BadOperation(f"there is a person called {pseudonym} already; choose another pseudonym")
+            raise BadOperation(
+                "there is a person called {name} already; choose another pseudonym", name=pseudonym
+            )
         person = new_id(self.records.utc_ns())
         body = {"pseudonym": pseudonym, "roles": sorted(set(roles)), "active": True}
         self.records.note("person", person, body, actor=actor)
@@ -73,7 +75,7 @@ class Door:
         row = self._person(person)
         body = {"pseudonym": row["pseudonym"], "roles": roles_of(row), "active": row["active"], **changes}
         if not body["roles"] or set(body["roles"]) - set(ROLES):
-            raise BadOperation(f"roles are {', '.join(ROLES)}; choose at least one")
+            raise BadOperation("roles are {roles}; choose at least one", roles=ROLES)
         with self.records.changing() as connection:
             self.records.note_within(connection, "person", person, body, actor=actor)
             connection.execute(delete(tables.login).where(tables.login.c.person == person))
@@ -178,7 +180,9 @@ class Door:
             stored = connection.execute(_secret_of(person, kind)).scalar()
         row = self.records.row(tables.person, person)
         if not secrets.matches(stored, secret) or row is None or not row["active"]:
-            raise NotAllowed(f"the {'PIN' if kind == 'pin' else 'name or password'} is not right")
+            if kind == "pin":
+                raise NotAllowed("the PIN is not right")
+            raise NotAllowed("the name or password is not right")
         with self.records.changing() as connection:
             attempts.succeeded(connection, key)
             return self._begin(connection, person, device, desk=desk)

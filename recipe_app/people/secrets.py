@@ -70,4 +70,4 @@ def check_pin(pin: str) -> None:
 def check_password(password: str) -> None:
     """Refuse a short password. Raises BadOperation."""
     if not SHORTEST_PASSWORD <= len(password) <= 200:
-        raise BadOperation(f"a password has at least {SHORTEST_PASSWORD} characters")
+        raise BadOperation("a password has at least {least} characters", least=SHORTEST_PASSWORD)

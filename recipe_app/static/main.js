@@ -5,7 +5,7 @@ import { put, read } from "/static/core/db.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { Recording } from "/static/core/recording.js";
-import { ask, setCsrf, soonOr } from "/static/core/server.js";
+import { ask, setCsrf, silent, soonOr } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
 
 const SCREENS = {
@@ -89,7 +89,7 @@ async function route() {
     if (overtaken()) return;
     const held = wanted.recording && HELD.has(name) && !(await subject.take(app.me.device.id));
     if (renewed()) return;
-    const view = await import(`/static/views/${held ? "held" : SCREENS[name] ?? "choose"}.js`);
+    const view = await import(`/static/views/${held ? "held" : SCREENS[name] ?? "choose"}.js`).catch(silent);
     const found = await view.load?.(subject);
     if (overtaken()) return;
     app.leave = view.open(subject, found) ?? null;

@@ -181,7 +181,9 @@ class Records:
         """Say where a recording stands. Raises NotFound."""
         ops = self.ops(recording)
         if not any(op["kind"] == "recording" for op in ops):
-            raise NotFound("recording", recording[:80], "choose a recipe on the tablet to begin one")
+            raise NotFound(
+                "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
+            )
         return fold(ops)
 
     def row(self, table: Table, key: str) -> dict[str, Any] | None:

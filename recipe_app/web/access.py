@@ -90,19 +90,21 @@ async def require(request: Request, access: Access) -> None:
         return
     visitor = await visitor_of(request)
     if not visitor.may(access):
-        raise SignInFirst(_what_is_missing(access, visitor))
+        raise _what_is_missing(access, visitor)
     if request.method not in _SAFE and access not in _ANONYMOUS and _tokens(request)[2]:
         given = request.headers.get(CSRF_HEADER, "")
         if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
             raise NotAllowed("this page is too old; load it again")
 
 
-def _what_is_missing(access: Access, visitor: Visitor) -> str:
+def _what_is_missing(access: Access, visitor: Visitor) -> SignInFirst:
     if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
-        return "pair this tablet first"
+        return SignInFirst("pair this tablet first")
     if visitor.person is None:
-        return "sign in first"
-    return "your role does not allow this" if visitor.desk else "this needs a sign-in at the desk"
+        return SignInFirst("sign in first")
+    if visitor.desk:
+        return SignInFirst("your role does not allow this")
+    return SignInFirst("this needs a sign-in at the desk")
 
 
 async def _require_device(request: Request) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from recipe_app.web.bodies import (
     PairingCode,
     TabletDump,
 )
+from recipe_app.web.i18n import words_of
 
 
 def _require_rank(
@@ -53,7 +54,7 @@ def _require_rank(
     if person is not None:
         row = tools.records.row(tables.person, person)
         if row is None:
-            raise NotFound("person", person[:40], "look at the list of people")
+            raise NotFound("no person {name!r}; look at the list of people", name=person[:40])
         held |= set(roles_of(row))
     if held - {"participant"} and "admin" not in visitor.roles:
         raise NotAllowed("only an admin may do this to somebody with more roles than participant")
@@ -149,7 +150,7 @@ def correct(
     said = checked(KINDS[body.kind], body.kind, body.body)
     node = said.get("fields", {}).get("node")
     if node is not None and str(node) not in content["steps"]:
-        raise BadOperation(f"step {node} is not in {content['title']}")
+        raise BadOperation("step {node} is not in {title}", node=str(node), title=content["title"])
     with tools.records.changing() as connection:
         stored = tools.records.note_within(
             connection, body.kind, recording, said, actor=visitor.actor, op_id=body.op_id, seen=body.seen
@@ -160,26 +161,30 @@ def correct(
     return {"n": stored["n"]}
 
 
-def take_dump(tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks) -> dict[str, Any]:
+def take_dump(
+    request: Request, tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks
+) -> dict[str, Any]:
     """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
     later.add_task(end_what_is_over, tools)
-    return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor))
+    say = words_of(request).refusal
+    return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor, say=say))
 
 
-_SEEN = {"image": "this picture", "video": "this film"}
+SEEN = {"image": ("this picture",), "video": ("this film",)}
+"""What is read here, in words."""
 
 
 async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
     """Read the QR frames in a picture or film of a tablet's screen; nothing is taken in by that."""
     kind = request.headers.get("content-type", "").partition("/")[0]
-    if kind not in _SEEN:
+    if kind not in SEEN:
         raise BadOperation("send a picture or a film of the tablet's screen")
     with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".dump-") as kept:
         async for part in request.stream():
             kept.write(part)
         kept.flush()
-        frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=_SEEN[kind])
+        frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=SEEN[kind])
     return {"frames": frames}
 
 

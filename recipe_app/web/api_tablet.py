@@ -24,6 +24,7 @@ from recipe_app.store import tables
 from recipe_app.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Batch, Choose, Control
+from recipe_app.web.i18n import words_of
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Language = Annotated[str, Query(max_length=3)]
@@ -133,11 +134,16 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
     if folder is not None and not tools.folders.joinable(folder):
-        raise NotNow(f"{folder} is not recording any more; choose without a recording")
+        raise NotNow("{folder} is not recording any more; choose without a recording", folder=folder)
     if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
-        raise NotNow(f"{folder} is being recorded in another kitchen; choose without a recording")
+        raise NotNow(
+            "{folder} is being recorded in another kitchen; choose without a recording", folder=folder
+        )
     if folder is not None and tools.folders.state(folder) == "recording" and _cooked_in(tools, [folder]):
-        raise NotNow(f"somebody cooks in {folder} already; finish that first, or choose without a recording")
+        raise NotNow(
+            "somebody cooks in {folder} already; finish that first, or choose without a recording",
+            folder=folder,
+        )
     return folder
 
 
@@ -146,7 +152,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     body = tools.intake.recording(recording, kitchen=device["kitchen"])
     version = tools.records.row(tables.recipe, body["graph_hash"])
     if version is None:
-        raise NotFound("recipe version", body["graph_hash"][:12], "it was not kept")
+        raise NotFound("no recipe version {name!r}; it was not kept", name=body["graph_hash"][:12])
     graph = parse_graph_json(version["graph"], name=body["source"])
     devices = body["folder"] is not None or tools.capture is not None
     return {
@@ -182,9 +188,11 @@ def ops_since(
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
 
 
-def post_ops(tools: Tools, device: Device, body: Batch, later: BackgroundTasks) -> JSONResponse:
+def post_ops(
+    request: Request, tools: Tools, device: Device, body: Batch, later: BackgroundTasks
+) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
-    receipts = tools.intake.accept(body.operations, device=device)
+    receipts = tools.intake.accept(body.operations, device=device, say=words_of(request).refusal)
     if any(operation.kind == "withdraw" for operation in body.operations):
         later.add_task(end_what_is_over, tools)
     return JSONResponse({"receipts": receipts}, background=later)

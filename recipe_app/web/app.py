@@ -16,6 +16,7 @@ from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound, NotN
 from recipe_app.web import api_desk, api_door, api_tablet, pages, pages_recipes
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
+from recipe_app.web.i18n import words_of
 from storage.errors import StorageError
 
 ROUTES = [
@@ -63,24 +64,32 @@ def _error(status: int, text: str) -> JSONResponse:
     return JSONResponse({"error": text}, status_code=status)
 
 
+def _refused(request: Request, status: int, error: Exception) -> JSONResponse:
+    return _error(status, words_of(request).refusal(error))
+
+
 async def _foreseen(request: Request, error: Exception) -> Response:
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
     if request.url.path.startswith("/api/"):
-        return _error(status, str(error))
+        return _refused(request, status, error)
     if status == 401:
         return RedirectResponse("/desk/sign-in", 303)
-    return pages.refusal(request, str(error), status)
+    return pages.refusal(request, error, status)
 
 
-async def _no_space(_: Request, error: Exception) -> JSONResponse:
+async def _no_space(request: Request, error: Exception) -> JSONResponse:
     cause = error.orig if isinstance(error, OperationalError) else error
-    return _error(507, f"not stored: {cause}; free space or check the data folder, then it is sent again")
+    said = RecipeError(
+        "not stored: {cause}; free space or check the data folder, then it is sent again", cause=str(cause)
+    )
+    return _refused(request, 507, said)
 
 
-async def _not_storable(_: Request, error: Exception) -> JSONResponse:
+async def _not_storable(request: Request, error: Exception) -> JSONResponse:
     """Refuse what a database has no place for, such as the letter 0 in PostgreSQL."""
     assert isinstance(error, DataError)
-    return _error(422, f"cannot be stored: {(str(error.orig).splitlines() or ['no such value'])[0]}")
+    cause = (str(error.orig).splitlines() or ["no such value"])[0]
+    return _refused(request, 422, RecipeError("cannot be stored: {cause}", cause=cause))
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:

@@ -8,8 +8,11 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recipe_app.errors import RecipeError
+from recipe_app.web.i18n import words_of
 from sensors.loopback import is_loopback_address
 
 MAX_BODY = 1 << 18
@@ -58,28 +61,29 @@ class Guard:
         headers = Headers(scope=scope)
         most = _most(scope["path"])
         if refusal := self._refusal(scope, headers, most):
-            await _answer(send, *refusal)
+            status, error = refusal
+            await _answer(send, status, words_of(HTTPConnection(scope)).refusal(error))
         else:
             await self.app(
                 scope, _bounded(receive, most), _with_headers(send, secure=scope["scheme"] == "https")
             )
 
-    def _refusal(self, scope: Scope, headers: Headers, most: int) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: Headers, most: int) -> tuple[int, RecipeError] | None:
         if not self._is_ours(headers.get("host", "")):
-            return 403, "this app is not served under that name"
+            return 403, RecipeError("this app is not served under that name")
         if scope["method"] not in _UNSAFE:
             return None
         if not _same_origin(scope, headers):
-            return 403, "another site may not change anything here"
+            return 403, RecipeError("another site may not change anything here")
         if scope["method"] == "DELETE":
             return None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" and kind.partition("/")[0] not in _MEDIA.get(most, ()):
-            return 415, "send application/json"
+            return 415, RecipeError("send application/json")
         if not headers.get("content-length", "0").isdecimal():
-            return 400, "the content length is not a number"
+            return 400, RecipeError("the content length is not a number")
         if int(headers.get("content-length", "0")) > most:
-            return 413, f"a request has at most {most} bytes"
+            return 413, RecipeError("a request has at most {most} bytes", most=most)
         return None
 
     def _is_ours(self, host_header: str) -> bool:

@@ -2,6 +2,8 @@
 
 A message is a text with `{names}`, or one text for each plural form of the language. A language without a message is
 a mistake that a test finds; the pseudo-locale `xx` is made from English, so that untranslated text stands out.
+
+What is refused has its English text as its key, in `locales/refusals/<language>.json`: only the server needs these.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ from typing import Any
 
 from babel import Locale
 from babel.numbers import format_decimal
+from starlette.requests import HTTPConnection
+
+from recipe_app.errors import RecipeError, Value, filled
 
 FOLDER = Path(__file__).resolve().parent.parent / "locales"
 LANGUAGES = {"en": "English", "de": "Deutsch", "ar": "العربية"}
 PSEUDO = "xx"
+LANGUAGE_COOKIE = "ks_language"
 
 Message = str | dict[str, str]
 
@@ -34,10 +40,20 @@ def catalogue(language: str) -> dict[str, Message]:
     return content
 
 
+@cache
+def refusals(language: str) -> dict[str, str]:
+    """Return what is refused in a language by its English text; English itself has none."""
+    if language == PSEUDO:
+        return {text: str(_pseudo(text)) for text in refusals("de")}
+    path = FOLDER / "refusals" / f"{language}.json"
+    content: dict[str, str] = json.loads(path.read_text(encoding="utf-8")) if language != "en" else {}
+    return content
+
+
 def _pseudo(message: Message) -> Message:
     if isinstance(message, dict):
         return {form: str(_pseudo(text)) for form, text in message.items()}
-    parts = re.split(r"(\{[a-z_]+\})", message)
+    parts = re.split(r"(\{[a-z_]+(?:!r)?\})", message)
     said = "".join(part if part.startswith("{") else part.translate(_ACCENTS) for part in parts)
     return f"⟦{said}{'·' * (len(message) // 3)}⟧"
 
@@ -61,9 +77,29 @@ class Words:
         }
         return message.format_map(shown)
 
+    def refusal(self, error: Exception) -> str:
+        """Return why something is refused; in English what has no translation, such as the findings in a graph."""
+        known = refusals(self.language)
+        if not isinstance(error, RecipeError) or error.text not in known:
+            return str(error)
+        return filled(known[error.text], {name: self._shown(value) for name, value in error.values.items()})
+
+    def _shown(self, value: Value) -> Value:
+        if isinstance(value, tuple):
+            known = refusals(self.language)
+            return tuple(known.get(word, word) for word in value)
+        return self.number(value) if isinstance(value, int) else value
+
     def number(self, value: int) -> str:
         """Write a number in the manner of the language."""
         return str(format_decimal(value, locale=self.locale))
+
+
+def words_of(request: HTTPConnection) -> Words:
+    """Return the messages in the language of a request; a page's scripts ask in that of their page."""
+    asked = request.query_params.get("lang")
+    accepted = request.headers.get("accept-language", "")
+    return Words(choose_language(asked, request.cookies.get(LANGUAGE_COOKIE), accepted))
 
 
 def choose_language(asked: str | None, cookie: str | None, accepted: str) -> str:

@@ -27,25 +27,18 @@ from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
-from recipe_app.web.i18n import LANGUAGES, Words, catalogue, choose_language
+from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
 from recipe_app.web.shell import shell_files, shell_version
 
 FOLDER = Path(__file__).resolve().parent.parent
-LANGUAGE_COOKIE = "ks_language"
 AUDIT_PAGE = 100
 
 templates = Jinja2Templates(directory=FOLDER / "templates")
 
 
-def _language(request: Request) -> str:
-    asked = request.query_params.get("lang")
-    accepted = request.headers.get("accept-language", "")
-    return choose_language(asked, request.cookies.get(LANGUAGE_COOKIE), accepted)
-
-
 def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
     """Render a template in the language of the request."""
-    words = Words(_language(request))
+    words = words_of(request)
     common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": _when(words)}
     answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
     if request.query_params.get("lang"):
@@ -84,7 +77,8 @@ def service_worker(request: Request) -> Response:
 def messages(language: str) -> dict[str, Any]:
     """Every message of a language."""
     if language not in {*LANGUAGES, "xx"}:
-        raise NotFound("language", language[:20], f"there are {', '.join(LANGUAGES)}")
+        known = ", ".join(LANGUAGES)
+        raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
     return dict(catalogue(language))
 
 
@@ -158,7 +152,7 @@ def _studied(
         "last_n": ops[-1]["n"],
         "against": tools.judge.against(row) if row else None,
         "places": tools.folders.places(row["folder"] if row else None),
-        "said": _said(Words(_language(request)), state),
+        "said": _said(words_of(request), state),
         "categories": CATEGORIES,
         "ops": ops,
         "sounds": voices.arrived(tools.records, recording),
@@ -166,7 +160,7 @@ def _studied(
 
 
 def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
-    words, said = Words(_language(request)), {"consent": "consent.title", "second": "checklist.second"}
+    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
     return [words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)]
 
 
@@ -254,22 +248,24 @@ def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
 def authority(tools: Tools) -> Response:
     """The certificate of our own authority, for a tablet to install."""
     if tools.ca_file is None:
-        raise NotFound("certificate", "ca.crt", "this app is served on this computer only, without HTTPS")
+        raise NotFound(
+            "no certificate {name!r}; this app is served on this computer only, without HTTPS", name="ca.crt"
+        )
     return Response(tools.ca_file, media_type="application/x-x509-ca-cert")
 
 
 def qr(request: Request, text: str) -> Response:
     """Draw a QR code of a short text as a picture."""
     if len(text) > 400:
-        raise NotFound("picture", text[:20], "a QR code here holds 400 characters")
+        raise NotFound("no picture {name!r}; a QR code here holds 400 characters", name=text[:20])
     buffer = io.BytesIO()
     segno.make(text, error="m").save(buffer, kind="svg", scale=6, border=3, dark="#000", light="#fff")
     return Response(buffer.getvalue(), media_type="image/svg+xml")
 
 
-def refusal(request: Request, error: str, status: int) -> Response:
+def refusal(request: Request, error: Exception, status: int) -> Response:
     """Say on a page of its own why there is nothing to show."""
-    return render(request, "refusal.html", status, error=error)
+    return render(request, "refusal.html", status, error=words_of(request).refusal(error))
 
 
 ROUTES = [

@@ -246,7 +246,7 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     new.get_by_placeholder("What is different").fill("no salt")
     page.route("**/corrections", lose)
     new.get_by_role("button", name="Save").click()
-    page.get_by_role("alert").get_by_text("fetch").wait_for()
+    page.get_by_role("alert").get_by_text("No answer from the server").wait_for()
     page.unroute("**/corrections")
     new.get_by_role("button", name="Save").click()
     page.locator("input[value='no salt']").wait_for()
@@ -294,6 +294,19 @@ def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: 
     assert Path(download.value.path()).read_bytes() == content
     assert refused == []
     fit_to_be_shown(page)
+
+
+def test_a_refusal_and_a_server_that_is_silent_are_told_in_the_language_of_the_page(
+    kitchen: Any, desk: Any
+) -> None:
+    page = desk
+    with page.expect_response("**/locales/de.json"):
+        page.goto(f"{kitchen.url}/desk/devices?lang=de")
+    for said, without_network in (("den keine andere hat", False), ("Keine Antwort vom Server.", True)):
+        page.context.set_offline(without_network)
+        page.get_by_label("Name").fill(" ")
+        page.get_by_role("button", name="Küche anlegen").click()
+        page.get_by_role("alert").get_by_text(said).wait_for()
 
 
 def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Any) -> None:

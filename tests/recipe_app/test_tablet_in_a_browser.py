@@ -95,7 +95,7 @@ def test_a_recording_whose_answer_got_lost_is_begun_once(kitchen: Any, tablet: T
     page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
     tablet.screen("recipe")
     tablet.tap("Begin", exact=True)
-    page.get_by_role("alert").get_by_text("fetch").wait_for()
+    page.get_by_role("alert").get_by_text("No answer from the server").wait_for()
     page.unroute("**/api/v1/recordings")
     tablet.rest()
     tablet.tap("Begin", exact=True)
@@ -162,6 +162,24 @@ def test_a_page_that_began_without_network_heals_itself(kitchen: Any, tablet: Ta
     page.context.set_offline(False)
     page.get_by_text("No connection to the server").wait_for(state="detached")
     tablet.begin("Tea and toast")
+
+
+def test_a_refusal_and_a_server_that_is_silent_are_told_in_the_language_of_the_page(
+    kitchen: Any, tablet: Tablet
+) -> None:
+    page = tablet.page
+    page.goto(f"{tablet.url}/t/choose?lang=de")
+    tablet.screen("choose")
+    tablet.tap("Abmelden")
+    tablet.screen("sign-in")
+    tablet.tap("Basil")
+    tablet.screen("pin")
+    for said, without_network in (("Die PIN stimmt nicht.", False), ("Keine Antwort vom Server.", True)):
+        page.context.set_offline(without_network)
+        for digit in "602214":
+            tablet.tap(digit, exact=True)
+        page.get_by_role("alert").get_by_text(said).wait_for()
+    page.context.set_offline(False)
 
 
 def test_a_sign_in_that_ended_before_a_start_without_network_is_heeded(kitchen: Any, tablet: Tablet) -> None:

@@ -3,7 +3,7 @@
 import { clockOf, estimate, exchange, wantsExchange } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
 import { newId } from "/static/core/ids.js";
-import { ask } from "/static/core/server.js";
+import { ask, silent } from "/static/core/server.js";
 
 const BATCH = 100;
 const AGAIN_MS = 3000;
@@ -95,7 +95,7 @@ export function drain() {
 async function send() {
   let most = BATCH;
   for (waiting = await read("outbox"); waiting.length; waiting = await read("outbox")) {
-    if (wantsExchange(waiting[0].touch)) await exchange();
+    if (wantsExchange(waiting[0].touch)) await exchange().catch(silent);
     const batch = waiting.slice(0, most);
     const operations = batch.map(({ operation, touch, clock }) => ({ ...operation, clock: clockOf(touch, clock) }));
     const receipts = await post(operations);

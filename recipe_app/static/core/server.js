@@ -1,4 +1,7 @@
-// Requests to the app; an answer that is no success becomes an Error with the server's own words.
+// Requests to the app; an answer that is no success becomes an Error with the server's own words and its `status`.
+// Where no answer came there is no status, and the words are ours: a browser says that in its own language.
+
+import { t } from "/static/core/words.js";
 
 const SOON_MS = 1200;
 let csrf = "";
@@ -15,10 +18,14 @@ export async function ask(url, { body, method, raw, timeout = 8000 } = {}) {
     options.body = raw;
   }
   if (options.method !== "GET") options.headers["x-kitchensync-csrf"] = csrf;
-  const answer = await fetch(url, options);
+  const answer = await fetch(url, options).catch(silent);
   const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(content.error ?? `the server answered ${answer.status}`), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(content.error ?? t("server.answered", { status: String(answer.status) })), { status: answer.status });
   return content;
+}
+
+export function silent(cause) { // for whatever else needs the server
+  throw new Error(t("server.silent"), { cause });
 }
 
 // What the server answers, or what is kept here when that takes longer or fails: nobody waits for a network that is gone.

@@ -2,9 +2,11 @@
 
 import { newId } from "/static/core/ids.js";
 import { ask, setCsrf } from "/static/core/server.js";
+import { loadWords } from "/static/core/words.js";
 import { takeDumps } from "/static/desk/dumps.js";
 
 const at = (id) => document.getElementById(id);
+loadWords().catch(() => null); // for when the server does not answer any more
 setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 
 function say(text) {
