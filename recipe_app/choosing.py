@@ -10,7 +10,7 @@ import random
 from dataclasses import asdict
 from typing import Any
 
-from recipe_app.errors import NoSuchScript
+from recipe_app.errors import NoSuchScript, NotNow
 from recipe_app.graphs.hints import Hint, graph_hints, step_hints
 from recipe_app.graphs.induced import induce
 from recipe_app.graphs.model import Graph, Step
@@ -78,15 +78,22 @@ def frozen(
 
 
 def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
-    """Draw a script that leaves the steps in place that keep people safe; with fewer errors where it must."""
+    """Draw a script that leaves the steps in place that keep people safe; with fewer errors where it must.
+
+    Raises NotNow where nothing may be moved or left out.
+    """
     safe = frozenset(step.node for step in graph.steps if must_stay(step.text))
     wishes = [(missing, flips), (missing, 1), (0, 1), (1, 0)]
     for number, (left_out, turned) in enumerate(wishes):
         try:
             return draw_script(graph, Wish(missing=left_out, flips=turned, protected=safe), seed=seed)
-        except NoSuchScript:
+        except NoSuchScript as error:
             if number == len(wishes) - 1:
-                raise
+                raise NotNow(
+                    "no wrong order of {title} can be drawn: none of its steps may be moved or left out;"
+                    " choose another purpose",
+                    title=graph.recipe.title or graph.name,
+                ) from error
     raise AssertionError("one of the wishes was drawn or refused")
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from recipe_app.collaborators import Collaborators
-from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound, NotNow, RecipeError, TooOften
+from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
 from recipe_app.web import api_desk, api_door, api_tablet, pages, pages_recipes
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
@@ -32,9 +32,8 @@ STATUS: dict[type[Exception], int] = {
     NotAllowed: 403,
     NotFound: 404,
     NotNow: 409,
-    BadOperation: 422,
-    BadGraph: 422,
     TooOften: 429,
+    RecipeError: 422,  # every other kind: what was asked for is understood and cannot be done
 }
 
 
@@ -69,7 +68,7 @@ def _refused(request: Request, status: int, error: Exception) -> JSONResponse:
 
 
 async def _foreseen(request: Request, error: Exception) -> Response:
-    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
+    status = next(code for kind, code in STATUS.items() if isinstance(error, kind))
     if request.url.path.startswith("/api/"):
         return _refused(request, status, error)
     if status == 401:

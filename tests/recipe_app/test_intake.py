@@ -286,6 +286,17 @@ def test_only_running_recordings_can_be_chosen(kitchen: Any) -> None:
         assert kitchen.tablet.post("/api/v1/recordings", json=body).status_code == status
 
 
+def test_a_recipe_that_allows_no_wrong_order_is_refused_in_words(kitchen: Any) -> None:
+    admin = kitchen.desk("admin")
+    recipe = {"file_name": "Lemon.txt", "text": "Cut a lemon.\n"}
+    assert admin.post("/api/v1/desk/recipes", json=recipe).status_code == 200
+    choice = {"op_id": new_id(kitchen.utc_ns), "recipe": "Lemon", "strategy": "disordered"}
+    refused = kitchen.tablet.post("/api/v1/recordings", json=choice)
+    assert (refused.status_code, "choose another purpose" in refused.json()["error"]) == (409, True)
+    page = admin.get("/desk/recipes/Lemon/script", headers={"accept-language": "de"})
+    assert (page.status_code, "keine falsche Reihenfolge" in page.text) == (409, True)
+
+
 def test_a_disordered_script_states_its_errors_and_arrives_with_its_certificate(kitchen: Any) -> None:
     frozen = kitchen.choose(strategy="disordered", missing=1, flips=2)["ops"][0]["body"]
     script = frozen["script"]
