@@ -19,6 +19,7 @@ from recipe_app.graphs.safety import must_stay
 from recipe_app.graphs.scripts import GENERATOR, Script, Wish, draw_script
 from recipe_app.graphs.timers import timers
 from recipe_app.graphs.wording import cautions, say, watched
+from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.shelf import Recipe
 from recipe_app.store.records import new_id
 
@@ -43,7 +44,7 @@ def frozen(
     """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
 
     `label` is a step as the recipe says it, `text` as it is shown, in `language` where one is chosen. Raises
-    NoSuchScript, TooManyOrders, NotFound for a language that it has not.
+    NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
     """
     graph = recipe.graph
     shown = graph.in_language(language) if language else graph
@@ -80,7 +81,7 @@ def frozen(
 def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
     """Draw a script that leaves the steps in place that keep people safe; with fewer errors where it must.
 
-    Raises NotNow where nothing may be moved or left out.
+    Raises NotNow where there is none, with the reason.
     """
     safe = frozenset(step.node for step in graph.steps if must_stay(step.text))
     wishes = [(missing, flips), (missing, 1), (0, 1), (1, 0)]
@@ -90,9 +91,9 @@ def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
         except NoSuchScript as error:
             if number == len(wishes) - 1:
                 raise NotNow(
-                    "no wrong order of {title} can be drawn: none of its steps may be moved or left out;"
-                    " choose another purpose",
+                    "no wrong order of {title} can be drawn ({why}); choose another purpose",
                     title=graph.recipe.title or graph.name,
+                    why=str(error),
                 ) from error
     raise AssertionError("one of the wishes was drawn or refused")
 
@@ -143,7 +144,13 @@ def help_for(graph: Graph, *, seed: int, language: str) -> dict[str, Any]:
 
 
 def _hints(graph: Graph, step: Step, rewrites: bool) -> list[dict[str, Any]]:
-    return [_hint(hint, rewrites) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
+    hints = [_hint(hint, rewrites) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
+    return [hint for hint in hints if _fits(hint)]
+
+
+def _fits(hint: dict[str, Any]) -> bool:
+    """Tell whether the log has room for an error made of it: a very long step's own text is in its hints."""
+    return all(len(value) <= MOST_LETTERS for value in hint.values() if isinstance(value, str))
 
 
 def _hint(hint: Hint, rewrites: bool) -> dict[str, Any]:
@@ -159,5 +166,6 @@ def _suggested(graph: Graph, seed: int, safe: set[int], rewrites: bool) -> list[
             drawn = induce(graph, order, count=count, seed=seed, protected=safe)
         except NoSuchScript:
             continue
-        return [{"node": node, **_hint(hint, rewrites)} for node, hint in drawn.items()]
+        hints = {node: _hint(hint, rewrites) for node, hint in drawn.items()}
+        return [{"node": node, **hint} for node, hint in hints.items() if _fits(hint)]
     return []

@@ -40,7 +40,7 @@ class Collaborators:
     starting: threading.Lock = field(default_factory=threading.Lock)
     "Held while devices are being started, which takes them half a minute at most."
     ending: threading.Lock = field(default_factory=threading.Lock)
-    "Held while devices are being ended, which takes as long."
+    "Held while what was withdrawn is being ended, which takes as long."
 
 
 def collaborators(

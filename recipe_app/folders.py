@@ -64,8 +64,7 @@ class Folders:
             manifest = self._peek(path)
             open_ = manifest.get("state") == "recording" or manifest.get("adopted")
             if open_ and not path.parent.name.startswith(("_", ".")):
-                started = manifest.get("started") or {}
-                found.append((-int(started.get("utc_ns", 0)), path.parent.name))
+                found.append((-_started_utc_ns(manifest), path.parent.name))
         return [name for _, name in sorted(found)]
 
     def append(self, name: str, events: Iterable[Event]) -> None:
@@ -127,6 +126,13 @@ class Folders:
             return self._read[path][1]
         except (OSError, ValueError):
             return {}  # not a recording, or one being made
+
+
+def _started_utc_ns(manifest: dict[str, Any]) -> int:
+    """When it was started; 0 where its manifest does not say so as it should."""
+    started = manifest.get("started")
+    utc_ns = started.get("utc_ns") if isinstance(started, dict) else None
+    return utc_ns if isinstance(utc_ns, int) else 0
 
 
 def _op_ids(recording: Path, writer: str) -> set[str]:

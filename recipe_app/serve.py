@@ -21,7 +21,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from recipe_app import tls
 from recipe_app.capture_link import Capture
 from recipe_app.collaborators import Collaborators, collaborators
-from recipe_app.endings import end_what_is_over
 from recipe_app.errors import BadSetup
 from recipe_app.folders import Folders
 from recipe_app.shelf import OWN_RECIPES, Shelf
@@ -29,6 +28,7 @@ from recipe_app.store import tables
 from recipe_app.store.database import open_database
 from recipe_app.store.records import Records, new_id, roles_of
 from recipe_app.web.app import create_app
+from recipe_app.withdrawals import end_withdrawn
 from sensors.host_clock import host_ns, utc_anchor
 from sensors.loopback import is_loopback_address
 
@@ -178,17 +178,19 @@ def _demo(records: Records) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _filing(tools: Collaborators) -> Iterator[None]:
-    """Try again and again what failed: to file into a recording's folder, to end what is over."""
+    """Try again and again what failed: to file into a recording's folder, to end what was withdrawn."""
     end = threading.Event()
 
     def run() -> None:
         while not end.is_set():
             try:
                 tools.intake.file()
-                end_what_is_over(tools)
+                end_withdrawn(tools)
             except SQLAlchemyError as error:
                 # A full disk, a server that is restarted: what waits goes on waiting.
                 log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
+            except Exception:
+                log.exception("what waits for the folders of recordings cannot be filed; it is tried again")
             end.wait(FILE_AGAIN_S)
 
     thread = threading.Thread(target=run, name="filing")

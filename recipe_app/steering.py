@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from recipe_app.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
 from recipe_app.collaborators import Collaborators
-from recipe_app.endings import end_what_is_over
 from recipe_app.errors import NotNow
 from recipe_app.operations.events import folder_of
 from recipe_app.store import tables
+from recipe_app.withdrawals import end_withdrawn
 
 Action = Literal["start", "stop", "abort"]
 
@@ -29,12 +29,9 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
     folder = folder_of(tools.records.ops(recording))
     if folder is None:
         raise NotNow("nothing is being recorded here")
-    with tools.ending:
-        reasons = (
-            tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
-        )
-        if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
-            reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
+    reasons = tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
+    if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
+        reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
     said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
     tools.records.note("capture", recording, said, actor=actor)
     tools.intake.file()
@@ -63,7 +60,7 @@ def _start(tools: Collaborators, recording: str, folder: str | None, actor: str)
         return {"folder": None, "reasons": reasons}
     tools.records.give_folder(recording, name, actor=actor)
     tools.intake.file()
-    end_what_is_over(tools)  # somebody may have withdrawn while the devices were being started
+    end_withdrawn(tools)  # somebody may have withdrawn while the devices were being started
     _refuse_withdrawn(tools.records.state(recording))
     return {"folder": name, "reasons": []}
 

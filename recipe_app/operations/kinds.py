@@ -25,7 +25,8 @@ Nanoseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Node = Annotated[int, Field(ge=0, le=999_999_999)]
 Categories = Annotated[list[Annotated[int, Field(ge=0, le=7)]], Field(max_length=8)]
 Short = Annotated[str, Field(max_length=80)]
-Line = Annotated[str, Field(max_length=600)]
+MOST_LETTERS = 600
+Line = Annotated[str, Field(max_length=MOST_LETTERS)]
 
 
 class Strict(BaseModel):

@@ -15,7 +15,6 @@ from recipe_app import published, steering, voices
 from recipe_app.collaborators import Collaborators
 from recipe_app.dump_pictures import frames_in
 from recipe_app.dumps import read_dump, take_in
-from recipe_app.endings import end_what_is_over
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
@@ -44,6 +43,7 @@ from recipe_app.web.bodies import (
     TabletDump,
 )
 from recipe_app.web.i18n import words_of
+from recipe_app.withdrawals import end_withdrawn
 
 
 def _require_rank(
@@ -157,7 +157,7 @@ def correct(
         )
     tools.intake.file()
     if body.kind == "withdraw":
-        later.add_task(end_what_is_over, tools)
+        later.add_task(end_withdrawn, tools)
     return {"n": stored["n"]}
 
 
@@ -166,7 +166,7 @@ def take_dump(
 ) -> dict[str, Any]:
     """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
-    later.add_task(end_what_is_over, tools)
+    later.add_task(end_withdrawn, tools)
     say = words_of(request).refusal
     return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor, say=say))
 

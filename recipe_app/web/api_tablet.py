@@ -15,7 +15,6 @@ from recipe_app.categories import CATEGORIES
 from recipe_app.choosing import frozen, help_for
 from recipe_app.collaborators import Collaborators
 from recipe_app.dumps import keep_voice
-from recipe_app.endings import end_what_is_over
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
@@ -25,6 +24,7 @@ from recipe_app.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Batch, Choose, Control
 from recipe_app.web.i18n import words_of
+from recipe_app.withdrawals import end_withdrawn
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Language = Annotated[str, Query(max_length=3)]
@@ -194,7 +194,7 @@ def post_ops(
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
     receipts = tools.intake.accept(body.operations, device=device, say=words_of(request).refusal)
     if any(operation.kind == "withdraw" for operation in body.operations):
-        later.add_task(end_what_is_over, tools)
+        later.add_task(end_withdrawn, tools)
     return JSONResponse({"receipts": receipts}, background=later)
 
 

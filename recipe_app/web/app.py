@@ -33,6 +33,7 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     NotNow: 409,
     TooOften: 429,
+    StorageError: 409,
     RecipeError: 422,  # every other kind: what was asked for is understood and cannot be done
 }
 

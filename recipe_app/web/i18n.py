@@ -87,7 +87,7 @@ class Words:
     def _shown(self, value: Value) -> Value:
         if isinstance(value, tuple):
             known = refusals(self.language)
-            return tuple(known.get(word, word) for word in value)
+            return ("، " if self.language == "ar" else ", ").join(known.get(word, word) for word in value)
         return self.number(value) if isinstance(value, int) else value
 
     def number(self, value: int) -> str:

@@ -286,6 +286,17 @@ def test_only_running_recordings_can_be_chosen(kitchen: Any) -> None:
         assert kitchen.tablet.post("/api/v1/recordings", json=body).status_code == status
 
 
+def test_a_hint_that_the_log_has_no_room_for_is_not_offered(kitchen: Any) -> None:
+    long = "Stir 1 cup of milk into the bowl for 2 minutes with a spoon" + ", and again" * 70
+    recipe = {"file_name": "Long.txt", "text": f"{long}.\nCut a lemon with a knife.\n", "split": False}
+    recipe.pop("split")
+    assert kitchen.desk("admin").post("/api/v1/desk/recipes", json=recipe).status_code == 200
+    bundle = kitchen.choose(recipe="Long", strategy="induced")
+    offered = [hint for hints in bundle["hints"].values() for hint in hints] + bundle["suggested"]
+    assert offered
+    assert max(len(value) for hint in offered for value in hint.values() if isinstance(value, str)) <= 600
+
+
 def test_a_recipe_that_allows_no_wrong_order_is_refused_in_words(kitchen: Any) -> None:
     admin = kitchen.desk("admin")
     recipe = {"file_name": "Lemon.txt", "text": "Cut a lemon.\n"}

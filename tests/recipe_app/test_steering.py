@@ -13,6 +13,7 @@ from rigs import Rig
 
 from recipe_app.errors import NotNow
 from recipe_app.steering import steer
+from storage.errors import StorageError
 
 
 class SlowRig:
@@ -62,6 +63,17 @@ def started(kitchen: Any, rig: Rig) -> tuple[str, httpx.Client]:
     recording = kitchen.checked()
     steer(kitchen.tools, recording, "start", actor=kitchen.basil, reason="")
     return recording, kitchen.client(authorization=kitchen.tablet.headers["authorization"])
+
+
+def test_a_damaged_recording_is_a_refusal_in_words(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: Any, **__: Any) -> list[str]:
+        raise StorageError("soup_1/recording.json is damaged")
+
+    rig = Rig(kitchen)
+    recording, tablet = started(kitchen, rig)
+    monkeypatch.setattr(rig, "abort", damaged)
+    answer = tablet.post(f"/api/v1/capture/{recording}", json={"action": "abort"})
+    assert (answer.status_code, answer.json()) == (409, {"error": "soup_1/recording.json is damaged"})
 
 
 @pytest.mark.parametrize("action", ["stop", "abort"])

@@ -7,6 +7,7 @@ import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { lastResorts } from "/static/views/dump.js";
 
+const STOP_AGAIN_MS = 3000;
 const STAGES = ["choose", "prepare", "follow", "review"];
 
 export function bar(stage, title) {
@@ -29,12 +30,31 @@ async function signOut() {
 export async function stopDevices(recording) { // what the tablet started, it stops; an operator's recording goes on
   if (recording.state.capture?.action !== "start") return;
   await outbox.drain();
-  const { reasons } = await ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" }, timeout: 60_000 })
-    .catch((error) => ({ reasons: [error.message] }));
+  tellNotStopped(recording, await askToStop(recording));
+}
+
+const askToStop = (recording) => ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" }, timeout: 60_000 })
+  .then(({ reasons }) => ({ reasons, heard: true }), (error) => ({ reasons: [error.message], heard: Boolean(error.status) }));
+
+// Where nobody heard it, it is asked again by itself while this is shown, unless somebody cooks on with another tablet.
+function tellNotStopped(recording, { reasons, heard }) {
   if (!reasons.length) return;
-  sheet(t("capture.not_stopped"), (close) => [h("ul", {}, reasons.map((why) => h("li", {}, why))), h("p", {}, t("capture.not_stopped.what")),
-    h("p", { class: "actions" }, button(t("ok"), close, { class: "quiet" }),
-      button(t("failed.again"), () => { close(); return stopDevices(recording); }, { class: "primary" }))]);
+  let shown = true;
+  const close = sheet(t("capture.not_stopped"), (shut) => [h("ul", {}, reasons.map((why) => h("li", {}, why))), h("p", {}, t("capture.not_stopped.what")),
+    h("p", { class: "actions" }, button(t("ok"), shut, { class: "quiet" }),
+      button(t("failed.again"), () => { shut(); return stopDevices(recording); }, { class: "primary" }))],
+  { closed: () => { shown = false; } });
+  const again = async () => {
+    await outbox.drain();
+    const reached = await recording.refresh().then(() => true, () => false);
+    if (!shown || recording.state.holder !== app.me?.device?.id) return;
+    const answer = reached ? await askToStop(recording) : { heard: false };
+    if (!shown) return;
+    if (!answer.heard) return void setTimeout(again, STOP_AGAIN_MS);
+    close();
+    tellNotStopped(recording, answer);
+  };
+  if (!heard) setTimeout(again, STOP_AGAIN_MS);
 }
 
 export function tour(name) { // the guided tour of `kitchensync app --demo`

@@ -71,7 +71,7 @@ export function open(recording) {
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
-        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, act), { class: "quiet", "data-key": "voice" })),
+        h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
         recording.state.voices.length > 0 && h("p", { class: "hint" }, t("voice.count", { count: recording.state.voices.length }))),
       h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),

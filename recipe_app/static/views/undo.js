@@ -1,22 +1,34 @@
-// Undo on the light screens: what the last touch changed can be taken back until the next one, or until the screen is left.
+// Undo on the light screens: what the last touch changed can be taken back for ten seconds, or until the next change.
 
 import { button } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
 
+const UNDO_MS = 10_000;
+
 export function undoable(recording, draw) {
   let last = [];
+  let hiding;
   const control = button(t("follow.undo"), undo, { class: "quiet", id: "undo", hidden: true });
 
-  function drawn(operations) {
-    last = operations.map(({ op_id }) => op_id);
+  function offer(operations) {
+    last = operations;
     control.hidden = !last.length;
+    clearTimeout(hiding);
+    hiding = setTimeout(() => offer([]), UNDO_MS);
+  }
+
+  async function act(touch, ...actions) {
+    const operations = await recording.act(touch, ...actions);
+    offer(operations.map(({ op_id }) => op_id));
     draw();
   }
 
   async function undo(touch) {
-    await recording.undo(touch, last);
-    drawn([]);
+    const taken = last;
+    offer([]); // what is changed meanwhile can be taken back next
+    await recording.undo(touch, taken);
+    draw();
   }
 
-  return { control, act: async (touch, ...actions) => drawn(await recording.act(touch, ...actions)) };
+  return { control, act };
 }

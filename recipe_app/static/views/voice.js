@@ -9,8 +9,7 @@ import { sheet, tell } from "/static/views/frame.js";
 const TYPES = ["audio/mp4", "audio/webm;codecs=opus", "audio/webm"];
 const LONGEST_MS = 120_000;
 
-// Record one; `act(touch, action)` keeps what is said of it.
-export async function recordVoice(recording, act) {
+export async function recordVoice(recording, done) {
   let stream;
   try {
     stream = await navigator.mediaDevices.getUserMedia({ audio: true });
@@ -31,10 +30,11 @@ export async function recordVoice(recording, act) {
     const seconds = (performance.now() - touch.touch_ms) / 1000;
     try {
       await addSound(recording.id, sha256, blob);
-      await act(touch, { kind: "voice", body: { sha256, media_type: blob.type, seconds } });
+      await recording.act(touch, { kind: "voice", body: { sha256, media_type: blob.type, seconds } });
     } catch {
-      tell(t("voice.not_kept"));
+      return tell(t("voice.not_kept"));
     }
+    return done();
   };
   let cancelled = false;
   recorder.start(1000);

@@ -1,4 +1,4 @@
-"""What is over is recorded no longer: a withdrawal from tablet, desk or dump, an end that came late."""
+"""Whoever withdraws is recorded no longer: from the tablet, the desk, a dump, and where nobody answers at first."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import dataclasses
 import hashlib
 import json
 import logging
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,11 +14,10 @@ from browser import ops
 from rigs import Rig
 
 from recipe_app.dumps import site_of
-from recipe_app.endings import end_what_is_over
 from recipe_app.serve import _filing
-from recipe_app.steering import steer
 from recipe_app.store import tables
 from recipe_app.store.records import new_id
+from recipe_app.withdrawals import end_withdrawn
 
 
 @pytest.fixture
@@ -92,7 +89,7 @@ def test_devices_that_are_not_reached_are_asked_until_they_end_and_named_once(
     (told,) = [line for line in caplog.messages if "nobody answers" in line]
     assert told.startswith("soup_1 is withdrawn")
     asked = len(rig.calls)
-    end_what_is_over(kitchen.tools)
+    end_withdrawn(kitchen.tools)
     assert len(rig.calls) == asked
 
 
@@ -105,66 +102,27 @@ def test_a_disk_that_refuses_ends_no_retry(kitchen: Any, rig: Rig, monkeypatch: 
         patch.setattr(rig, "abort", full)
         kitchen.post(kitchen.operation(recording, "withdraw", {}))
         assert "No space" in ended(kitchen, recording)[0][0]
-    end_what_is_over(kitchen.tools)
+    end_withdrawn(kitchen.tools)
     assert rig.calls == [("abort", "soup_1")]
 
 
-def begun(kitchen: Any) -> tuple[str, str]:
-    """A recording whose devices were started from its tablet, and its folder."""
-    recording = kitchen.checked()
-    return recording, steer(kitchen.tools, recording, "start", actor="", reason="")["folder"]
+def test_what_nobody_foresaw_ends_no_retry(
+    kitchen: Any, rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("recipe_app.serve.FILE_AGAIN_S", 0.01)
+    recording, asked = joined(kitchen), rig.abort
+    kitchen.tools.records.note("withdraw", recording, {}, actor="")
+    refusals = iter([TypeError("a manifest of another world")])
 
+    def odd(name: str, *, reason: str) -> list[str]:
+        for refusal in refusals:
+            raise refusal
+        return asked(name, reason=reason)
 
-def test_what_was_ended_while_nobody_answered_is_stopped_later(kitchen: Any, rig: Rig) -> None:
-    recording, folder = begun(kitchen)
-    end_what_is_over(kitchen.tools)
-    assert rig.calls == [("start", folder)]
-    kitchen.post(
-        kitchen.operation(recording, "end", {})
-    )  # the tablet was offline, or its own request was refused
-    rig.refuses = ["nobody answers"]
-    for _ in range(3):
-        end_what_is_over(kitchen.tools)
-    rig.refuses = []
-    for _ in range(3):
-        end_what_is_over(kitchen.tools)
-    assert rig.calls == [("start", folder), *[("stop", folder)] * 4]
-    assert ended(kitchen, recording, 3) == [[], ["nobody answers"], []]
-
-
-def test_an_operators_recording_and_one_begun_anew_go_on_after_an_end(kitchen: Any, rig: Rig) -> None:
-    joined_one = joined(kitchen)
-    kitchen.post(kitchen.operation(joined_one, "end", {}))
-    recording = kitchen.checked()
-    kitchen.post(kitchen.operation(recording, "end", {}))
-    folder = steer(kitchen.tools, recording, "start", actor="", reason="")["folder"]
-    end_what_is_over(kitchen.tools)
-    assert rig.calls == [("start", folder)]
-
-
-def test_a_stop_from_the_tablet_and_one_of_the_server_are_one(kitchen: Any, rig: Rig) -> None:
-    """The tablet asks while the server is stopping already: it waits, and hears that it is done."""
-    recording, folder = begun(kitchen)
-    kitchen.post(kitchen.operation(recording, "end", {}))
-    stopping, go = threading.Event(), threading.Event()
-    stop = rig.stop
-
-    def slowly(name: str) -> list[str]:
-        if kitchen.tools.folders.state(name) == "stopped":
-            return [f"{name} is not running"]
-        stopping.set()
-        assert go.wait(20)
-        return stop(name)
-
-    rig.stop = slowly  # type: ignore[method-assign]
-    with ThreadPoolExecutor() as pool:
-        server = pool.submit(end_what_is_over, kitchen.tools)
-        assert stopping.wait(20)
-        tablet = pool.submit(steer, kitchen.tools, recording, "stop", actor="", reason="")
-        go.set()
-        assert tablet.result(20)["reasons"] == []
-        server.result(20)
-    assert rig.calls == [("start", folder), ("stop", folder)]
+    monkeypatch.setattr(rig, "abort", odd)
+    with _filing(kitchen.tools):
+        assert ended(kitchen, recording) == [[]]
+    assert "a manifest of another world" in caplog.text
 
 
 def test_what_is_not_withdrawn_or_not_recorded_or_gone_is_left_alone(kitchen: Any, rig: Rig) -> None:
@@ -175,5 +133,5 @@ def test_what_is_not_withdrawn_or_not_recorded_or_gone_is_left_alone(kitchen: An
         kitchen.record(name, "stopped")
         kitchen.tools.records.note("withdraw", recording, {}, actor="")
     (kitchen.data / "soup_3" / "recording.json").unlink()
-    end_what_is_over(kitchen.tools)
+    end_withdrawn(kitchen.tools)
     assert rig.calls == []
