@@ -87,6 +87,8 @@ def main() -> int:
         page = tablet.page
         page.locator("html[data-offline=ready]").wait_for()
         tablet.tap("Begin", exact=True)
+        page.locator("footer .done", has_text="Done").wait_for()
+        tablet.rest()  # a touch that follows at once would be taken for a bounce, and nothing would be done
         tablet.saved()
         context.set_offline(True)
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": given.slower})
