@@ -103,9 +103,9 @@ pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in
 histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
 
-system:  ## install the Debian packages that browser tests and Open3D want (needs root)
+system:  ## install the Debian packages that browser tests, Open3D and Rerun want (needs root)
 	apt-get update -q
-	apt-get install -y -q --no-install-recommends chromium libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6
+	apt-get install -y -q --no-install-recommends chromium libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6 mesa-vulkan-drivers
 
 clean:  ## remove what the tasks made, the recordings of the demo included
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -141,8 +141,9 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
         port = free.getsockname()[1]
     try:
         viewer = ViewerClient.spawn(headless=True, port=port, executable_path=str(program))
-    except RuntimeError as error:
-        pytest.skip(f"the viewer does not start here: {str(error).splitlines()[0]}")
+        viewer.save_screenshot(str(shot))  # of nothing yet: it dies where it finds no way to draw
+    except (RuntimeError, ConnectionError) as error:
+        pytest.skip(f"the viewer does not draw here, `make system`: {str(error).splitlines()[0]}")
     try:
         viewer.open(str(file))
         until_s = time.monotonic() + 90
