@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from storage.gaps import usual_step
-from storage.stream_balance import ADAPTIVE, LOW_RATE
+from storage.verify.gaps import usual_step
+from storage.verify.stream_balance import ADAPTIVE, LOW_RATE
 from sync.report.streams import DeviceClock, ReadStream
 from sync.report.svg import element, tick_text
 

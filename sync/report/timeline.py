@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from storage.gaps import Gap
+from storage.verify.gaps import Gap
 from sync.report.cameras import CameraFile
 from sync.report.events import Mark
 from sync.report.streams import DeviceClock, ReadStream

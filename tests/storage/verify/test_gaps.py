@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.chunk import INDEX
-from storage.gaps import early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from storage.verify.gaps import early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
 
 
 def index_of(ticks: list[int]) -> np.ndarray:

@@ -9,20 +9,18 @@ from typing import Any
 from sensors.hololens.soundness import Look, look_of
 from storage.apart import ReaderApart
 from storage.calibration import CALIBRATION
-from storage.camera_account import WHOLE, account
 from storage.copies import BOOK, freed_to
 from storage.errors import BadEventLog, NotARecording
 from storage.events import read_lines
-from storage.findings import FAIL, PASS, WARN, Findings, worst
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, MANIFEST, chunk_range
 from storage.notes import Note, notes_in
 from storage.read_back import file_sha256
-from storage.sealed_files import SealedFiles
 from storage.self_check import is_sound, torn_tail, whole_lines
-from storage.stream_balance import balance
-
-__all__ = ["FAIL", "PASS", "WARN", "verify", "verify_all"]
+from storage.verify.camera_account import WHOLE, account
+from storage.verify.findings import FAIL, WARN, Findings, worst
+from storage.verify.sealed_files import SealedFiles
+from storage.verify.stream_balance import balance
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from storage.findings import FAIL, WARN, Findings
-from storage.gaps import Gap, early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
 from storage.manifest import Manifest
 from storage.notes import Note
-from storage.sealed_files import Contents
+from storage.verify.findings import FAIL, WARN, Findings
+from storage.verify.gaps import Gap, early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from storage.verify.sealed_files import Contents
 from storage.worlds import first_rows, frames_of
 
 LOW_RATE = 0.8

@@ -19,10 +19,10 @@ from sensors.errors import SensorError
 from sensors.hololens.soundness import Look
 from storage.apart import ReaderApart
 from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
-from storage.findings import FAIL, Findings
 from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
 from storage.read_back import file_sha256
+from storage.verify.findings import FAIL, Findings
 
 
 @dataclass
