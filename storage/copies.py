@@ -13,9 +13,9 @@ from types import TracebackType
 from sensors.host_clock import utc_anchor
 from storage.disk import LOCAL
 from storage.errors import MoverBusy
+from storage.names import COPIES as BOOK
 from storage.self_check import CHECK, checked_json, is_sound, whole_lines
 
-BOOK = "copies.jsonl"
 SCHEMA = "copy/1"
 COPIED, FREED = "copied", "freed"
 

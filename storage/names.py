@@ -11,6 +11,8 @@ MANIFEST = "recording.json"
 CHUNK_SUFFIX = ".h5"
 PART_SUFFIX = ".part"
 MEDIA = "media.json"
+COPIES = "copies.jsonl"
+"""Which files of a recording lie verified where."""
 LOGS = "logs"
 """What the processes of a recording said, one file a process; no payload is in there."""
 
@@ -74,8 +76,23 @@ DRAINERS = "drainers"
 
 
 def recordings_in(path: Path) -> list[Path]:
-    """Return the recordings that a path stands for: itself, or those in the folder, in order of name."""
-    if (path / MANIFEST).exists() or not path.is_dir():
+    """Return the recordings that a path stands for: itself, or those in the folder, in order of name.
+
+    A folder of recorded files whose `recording.json` is lost counts: whoever goes over the folder has to name it.
+    """
+    if not path.is_dir() or (path / MANIFEST).exists() or holds_recorded_files(path):
         return [path]
-    found = sorted(folder.parent for folder in path.glob(f"*/{MANIFEST}"))
-    return found or [path]
+    return sorted(folder for folder in path.glob("*") if _is_recording(folder)) or [path]
+
+
+def _is_recording(folder: Path) -> bool:
+    if (folder / MANIFEST).exists():
+        return True
+    return _RECORDING_ID.fullmatch(folder.name) is not None and holds_recorded_files(folder)
+
+
+def holds_recorded_files(folder: Path) -> bool:
+    """Tell whether there are sealed files, films or a list of copies, as only a recording has them."""
+    sealed = (path for path in folder.glob(f"*/*/*{CHUNK_SUFFIX}") if chunk_range(path) is not None)
+    films = folder.glob(f"*/{MEDIA}")
+    return any(sealed) or any(films) or (folder / COPIES).is_file()

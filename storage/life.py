@@ -1,0 +1,103 @@
+"""What stage of its life a recording is in: derived from its folder at every look, stored nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from storage.chunk import is_archive
+from storage.copies import freed_to
+from storage.errors import NotARecording
+from storage.manifest import SCHEMA, Manifest
+from storage.names import MANIFEST, chunk_range, holds_recorded_files
+from storage.self_check import is_sound
+
+NEEDED = {"recording": str, "state": str, "files": dict, "streams": dict, "devices": dict}
+"""What a manifest must say, and as what, before anything can be judged by it."""
+
+
+class Life(StrEnum):
+    """The stages, as `life` of `verify --json` says them; the first that fits counts."""
+
+    MANIFEST_LOST = "manifest_lost"
+    "There are sealed files, a ledger or films, but no `recording.json` that can be read."
+    DAMAGED = "damaged"
+    "`recording.json` is there and is not what was written, or lacks what everything else is judged by."
+    WITHDRAWN = "withdrawn"
+    "The person who cooked took the consent back."
+    RECORDING = "recording"
+    "It was never closed: it is being recorded, or its recorder died."
+    ELSEWHERE = "elsewhere"
+    "Its large files were freed after they were copied: they lie in stores."
+    ABORTED = "aborted"
+    "It was refused at its start or given up; only what people entered may be there."
+    ARCHIVED = "archived"
+    "Complete, its streams packed into one file each."
+    COMPLETE = "complete"
+
+
+def life_of(recording: Path) -> Life:
+    """Tell the life of the recording in a folder. Raises NotARecording where there is none."""
+    try:
+        content = (recording / MANIFEST).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return _without_manifest(recording, f"{MANIFEST} is missing")
+    except OSError:
+        return Life.DAMAGED
+    manifest = _object(content)
+    if manifest is None:
+        return _without_manifest(recording, f"{MANIFEST} cannot be read")
+    if is_sound(content) is False:
+        return Life.DAMAGED
+    if manifest.get("schema") != SCHEMA:
+        _without_manifest(recording, f"{MANIFEST} has not the schema {SCHEMA}")
+        return Life.DAMAGED
+    return _by_manifest(recording, manifest)
+
+
+def lacking(manifest: Manifest) -> list[str]:
+    """Return the keys that a manifest lacks, or holds in a form that nobody writes."""
+    return [
+        key
+        for key, form in NEEDED.items()
+        if not isinstance(manifest.get(key), form)
+        or (form is dict and not all(isinstance(value, dict) for value in manifest[key].values()))
+    ]
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _without_manifest(recording: Path, why: str) -> Life:
+    if holds_recorded_files(recording):
+        return Life.MANIFEST_LOST
+    raise NotARecording(recording, why)
+
+
+def _by_manifest(recording: Path, manifest: Manifest) -> Life:
+    if manifest.get("withdrawn"):
+        return Life.WITHDRAWN
+    if lacking(manifest):
+        return Life.DAMAGED
+    if manifest["state"] not in ("complete", "aborted"):
+        return Life.RECORDING
+    if freed_to(recording):
+        return Life.ELSEWHERE
+    if manifest["state"] == "aborted":
+        return Life.ABORTED
+    return Life.ARCHIVED if _is_packed(manifest) else Life.COMPLETE
+
+
+def _is_packed(manifest: Manifest) -> bool:
+    """Tell whether there are archives, and no stream in several files that could be packed still."""
+    sealed = [Path(name) for name in manifest["files"] if chunk_range(Path(name)) is not None]
+    loose = Counter(path.parent for path in sealed if not is_archive(path))
+    return any(is_archive(path) for path in sealed) and all(count < 2 for count in loose.values())
