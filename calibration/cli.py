@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from calibration.refusals import refusals
+from sensors.given_path import given_path
 from sensors.progress import Bar
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
@@ -31,9 +32,7 @@ def calibrate() -> None:
 @calibrate.command()
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option("--paper", type=click.Choice(["a4", "a3", "a2", "letter"]), default="a4", show_default=True)
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), default=Path("board.pdf"), show_default=True
-)
+@click.option("--out", type=given_path(dir_okay=False), default=Path("board.pdf"), show_default=True)
 def board(words: str, paper: str, out: Path) -> None:
     """Write a ChArUco board as PDF in true scale.
 
@@ -53,9 +52,7 @@ def board(words: str, paper: str, out: Path) -> None:
 
 
 @calibrate.command()
-@click.argument(
-    "films", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("films", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option(
     "--model",
@@ -66,7 +63,7 @@ def board(words: str, paper: str, out: Path) -> None:
 )
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=given_path(exists=True, file_okay=False),
     default=Path(),
     show_default="this folder",
     help="Folder of recordings; the result is kept beside them, where it is found again.",
@@ -98,11 +95,11 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
 
 
 @calibrate.command()
-@click.argument("recording", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=given_path(exists=True, file_okay=False),
     show_default="the recording's folder",
     help="Folder of recordings whose calibrations are used and added to.",
 )
@@ -133,12 +130,10 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
 
 
 @calibrate.command()
-@click.argument(
-    "recordings", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+@click.argument("recordings", nargs=-1, required=True, type=given_path(exists=True, file_okay=False))
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=given_path(exists=True, file_okay=False),
     show_default="the recording's folder",
     help="Folder whose calibrations are compared with.",
 )
@@ -172,7 +167,7 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
 
 
 @calibrate.command()
-@click.argument("recording", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def imu(recording: Path, as_json: bool) -> None:
     """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.

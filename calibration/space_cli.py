@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from calibration.refusals import refusals
+from sensors.given_path import given_path
 
 Command = Callable[..., Any]
 
 
 def _common(command: Command) -> Command:
     """Add what all three take."""
-    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    folder = given_path(exists=True, file_okay=False)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option(
@@ -40,13 +41,13 @@ def _common(command: Command) -> Command:
 def _data(command: Command) -> Command:
     return click.option(
         "--data",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        type=given_path(exists=True, file_okay=False),
         help="Folder whose calibrations are used.  [default: the recording's folder]",
     )(command)
 
 
 def _out(what: str, default: str) -> Callable[[Command], Command]:
-    kind = click.Path(dir_okay=False, path_type=Path)
+    kind = given_path(dir_okay=False)
     return click.option("--out", type=kind, help=f"{what}  [default: <recording>-{default}]")
 
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.command()
-@click.argument("recording", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
 @click.option(
     "--save",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=given_path(dir_okay=False),
     help="Write FILE.rrd instead of opening the viewer: for a computer without a screen.",
 )
 @click.option(

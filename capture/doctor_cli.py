@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.command()
 @click.argument("host", required=False)
-@click.option("--data", type=click.Path(path_type=Path), default=Path(), help="Folder of the recordings.")
+@click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
 @click.option(
     "--minutes", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Planned time."
 )

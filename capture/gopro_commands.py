@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from capture.lazy import LazyGroup, Table
+from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
 
 COMMANDS: Table = {
@@ -34,7 +35,7 @@ def gopro() -> None:
 
 
 @click.command("fetch")
-@click.argument("path", type=click.Path(path_type=Path, exists=True))
+@click.argument("path", type=given_path(exists=True))
 @click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
 @click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")

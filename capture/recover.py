@@ -29,12 +29,13 @@ def orphans(data: Path) -> Iterator[tuple[Path, Plan]]:
 
     `data` may lie elsewhere than when it was recorded: a disk that is mounted under another name.
     """
+    data = data.resolve()  # the queue server runs in a folder of its own
     for file in sorted((data / WORK).glob("*/plan.json")):
         try:
             plan = load_plan(file)
         except FileNotFoundError:
             continue  # its recorder has ended just now
-        plan = replace(plan, path=str((data / plan.recording).resolve()))
+        plan = replace(plan, path=str(data / plan.recording))
         if not is_running(runtime_folder(Path(plan.path))):
             yield file.parent, plan
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.group()
 def rig() -> None:
@@ -20,7 +22,7 @@ def rig() -> None:
 
 
 @rig.command()
-@click.argument("path", type=click.Path(path_type=Path), default=Path("rig.toml"))
+@click.argument("path", type=given_path(), default=Path("rig.toml"))
 @click.option("--hololens", default="192.168.1.20", show_default=True, help="Address of the headset.")
 @click.option(
     "--gopro", default="http://172.27.111.51:8080", show_default=True, help="Address of the camera."
@@ -57,7 +59,7 @@ def record_options() -> dict[str, Any]:
 
 
 @rig.command()
-@click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path("rig.toml"))
+@click.argument("path", type=given_path(exists=True), default=Path("rig.toml"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(path: Path, as_json: bool) -> None:
     """Check a rig file without touching a device, and say what it records and loses.

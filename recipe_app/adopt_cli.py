@@ -10,6 +10,7 @@ import click
 
 from recipe_app.errors import RecipeError
 from recipe_app.graph_cli import show
+from sensors.given_path import given_path
 from storage.errors import StorageError
 
 SCHEMA = "adopt/1"
@@ -17,12 +18,10 @@ SCHEMA = "adopt/1"
 
 @click.command()
 @click.argument("recording", metavar="ID")
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=given_path(),
     default=Path("recordings"),
     show_default=True,
     help="Data folder.",

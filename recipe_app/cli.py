@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from recipe_app.graph_cli_convert import agree, convert
 from recipe_app.graph_cli_errors import hints, script
 from recipe_app.graph_cli_graphs import check, orders
 from recipe_app.graph_cli_recordings import evidence, score
+from sensors.given_path import given_path
 
 
 @click.group()
@@ -31,22 +31,20 @@ for command in (check, orders, script, hints, score, evidence, agree, convert):
 @click.command()
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=given_path(),
     help="Folder of the recordings [default: recordings, made if absent].",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
 )
-@click.option(
-    "--recipes", type=click.Path(path_type=Path), help="Folder of task-graph files [default: our own]."
-)
+@click.option("--recipes", type=given_path(), help="Folder of task-graph files [default: our own].")
 @click.option(
     "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
 )
 @click.option(
     "--rig",
-    type=click.Path(path_type=Path, exists=True),
+    type=given_path(exists=True),
     help="rig.toml: let the tablet and the desk start and stop its devices.",
 )
 @click.option(

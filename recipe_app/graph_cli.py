@@ -11,10 +11,11 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from recipe_app.errors import RecipeError
+from sensors.given_path import given_path
 
 Found = TypeVar("Found")
 
-FILE = click.argument("file", type=click.Path(path_type=Path))
+FILE = click.argument("file", type=given_path())
 SEED = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
 )

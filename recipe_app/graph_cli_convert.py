@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recipe_app.graph_cli import FILE, as_json_option, attempt, show, table
+from sensors.given_path import given_path
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph
@@ -25,7 +26,7 @@ SOURCES = ("cooklang", "jsonld", "text")
 @click.option(
     "--from", "source", type=click.Choice(FORMATS + SOURCES), help="Format to read [default: seen from FILE]."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="File to write [default: standard output].")
+@click.option("--out", type=given_path(), help="File to write [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
 @click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
@@ -154,8 +155,8 @@ def convert_folder(folder: Path, out: Path | None) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("first", type=given_path())
+@click.argument("second", type=given_path())
 @as_json_option("graph-agree/1")
 def agree(first: Path, second: Path, as_json: bool) -> None:
     """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recipe_app.graph_cli import FILE, SEED, as_json_option, attempt, show
+from sensors.given_path import given_path
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph
@@ -98,7 +99,7 @@ def _print_check(answer: dict[str, Any]) -> None:
 @click.option("--diverse", is_flag=True, help="Choose orders that show as much as possible together.")
 @click.option(
     "--recorded",
-    type=click.Path(path_type=Path),
+    type=given_path(),
     help="Orders recorded already: an orders/1 file, a JSON list of orders, or a folder of annotations.",
 )
 @SEED

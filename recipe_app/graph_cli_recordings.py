@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recipe_app.graph_cli import as_json_option, attempt, show, table
+from sensors.given_path import given_path
 
 if TYPE_CHECKING:
     from recipe_app.graphs.evidence import EdgeEvidence
@@ -28,7 +29,7 @@ COLUMNS = {
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=given_path())
 @as_json_option("the keys of an expected.json")
 def score(folder: Path, as_json: bool) -> None:
     """Judge every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
@@ -86,7 +87,7 @@ def _print_score(answer: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=given_path())
 @click.option("--recipe", help="Only this recipe, for example coffee [default: all].")
 @click.option("--challenged", is_flag=True, help="Only edges that recordings without errors broke.")
 @as_json_option("graph-evidence/1")

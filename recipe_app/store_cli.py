@@ -11,10 +11,11 @@ import click
 
 from recipe_app.errors import BadOperation
 from recipe_app.graph_cli import attempt, show
+from sensors.given_path import given_path
 
 DATA = click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=given_path(),
     default=Path("recordings"),
     show_default=True,
     help="As for `app`.",
@@ -24,7 +25,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on 
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=given_path(dir_okay=False))
 @DATA
 @DATABASE
 @JSON
@@ -54,7 +55,7 @@ def backup(file: Path, data: Path, database: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=given_path(exists=True, dir_okay=False))
 @DATA
 @DATABASE
 @JSON
@@ -76,9 +77,7 @@ def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None
 
 
 @click.command("take-dump")
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @DATA
 @DATABASE
 @JSON
@@ -133,7 +132,7 @@ def collection_commands() -> None:
 
 
 @collection_commands.command("import")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
 @DATA
 @DATABASE
 @JSON
@@ -161,7 +160,7 @@ def import_folder(folder: Path, data: Path, database: str | None, as_json: bool)
 
 @collection_commands.command("export")
 @click.option("--collection", help="Its id, as the import says it [default: the only one].")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to write into.")
+@click.option("--out", required=True, type=given_path(), help="Folder to write into.")
 @DATA
 @DATABASE
 @JSON

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from sensors.given_path import given_path
 from storage.progress_bar import byte_bar
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def verify(paths: tuple[Path, ...], strict: bool, as_json: bool) -> None:
@@ -68,7 +69,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def archive(paths: tuple[Path, ...], as_json: bool) -> None:
     """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
@@ -98,10 +99,8 @@ def archive(paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--to", "targets", multiple=True, required=True, type=click.Path(path_type=Path), help="Store; repeat it."
-)
+@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.option("--to", "targets", multiple=True, required=True, type=given_path(), help="Store; repeat it.")
 @click.option("--copies", default=2, show_default=True, help="Verified copies before a local file is freed.")
 @click.option(
     "--keep-days",
@@ -169,7 +168,7 @@ def move(
 
 
 @click.command()
-@click.argument("recording", type=click.Path(path_type=Path))
+@click.argument("recording", type=given_path())
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def upload(recording: Path, url: str, as_json: bool) -> None:

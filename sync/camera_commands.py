@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.command("sync-camera")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=given_path(exists=True, dir_okay=False))
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=given_path(exists=True, file_okay=False),
     help="Folder of recordings to keep the result in.  [default: only show it]",
 )
 @click.option(

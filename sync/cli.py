@@ -9,8 +9,10 @@ from typing import Any
 
 import click
 
+from sensors.given_path import given_path
+
 MARKS = {"aligned": "green", "nothing_to_align": "green", "check": "yellow", "not_aligned": "red"}
-ONE_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+ONE_FILE = given_path(exists=True, dir_okay=False)
 
 
 @click.command()
@@ -62,7 +64,7 @@ def align(
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.option(
     "--master",
     metavar="STREAM",
@@ -73,9 +75,7 @@ def align(
     "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
 )
 @click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
-@click.option(
-    "--summary", type=click.Path(path_type=Path), help="Page over all of them.  [FOLDER/sync-summary.html]"
-)
+@click.option("--summary", type=given_path(), help="Page over all of them.  [FOLDER/sync-summary.html]")
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync(
@@ -140,8 +140,8 @@ def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None
 
 
 @click.command("sync-compare")
-@click.argument("first", type=click.Path(exists=True, path_type=Path))
-@click.argument("second", type=click.Path(exists=True, path_type=Path))
+@click.argument("first", type=given_path(exists=True))
+@click.argument("second", type=given_path(exists=True))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync_compare(first: Path, second: Path, as_json: bool) -> None:
     """Show what another version, or other settings, changed.
@@ -213,7 +213,7 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.pass_context
 def report(context: click.Context, paths: tuple[Path, ...]) -> None:
     """Write report.html, one self-contained page to judge a recording by, and print where it lies.

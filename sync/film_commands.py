@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.command("side-by-side")
-@click.argument("recording", type=click.Path(path_type=Path))
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The MP4 to write."
-)
+@click.argument("recording", type=given_path())
+@click.option("--out", required=True, type=given_path(dir_okay=False), help="The MP4 to write.")
 @click.option(
     "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"
 )

@@ -52,7 +52,7 @@ class _StartUtc(click.ParamType):
 )
 @click.option(
     "--ring-store",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
     help="Make rings before the world begins, or take them from here, where an earlier run left them.",
 )
 @click.option(
@@ -90,7 +90,10 @@ class _StartUtc(click.ParamType):
     "--faults", is_flag=True, is_eager=True, expose_value=False, callback=_list_faults, help="List faults."
 )
 @click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where truth.json goes."
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
+    required=True,
+    help="Where truth.json goes.",
 )
 def simulate(seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any) -> None:
     """Serve the virtual kitchen: a HoloLens on its standard ports and a GoPro, with the truth about both.

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from sensors.given_path import given_path
+
 
 @click.command()
 @click.option(
@@ -26,7 +28,7 @@ import click
 @click.option("--seed", default=1, show_default=True, help="Which ones.")
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path),
+    type=given_path(),
     help="Keep every recording and its truth here; go on there later.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

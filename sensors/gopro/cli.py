@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sensors.given_path import given_path
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -23,7 +25,7 @@ def gopro() -> None:
 
 
 @gopro.command("inspect")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=given_path())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def inspect_file(file: Path, as_json: bool) -> None:
     """Say what FILE holds: pictures, sound, and every telemetry stream with its counts, stamps and rate.
@@ -50,8 +52,8 @@ def inspect_file(file: Path, as_json: bool) -> None:
 
 
 @gopro.command("join")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", "-o", "target", required=True, type=click.Path(path_type=Path), help="The new MP4.")
+@click.argument("files", nargs=-1, required=True, type=given_path())
+@click.option("--out", "-o", "target", required=True, type=given_path(), help="The new MP4.")
 @click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def join_files(files: tuple[Path, ...], target: Path, strip_location: bool, as_json: bool) -> None:
@@ -119,7 +121,7 @@ def discover_cameras(seconds: float, as_json: bool) -> None:
 @click.option(
     "--certificate",
     required=True,
-    type=click.Path(path_type=Path, exists=True),
+    type=given_path(exists=True),
     help="Its root certificate, PEM.",
 )
 @click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")

@@ -1,0 +1,76 @@
+"""Paths are taken as they are typed: relative to where the command is run, through links, with odd characters."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from killed import QUEUED, leave_an_orphan
+from processes import COMMAND
+
+from capture.cli import main
+from storage.names import WORK
+from storage.verify import verify
+
+STREAM = "hololens/gyroscope"
+
+
+def commands(
+    command: click.Command, context: click.Context, name: str
+) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command below a group with its whole name."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    for word in command.list_commands(context):
+        found = command.get_command(context, word)
+        yield from commands(
+            found, click.Context(found, parent=context, info_name=word), f"{name} {word}".strip()
+        )
+
+
+def test_every_path_that_a_command_takes_is_resolved_at_once():
+    paths = [
+        (f"{name} {parameter.opts[0]}", parameter.type)
+        for name, command in commands(main, click.Context(main), "")
+        for parameter in command.params
+        if isinstance(parameter.type, click.Path | click.File)
+    ]
+    assert len(paths) > 60, "the walk did not reach the commands"
+    assert [name for name, kind in paths if not getattr(kind, "resolve_path", False)] == []
+
+
+def recover(data: str, cwd: Path, umask: int = -1) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, "recover", "--data", data],
+        cwd=cwd,
+        umask=umask,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("folder", ["data", "mine/a b", "mine/Küche 台所", "../beside/data"])
+def test_a_killed_recording_is_recovered_by_a_relative_path(folder, runtime, tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    leave_an_orphan((here / folder).resolve(), runtime)
+    done = recover(folder, here)
+    assert done.returncode == 0, done.stderr
+    assert "take is recovered" in done.stdout
+    assert verify(here / folder / "take")["streams"][STREAM]["stored"] == QUEUED
+    assert not (here / folder / WORK).exists()
+
+
+def test_a_killed_recording_is_recovered_through_a_link_by_a_private_user(runtime, tmp_path):
+    leave_an_orphan(tmp_path / "disk", runtime)
+    (tmp_path / "data").symlink_to("disk", target_is_directory=True)
+    done = recover("data", tmp_path, umask=0o077)
+    assert done.returncode == 0, done.stderr
+    assert verify(tmp_path / "data" / "take")["streams"][STREAM]["stored"] == QUEUED
+    assert (tmp_path / "data").is_symlink()
