@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from recipe_app.errors import RecipeError
-from recipe_app.graphs.closure import relation
-from recipe_app.graphs.diverse import draw_diverse
 from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+from recipe_app.graphs.mistakes.scripts import Wish, draw_script
 from recipe_app.graphs.model import Edge, Graph, Step
-from recipe_app.graphs.orders import Orders, draw_orders
-from recipe_app.graphs.score import score
-from recipe_app.graphs.scripts import Wish, draw_script
+from recipe_app.graphs.order.closure import relation
+from recipe_app.graphs.order.diverse import draw_diverse
+from recipe_app.graphs.order.orders import Orders, draw_orders
+from recipe_app.graphs.scoring.score import score
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 from script_checker import complaints

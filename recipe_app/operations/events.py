@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from recipe_app.categories import CATEGORIES
+from recipe_app.graphs.categories import CATEGORIES
 
 Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
 

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.collaborators import Collaborators
+from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed
 from recipe_app.people.door import Visitor
 from recipe_app.people.roles import Access

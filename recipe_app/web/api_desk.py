@@ -11,22 +11,24 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app import published, steering, voices
-from recipe_app.collaborators import Collaborators
-from recipe_app.dump_pictures import frames_in
-from recipe_app.dumps import read_dump, take_in
+from recipe_app.cooking import steering, voices
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
+from recipe_app.exchange import published
+from recipe_app.exchange.dump_pictures import frames_in
+from recipe_app.exchange.dumps import read_dump, take_in
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.kinds import kind_of, parse_graph
-from recipe_app.graphs.validate import check_graph
-from recipe_app.graphs.wordings import with_wording
+from recipe_app.graphs.scoring.validate import check_graph
+from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.door import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.records import new_id, roles_of
-from recipe_app.versions import keep_version
+from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import Sha256
 from recipe_app.web.bodies import (
@@ -43,7 +45,6 @@ from recipe_app.web.bodies import (
     TabletDump,
 )
 from recipe_app.web.i18n import words_of
-from recipe_app.withdrawals import end_withdrawn
 
 
 def _require_rank(

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from recipe_app.collaborators import Collaborators
-from recipe_app.dumps import site_of
+from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.exchange.dumps import site_of
 from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of

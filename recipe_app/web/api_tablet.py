@@ -9,22 +9,22 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app import checklist, steering
-from recipe_app.capture_link import FRESH_NS
-from recipe_app.categories import CATEGORIES
-from recipe_app.choosing import frozen, help_for
-from recipe_app.collaborators import Collaborators
-from recipe_app.dumps import keep_voice
+from recipe_app.cooking import checklist, steering
+from recipe_app.cooking.capture_link import FRESH_NS
+from recipe_app.cooking.choosing import frozen, help_for
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotFound, NotNow
+from recipe_app.exchange.dumps import keep_voice
+from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
-from recipe_app.shelf import Recipe, Unusable
 from recipe_app.store import tables
-from recipe_app.versions import keep_version
+from recipe_app.store.shelf import Recipe, Unusable
+from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Batch, Choose, Control
 from recipe_app.web.i18n import words_of
-from recipe_app.withdrawals import end_withdrawn
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Language = Annotated[str, Query(max_length=3)]

@@ -11,7 +11,7 @@ from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
-from recipe_app.collaborators import Collaborators
+from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
 from recipe_app.web import api_desk, api_door, api_tablet, pages, pages_recipes
 from recipe_app.web.access import SignInFirst

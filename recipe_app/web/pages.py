@@ -16,11 +16,12 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from recipe_app import published, voices
-from recipe_app.categories import CATEGORIES
-from recipe_app.checklist import is_through, still_open
-from recipe_app.collaborators import Collaborators
+from recipe_app.cooking import voices
+from recipe_app.cooking.checklist import is_through, still_open
+from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
+from recipe_app.exchange import published
+from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from recipe_app.choosing import frozen
-from recipe_app.graphs.recipe_text import LONG
+from recipe_app.cooking.choosing import frozen
+from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
-from recipe_app.shelf import Unusable
 from recipe_app.store import tables
+from recipe_app.store.shelf import Unusable
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.pages import printed, render
 

@@ -20,12 +20,12 @@ import uvicorn
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
-from recipe_app.checklist import CONSENT_VERSION, items_for
-from recipe_app.collaborators import Collaborators, collaborators
-from recipe_app.folders import Folders
-from recipe_app.shelf import Shelf
+from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
+from recipe_app.cooking.collaborators import Collaborators, collaborators
+from recipe_app.exchange.folders import Folders
 from recipe_app.store.database import Database, open_database
 from recipe_app.store.records import Records, new_id
+from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"

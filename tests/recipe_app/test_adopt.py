@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.adopt import adopt as make
-from recipe_app.adopt import safe_names
-from recipe_app.adopt_cli import adopt
+from recipe_app.commands.adopt import adopt
+from recipe_app.exchange.adopt import adopt as make
+from recipe_app.exchange.adopt import safe_names
 from storage.verify import verify
 
 

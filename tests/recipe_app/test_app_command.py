@@ -15,12 +15,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.cli import app
+from recipe_app.commands.group import app
 from recipe_app.store import oplog
 from recipe_app.store.database import open_database
 from virtual_kitchen.tablet import participate
 
-COMMAND = [sys.executable, "-c", "from recipe_app.cli import app; app()"]
+COMMAND = [sys.executable, "-c", "from recipe_app.commands.group import app; app()"]
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def test_it_serves_when_ready_and_ends_at_a_signal(tmp_path: Path, number: signa
 AT_ONCE = """
 import os, signal, sys
 from pathlib import Path
-from recipe_app.serve import Setup, serve
+from recipe_app.web.serve import Setup, serve
 
 def say(line):
     if line.startswith("ready"):
@@ -157,7 +157,7 @@ def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_answers_are_not_held_back_by_the_network_stack() -> None:
-    from recipe_app.serve import _listen
+    from recipe_app.web.serve import _listen
 
     with _listen("127.0.0.1", 0) as listener:
         assert listener.proto == socket.IPPROTO_TCP  # what asyncio asks before it switches Nagle's delay off

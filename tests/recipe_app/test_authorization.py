@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from recipe_app.collaborators import collaborators
+from recipe_app.cooking.collaborators import collaborators
 from recipe_app.store import tables
 from recipe_app.web.app import ROUTES, create_app
 from recipe_app.web.guard import MAX_BODY

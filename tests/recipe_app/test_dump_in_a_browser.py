@@ -15,9 +15,9 @@ from browser import LANDSCAPE, Tablet, at_the_desk, chromium
 from click.testing import CliRunner
 from screens import fit_to_be_shown, small_boxes
 
-from recipe_app.dump_pictures import frames_in
-from recipe_app.dumps import join_frames
-from recipe_app.store_cli import take_dump
+from recipe_app.commands.keep import take_dump
+from recipe_app.exchange.dump_pictures import frames_in
+from recipe_app.exchange.dumps import join_frames
 from recipe_app.web.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(240)

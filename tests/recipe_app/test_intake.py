@@ -18,10 +18,10 @@ import sqlalchemy as sa
 from databases import emptied
 
 from capture.station import Station
-from recipe_app import serve
 from recipe_app.store import tables
 from recipe_app.store.database import open_database
 from recipe_app.store.records import new_id
+from recipe_app.web import serve
 from recipe_app.web.app import create_app
 from storage.events import read_events
 
@@ -53,7 +53,7 @@ def test_the_chosen_order_is_valid_and_in_the_manifest(kitchen: Any) -> None:
 def test_the_same_seed_shows_the_same_order_as_the_preview_and_the_command(kitchen: Any) -> None:
     from click.testing import CliRunner
 
-    from recipe_app.cli import graph
+    from recipe_app.commands.group import graph
 
     shown = kitchen.choose(seed=8)["ops"][0]["body"]["order"]
     assert kitchen.tablet.get("/api/v1/recipes/tea_and_toast/order?seed=8").json()["order"] == shown

@@ -17,7 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from screens import fit_to_be_shown
 
+from recipe_app.commands.keep import collection_commands
 from recipe_app.errors import BadGraph
+from recipe_app.exchange.published import category_of, check_names, collections, give_back, take_in
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import (
     CATEGORIES as CATEGORY_FILE,
@@ -30,11 +32,9 @@ from recipe_app.graphs.formats.annotations import (
     Entry,
     TaggedError,
 )
-from recipe_app.published import category_of, check_names, collections, give_back, take_in
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.records import Records
-from recipe_app.store_cli import collection_commands
 from recipe_app.web.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(300)

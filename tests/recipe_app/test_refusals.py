@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rigs import Rig
 
-from recipe_app.checklist import ITEMS
-from recipe_app.dumps import SCHEMA, site_of
+from recipe_app.cooking.checklist import ITEMS
 from recipe_app.errors import BadGraph, BadOperation, NotFound, NotNow, TooOften, filled
+from recipe_app.exchange.dumps import SCHEMA, site_of
 from recipe_app.people.roles import ROLES
-from recipe_app.shelf import Shelf
 from recipe_app.store import tables
 from recipe_app.store.records import new_id
+from recipe_app.store.shelf import Shelf
 from recipe_app.web.api_desk import SEEN
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
 from recipe_app.web.shell import shell_files
@@ -30,7 +30,12 @@ from recipe_app.web.shell import shell_files
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {"RecipeError", "BadOperation", "NotFound", "NotNow", "NotAllowed", "SignInFirst"}
-IN_ENGLISH = {"graph_cli_recordings.py", "graphs/hints.py", "operations/kinds.py", "store_cli.py"}
+IN_ENGLISH = {
+    "commands/keep.py",
+    "commands/score_and_evidence.py",
+    "graphs/mistakes/hints.py",
+    "operations/kinds.py",
+}
 """Where only a command or a program is refused."""
 OURS = {
     "none",

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from browser import LANDSCAPE, Tablet, chromium
 
-from recipe_app.tls import credentials
 from recipe_app.web.app import create_app
+from recipe_app.web.tls import credentials
 
 pytestmark = pytest.mark.timeout(120)
 NAME = "kitchen-lab"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browser import Tablet, on_screen, ops
 
-from recipe_app.dumps import read_dump, take_in
+from recipe_app.exchange.dumps import read_dump, take_in
 
 pytestmark = pytest.mark.timeout(240)
 HOLD_CONNECTIONS = """

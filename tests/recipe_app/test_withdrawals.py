@@ -13,11 +13,11 @@ import pytest
 from browser import ops
 from rigs import Rig
 
-from recipe_app.dumps import site_of
-from recipe_app.serve import _filing
+from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.exchange.dumps import site_of
 from recipe_app.store import tables
 from recipe_app.store.records import new_id
-from recipe_app.withdrawals import end_withdrawn
+from recipe_app.web.serve import _filing
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_withdrawal_in_a_dump_ends_the_recording(kitchen: Any, rig: Rig) -> No
 def test_devices_that_are_not_reached_are_asked_until_they_end_and_named_once(
     kitchen: Any, rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("recipe_app.serve.FILE_AGAIN_S", 0.01)
+    monkeypatch.setattr("recipe_app.web.serve.FILE_AGAIN_S", 0.01)
     rig.refuses = ["nobody answers"]
     recording = joined(kitchen)
     caplog.set_level(logging.WARNING)
@@ -109,7 +109,7 @@ def test_a_disk_that_refuses_ends_no_retry(kitchen: Any, rig: Rig, monkeypatch: 
 def test_what_nobody_foresaw_ends_no_retry(
     kitchen: Any, rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("recipe_app.serve.FILE_AGAIN_S", 0.01)
+    monkeypatch.setattr("recipe_app.web.serve.FILE_AGAIN_S", 0.01)
     recording, asked = joined(kitchen), rig.abort
     kitchen.tools.records.note("withdraw", recording, {}, actor="")
     refusals = iter([TypeError("a manifest of another world")])

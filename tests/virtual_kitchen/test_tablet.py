@@ -17,7 +17,7 @@ import pytest
 
 from virtual_kitchen.tablet import participate, plan
 
-SERVER = [sys.executable, "-c", "from recipe_app.cli import app; app()", "--port", "0"]
+SERVER = [sys.executable, "-c", "from recipe_app.commands.group import app; app()", "--port", "0"]
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
 from recipe_app.graphs.formats.strict_json import Reader
 from recipe_app.graphs.model import Graph
-from recipe_app.graphs.recipe_text import Selected, new_graph
+from recipe_app.graphs.text.recipe_text import Selected, new_graph
 
 MAX_RECIPE = 200_000
 

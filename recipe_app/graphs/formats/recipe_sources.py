@@ -12,7 +12,7 @@ from typing import Any
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
 from recipe_app.graphs.model import Span, SpanKind
-from recipe_app.graphs.recipe_text import Passage, Selected
+from recipe_app.graphs.text.recipe_text import Passage, Selected
 
 _NUMBERED = re.compile(r"^\s*(?:(?:step\s*)?\d+\s*[.):]\s+|[-*•]\s+)", re.IGNORECASE)
 _HEADING = re.compile(

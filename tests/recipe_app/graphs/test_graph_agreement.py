@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 from recipe_app.errors import NotComparable
-from recipe_app.graphs.agreement import agree, compare
 from recipe_app.graphs.model import Edge, Graph, Step
+from recipe_app.graphs.order.agreement import agree, compare
 
 NODES = range(1, 6)
 ASCENDING = list(itertools.combinations(NODES, 2))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.cli import graph
+from recipe_app.commands.group import graph
 
 TEA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "tea_and_toast.json"
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
 from recipe_app.graphs.formats.dot import format_dot, parse_dot

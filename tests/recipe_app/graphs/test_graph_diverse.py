@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.cli import graph as command
-from recipe_app.graphs.diverse import draw_diverse
+from recipe_app.commands.group import graph as command
 from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.model import Graph, Step
-from recipe_app.graphs.orders import draw_orders
+from recipe_app.graphs.order.diverse import draw_diverse
+from recipe_app.graphs.order.orders import draw_orders
 
 
 def shares(orders: list[tuple[int, ...]], everything: list[tuple[int, ...]]) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ("make-error-scripts.md", "start-a-graph-from-a-recipe.md")

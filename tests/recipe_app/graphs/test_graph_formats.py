@@ -100,7 +100,7 @@ def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
 
 
 def test_our_own_recipes_are_without_findings() -> None:
-    from recipe_app.graphs.validate import check_graph
+    from recipe_app.graphs.scoring.validate import check_graph
 
     paths = sorted(EXAMPLES.glob("*.json"))
     assert len(paths) >= 4

@@ -14,15 +14,22 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 from recipe_app.errors import NoSuchScript
-from recipe_app.graphs.amounts import plural, scaled, value_of, write
 from recipe_app.graphs.formats.files import read_graph
-from recipe_app.graphs.hints import CATEGORY_NAMES, Hint, accepted, graph_hints, step_hints, why_refused
-from recipe_app.graphs.induced import INDUCIBLE, induce
+from recipe_app.graphs.mistakes.hints import (
+    CATEGORY_NAMES,
+    Hint,
+    accepted,
+    graph_hints,
+    step_hints,
+    why_refused,
+)
+from recipe_app.graphs.mistakes.induced import INDUCIBLE, induce
 from recipe_app.graphs.model import Step
-from recipe_app.graphs.safety import hazards_of, must_stay, why_unsafe
-from recipe_app.graphs.spans import find_spans, pieces
+from recipe_app.graphs.text.amounts import plural, scaled, value_of, write
+from recipe_app.graphs.text.safety import hazards_of, must_stay, why_unsafe
+from recipe_app.graphs.text.spans import find_spans, pieces
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 

@@ -12,16 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recipe_app.errors import CyclicGraph
-from recipe_app.graphs.closure import (
-    find_cycle,
-    reduction,
-    redundant_edges,
-    relation,
-    topological,
-)
 from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.model import Edge, Graph, Step
-from recipe_app.graphs.validate import check_graph
+from recipe_app.graphs.order.closure import find_cycle, reduction, redundant_edges, relation, topological
+from recipe_app.graphs.scoring.validate import check_graph
 
 
 def framed(labels: list[str], edges: list[Edge]) -> Graph:

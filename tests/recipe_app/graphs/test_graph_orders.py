@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from recipe_app.errors import CyclicGraph, TooManyOrders, TooManyStates
-from recipe_app.graphs.closure import Relation, relation
 from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.model import Edge, Graph, Step
-from recipe_app.graphs.orders import Orders, count_orders, draw_orders
-from recipe_app.graphs.perfect import draw_perfect
+from recipe_app.graphs.order.closure import Relation, relation
+from recipe_app.graphs.order.orders import Orders, count_orders, draw_orders
+from recipe_app.graphs.order.perfect import draw_perfect
 
 N_POSET = [(1, 3), (2, 3), (2, 4)]
 """The smallest order that is neither series nor parallel: five orders."""

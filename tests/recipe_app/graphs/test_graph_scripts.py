@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from script_checker import complaints, truth
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 from recipe_app.errors import CyclicGraph, NoSuchScript
-from recipe_app.graphs import certificate
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
 from recipe_app.graphs.formats.files import read_graph
-from recipe_app.graphs.scripts import Script, Wish, draw_script
-from recipe_app.graphs.wording import cautions, say
+from recipe_app.graphs.mistakes import certificate
+from recipe_app.graphs.mistakes.scripts import Script, Wish, draw_script
+from recipe_app.graphs.mistakes.wording import cautions, say
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 

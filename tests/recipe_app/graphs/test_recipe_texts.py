@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.cli import graph as command
+from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
 from recipe_app.graphs.model import Graph
-from recipe_app.graphs.recipe_text import accept, develop, identify, new_graph
-from recipe_app.graphs.validate import check_graph
+from recipe_app.graphs.scoring.validate import check_graph
+from recipe_app.graphs.text.recipe_text import accept, develop, identify, new_graph
 
 PLAIN = """Egg on toast
 

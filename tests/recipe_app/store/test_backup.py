@@ -21,6 +21,8 @@ from databases import emptied
 from histories import history, recording_body
 from sqlalchemy import insert, select
 
+from recipe_app.commands.keep import backup as backup_command
+from recipe_app.commands.keep import restore as restore_command
 from recipe_app.errors import BadSetup
 from recipe_app.people.door import Door
 from recipe_app.store import oplog, projections, tables
@@ -29,8 +31,6 @@ from recipe_app.store.database import Database, open_database
 from recipe_app.store.oplog import NewOp
 from recipe_app.store.records import Records
 from recipe_app.store.restore import restore
-from recipe_app.store_cli import backup as backup_command
-from recipe_app.store_cli import restore as restore_command
 
 PIN = "482916"
 UTC_NS = 1_790_000_000_000_000_000
@@ -338,7 +338,7 @@ def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any],
         restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
 
 
-COMMAND = [sys.executable, "-c", "from recipe_app.store_cli import backup; backup()"]
+COMMAND = [sys.executable, "-c", "from recipe_app.commands.keep import backup; backup()"]
 
 
 def beside(target: Path) -> set[tuple[Path, int]]:

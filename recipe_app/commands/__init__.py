@@ -1,0 +1,1 @@
+"""The commands of the recipe app: `graph`, `app`, `adopt`, `backup`, `restore`, `take-dump`, `annotations`."""

@@ -1,0 +1,168 @@
+"""`kitchensync graph check` and `orders`: one graph at a time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.options import FILE, SEED, as_json_option, attempt, show
+from sensors.given_path import given_path
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.model import Graph
+    from recipe_app.graphs.order.orders import Drawn
+
+MOST_ORDERS = 100_000
+
+
+@click.command()
+@FILE
+@as_json_option("graph-check/1")
+def check(file: Path, as_json: bool) -> None:
+    """Say what is wrong or odd about the task graph in FILE, and how many orders it allows.
+
+    Exit code 1 when there is an error (a cycle, no START or END, an unreachable step).
+
+    \b
+    Example: kitchensync graph check examples/recipes/tea_and_toast.json
+    """
+    from recipe_app.graphs.formats.files import read_graph
+
+    answer = attempt(
+        lambda: check_answer(read_graph(file)),
+        schema="graph-check/1",
+        about=file,
+        as_json=as_json,
+        status="FAIL",
+    )
+    if as_json:
+        show(answer)
+    else:
+        _print_check(answer)
+    for finding in answer["findings"]:
+        if finding["level"] == "error":
+            line = f"{file.name}: {finding['place']}: {finding['text']}; {finding['fix']}"
+            click.echo(f"error: {line}", err=True)
+    sys.exit(1 if answer["status"] == "FAIL" else 0)
+
+
+def check_answer(checked: Graph) -> dict[str, Any]:
+    """Build the `graph-check/1` object of a graph; `topological_orders` is None where it is not countable."""
+    from dataclasses import asdict
+
+    from recipe_app.errors import CyclicGraph, TooManyStates
+    from recipe_app.graphs.order.closure import find_cycle, redundant_edges, relation
+    from recipe_app.graphs.order.orders import Orders
+    from recipe_app.graphs.scoring.validate import check_graph
+
+    findings = check_graph(checked)
+    levels = {finding.level for finding in findings}
+    is_dag = find_cycle(checked) is None
+    try:
+        orders: Orders | None = Orders(relation(checked))
+    except (CyclicGraph, TooManyStates):
+        orders = None
+    return {
+        "schema": "graph-check/1",
+        "file": checked.name,
+        "status": "FAIL" if "error" in levels else "WARN" if "warning" in levels else "PASS",
+        "graph_hash": checked.content_hash,
+        "nodes_with_start_end": len(checked.nodes),
+        "steps": len(checked.steps),
+        "edges": len(checked.edges),
+        "is_dag": is_dag,
+        "redundant_edges": len(redundant_edges(checked)) if is_dag else None,
+        "topological_orders": orders.total if orders else None,
+        "down_sets": orders.down_sets if orders else None,
+        "findings": [asdict(finding) for finding in findings],
+    }
+
+
+def _print_check(answer: dict[str, Any]) -> None:
+    orders = answer["topological_orders"]
+    counted = f"{orders:,}" if orders is not None else "none" if not answer["is_dag"] else "too many to count"
+    click.echo(f"{answer['status']}  {answer['file']}  {answer['graph_hash'][:12]}")
+    click.echo(f"  {answer['steps']} steps, {answer['edges']} edges, valid orders: {counted}")
+    for finding in answer["findings"]:
+        if finding["level"] != "error":
+            click.echo(f"  {finding['level']:7} {finding['place']}: {finding['text']}; {finding['fix']}")
+
+
+@click.command()
+@FILE
+@click.option(
+    "--count", type=click.IntRange(1, MOST_ORDERS), default=1, show_default=True, help="How many orders."
+)
+@click.option("--diverse", is_flag=True, help="Choose orders that show as much as possible together.")
+@click.option(
+    "--recorded",
+    type=given_path(),
+    help="Orders recorded already: an orders/1 file, a JSON list of orders, or a folder of annotations.",
+)
+@SEED
+@as_json_option("orders/1")
+def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int, as_json: bool) -> None:
+    """Draw different valid orders of the steps in FILE, every order equally likely.
+
+    `sampler` says how: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
+    graphs with too many sets of done steps to count (then `total` is null). --diverse covers both directions of
+    free pairs and all successions; --recorded (implies it) counts what was recorded as seen and repeats none of it.
+
+    \b
+    Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
+    """
+    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.order.orders import draw_orders
+
+    def draw() -> tuple[Graph, Drawn, dict[str, Any]]:
+        read = read_graph(file)
+        if diverse or recorded is not None:
+            return read, *_diverse(read, count=count, seed=seed, recorded=recorded)
+        return read, draw_orders(read, count=count, seed=seed), {}
+
+    read, drawn, more = attempt(draw, schema="orders/1", about=file, as_json=as_json)
+    if as_json:
+        show(orders_answer(read, drawn, seed) | more)
+    else:
+        _print_orders(read, drawn)
+    if drawn.note:
+        click.echo(f"note: {file.name}: {drawn.note}", err=True)
+
+
+def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
+    from dataclasses import asdict
+
+    from recipe_app.graphs.order.diverse import draw_diverse
+    from recipe_app.graphs.order.orders import Drawn
+    from recipe_app.graphs.scoring.recorded import read_recorded
+
+    done = read_recorded(recorded, read) if recorded is not None else []
+    chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
+    drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)
+    return drawn, {"coverage": asdict(chosen.coverage), "recorded": len(done)}
+
+
+def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:
+    """Build the `orders/1` object."""
+    return {
+        "schema": "orders/1",
+        "file": read.name,
+        "graph_hash": read.content_hash,
+        "total": drawn.total,
+        "sampler": drawn.sampler,
+        "seed": seed,
+        "note": drawn.note,
+        "orders": [list(order) for order in drawn.orders],
+    }
+
+
+def _print_orders(read: Graph, drawn: Drawn) -> None:
+    total = f"{drawn.total:,}" if drawn.total is not None else "more than could be counted"
+    click.echo(f"{read.name}: {total} valid orders; {len(drawn.orders)} drawn by {drawn.sampler}")
+    for number, order in enumerate(drawn.orders, start=1):
+        click.echo(f"\norder {number}")
+        for place, node in enumerate(order, start=1):
+            click.echo(f"  {place:3}. [{node}] {read.by_node[node].text}")

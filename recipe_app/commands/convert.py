@@ -1,0 +1,196 @@
+"""`kitchensync graph convert` and `agree`: graphs from one format into another, and two annotators' graphs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.options import FILE, as_json_option, attempt, show, table
+from sensors.given_path import given_path
+
+if TYPE_CHECKING:
+    from recipe_app.graphs.model import Graph
+
+FORMATS = ("captaincook4d", "graph", "dot", "assembly")
+SOURCES = ("cooklang", "jsonld", "text")
+
+
+@click.command()
+@FILE
+@click.option(
+    "--to", "target", type=click.Choice(FORMATS), default="graph", show_default=True, help="Format to write."
+)
+@click.option(
+    "--from", "source", type=click.Choice(FORMATS + SOURCES), help="Format to read [default: seen from FILE]."
+)
+@click.option("--out", type=given_path(), help="File to write [default: standard output].")
+@click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
+@click.option("--language", default="", help="Write the texts of this language version.")
+@click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
+@as_json_option("convert/1")
+def convert(
+    file: Path,
+    target: str,
+    source: str | None,
+    out: Path | None,
+    toy: str,
+    language: str,
+    accept: bool,
+    as_json: bool,
+) -> None:
+    """Write the graph or recipe in FILE in another format; say what the new format cannot hold.
+
+    Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
+    schema.org JSON-LD becomes a new graph whose edges are suggestions. When FILE is a folder of annotations, all
+    its annotation files and task graphs are written into the folder --out.
+
+    \b
+    Example: kitchensync graph convert examples/recipes/tea_and_toast.json --to dot
+    Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
+    """
+    if file.is_dir():
+        answer = attempt(lambda: convert_folder(file, out), schema="convert/1", about=file, as_json=as_json)
+    else:
+        answer = attempt(
+            lambda: convert_file(
+                file, target, source=source, out=out, toy=toy, language=language, accept_all=accept
+            ),
+            schema="convert/1",
+            about=file,
+            as_json=as_json,
+        )
+    if as_json:
+        show(answer)
+    elif "text" in answer:
+        click.echo(answer["text"], nl=False)
+    else:
+        click.echo(f"wrote {', '.join(answer['written'])}")
+    for lost in answer["lost"]:
+        click.echo(f"note: {file.name}: {target} cannot hold {lost}", err=True)
+
+
+def convert_file(
+    file: Path,
+    target: str,
+    *,
+    source: str | None,
+    out: Path | None,
+    toy: str,
+    language: str,
+    accept_all: bool,
+) -> dict[str, Any]:
+    """Build the `convert/1` object of one graph, and write the file."""
+    from recipe_app.graphs.formats.files import read_text, write_text
+    from recipe_app.graphs.formats.kinds import format_graph, kind_of, parse_graph
+    from recipe_app.graphs.formats.same_layout import written_back
+    from recipe_app.graphs.text.recipe_text import accept
+
+    text = read_text(file)
+    kind = source or kind_of(file.name, text)
+    graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
+    if accept_all:
+        graph = accept(graph)
+    if language:
+        graph = graph.in_language(language)
+    made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
+    answer: dict[str, Any] = {
+        "schema": "convert/1",
+        "file": file.name,
+        "from": kind,
+        "to": target,
+        "graph_hash": graph.content_hash,
+        "suggested": len(graph.suggested),
+        "lost": lost_in(graph, target),
+    }
+    if out is None:
+        return {**answer, "text": made}
+    write_text(out, made)
+    return {**answer, "written": [str(out)]}
+
+
+def lost_in(graph: Graph, target: str) -> list[str]:
+    """Name what a format cannot hold of a graph."""
+    if target in ("graph", "dot"):
+        return []
+    facts = {
+        "spans": any(step.spans for step in graph.nodes),
+        "times, hazards": any(step.est_s or step.passive or step.hazards for step in graph.nodes),
+        "kinds and origins of edges": any(link.kind or link.why or link.origin for link in graph.links),
+        "suggested edges": bool(graph.suggested),
+        "languages": bool(graph.wordings or graph.language),
+    }
+    return [name for name, present in facts.items() if present]
+
+
+def convert_folder(folder: Path, out: Path | None) -> dict[str, Any]:
+    """Write all annotation files and task graphs of a folder into another."""
+    from recipe_app.errors import BadGraph
+    from recipe_app.graphs.formats.annotation_files import format_annotations
+    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs, read_text, write_text
+    from recipe_app.graphs.formats.same_layout import written_back
+
+    if out is None:
+        raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
+    annotations = read_annotations(folder)
+    if contrary := annotations.contradictions:
+        raise BadGraph(
+            folder.name, contrary[0], "two files disagree on its steps; take both from one release"
+        )
+    made = format_annotations(annotations)
+    for stem, graph in read_task_graphs(folder).items():
+        path = f"task_graphs/{stem}.json"
+        made[path] = written_back(read_text(folder / path), "captaincook4d", graph)
+    for path, text in made.items():
+        write_text(out / path, text)
+    return {
+        "schema": "convert/1",
+        "file": folder.name,
+        "to": "captaincook4d",
+        "written": sorted(made),
+        "lost": [],
+    }
+
+
+@click.command()
+@click.argument("first", type=given_path())
+@click.argument("second", type=given_path())
+@as_json_option("graph-agree/1")
+def agree(first: Path, second: Path, as_json: bool) -> None:
+    """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.
+
+    Edge precision, recall and F1 as drawn, reduced and in the closure, the share of valid orders that they have in
+    common, and the edges that only one of them asks for.
+
+    \b
+    Example: kitchensync graph agree ann.json ben.json
+    """
+    answer = attempt(
+        lambda: agree_answer(first, second), schema="graph-agree/1", about=first, as_json=as_json
+    )
+    if as_json:
+        show(answer)
+        return
+    forms = ("raw", "raw_with_ends", "reduced", "closure", "cross")
+    table(
+        ["edges", "precision", "recall", "F1"],
+        [
+            [form.replace("_", " "), *(f"{answer[form][key]:.3f}" for key in ("precision", "recall", "f1"))]
+            for form in forms
+        ],
+    )
+    overlap = answer["order_overlap"]
+    click.echo(f"\nvalid orders in common: {'too many to count' if overlap is None else f'{overlap:.1%}'}")
+    for name, side in ((first.name, "only_first"), (second.name, "only_second")):
+        click.echo(f"only {name}: {', '.join(f'{u} -> {v}' for u, v in answer[side]) or 'none'}")
+
+
+def agree_answer(first: Path, second: Path) -> dict[str, Any]:
+    """Build the `graph-agree/1` object."""
+    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.order.agreement import agree
+
+    found = asdict(agree(read_graph(first), read_graph(second)))
+    return {"schema": "graph-agree/1", "first": first.name, "second": second.name, **found}

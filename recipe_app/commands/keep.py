@@ -1,0 +1,203 @@
+"""Commands over the app's memory: `kitchensync backup` and `kitchensync restore`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recipe_app.commands.options import attempt, show
+from recipe_app.errors import BadOperation
+from sensors.given_path import given_path
+
+DATA = click.option(
+    "--data",
+    type=given_path(),
+    default=Path("recordings"),
+    show_default=True,
+    help="As for `app`.",
+)
+DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+
+
+@click.command()
+@click.argument("file", type=given_path(dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def backup(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Back up what the recipe app remembers into FILE, while it runs.
+
+    People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. FILE is replaced
+    when the new one is whole and was read back; a kill in between leaves the old one.
+
+    \b
+    Example: kitchensync backup kitchen.backup --data recordings
+    """
+    from recipe_app.store.backup import back_up
+    from sensors.host_clock import utc_anchor
+
+    with click.progressbar(length=1000, label="backing up", file=sys.stderr) as bar:
+
+        def tell(share: float) -> None:
+            bar.update(max(round(1000 * share) - bar.pos, 0))
+
+        def make() -> dict[str, Any]:
+            place, recipes = _place(data, database)
+            return back_up(place, recipes, file, utc_ns=utc_anchor().utc_ns, tell=tell)
+
+        manifest = attempt(make, schema="backup/1", about=file, as_json=as_json)
+    _say("backup/1", file, manifest, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=given_path(exists=True, dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Restore a backup into a data folder or database that holds nothing of the app yet.
+
+    Every hash and the chain of the log are proven first. People sign in anew; tablets stay paired.
+
+    \b
+    Example: kitchensync restore kitchen.backup --data recordings
+    """
+    from recipe_app.store.restore import restore as put_back
+
+    place, recipes = _place(data, database)
+    manifest = attempt(
+        lambda: put_back(file, place, recipes), schema="restore/1", about=file, as_json=as_json
+    )
+    _say("restore/1", file, manifest, as_json=as_json)
+
+
+@click.command("take-dump")
+@click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
+@DATA
+@DATABASE
+@JSON
+def take_dump(files: tuple[Path, ...], data: Path, database: str | None, as_json: bool) -> None:
+    """Take in what a tablet saved when it could not reach the app any more.
+
+    FILES are the file that the tablet saved, or pictures or a film of its QR frames. A second time nothing happens.
+
+    \b
+    Example: kitchensync take-dump kitchensync-dump.json --data recordings
+    Example: kitchensync take-dump screen.mp4 --data recordings
+    """
+    outcome = attempt(
+        lambda: _taken(files, data, database), schema="take-dump/1", about=files[0], as_json=as_json
+    )
+    if as_json:
+        show({"schema": "take-dump/1", **outcome})
+        return
+    click.echo("{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome))
+    for reason in outcome["refused"]:
+        click.echo(f"refused: {reason}", err=True)
+
+
+def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
+    from recipe_app.commands.at_rest import memory
+    from recipe_app.exchange.dump_pictures import frames_in, is_film, is_seen
+    from recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
+
+    pictures = [path for path in files if is_seen(path)]
+    seen = [frame for path in pictures for frame in frames_in(path, film=is_film(path), name=path.name)]
+    texts = [path for path in files if not is_seen(path)]
+    if large := [path for path in texts if path.stat().st_size > 2 * MOST_BYTES]:
+        raise BadOperation(f"{large[0].name}: is larger than any dump of a tablet")
+    dumps = [read_dump(path.read_text(encoding="utf-8", errors="replace"), path.name) for path in texts]
+    if seen:
+        dumps.append(read_dump("\n".join(seen), files[0].name))
+    total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
+    with memory(data, database) as tools:
+        for dump in dumps:
+            for key, value in asdict(take_in(dump, tools.records, tools.intake, actor="")).items():
+                total[key] += value
+    return total
+
+
+@click.group("annotations")
+def collection_commands() -> None:
+    """Take folders of published annotations into the app, and give them back.
+
+    \b
+    Example: kitchensync annotations import captaincook4d --data recordings
+    """
+
+
+@collection_commands.command("import")
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@DATA
+@DATABASE
+@JSON
+def import_folder(folder: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Take FOLDER, in the form of CaptainCook4D, into the app: its recordings stand in the desk's list.
+
+    \b
+    Example: kitchensync annotations import captaincook4d --data recordings
+    """
+    from recipe_app.commands.at_rest import memory
+    from recipe_app.exchange import published
+
+    def make() -> dict[str, Any]:
+        with memory(data, database) as tools:
+            files = published.files_of(folder)
+            name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
+            return published.take_in(files, name, tools.records, actor="")
+
+    taken = attempt(make, schema="annotations-import/1", about=folder, as_json=as_json)
+    if as_json:
+        show({"schema": "annotations-import/1", **taken})
+    else:
+        click.echo(f"{taken['name']}: {taken['recordings']} recordings, {taken['new']} operations are new")
+
+
+@collection_commands.command("export")
+@click.option("--collection", help="Its id, as the import says it [default: the only one].")
+@click.option("--out", required=True, type=given_path(), help="Folder to write into.")
+@DATA
+@DATABASE
+@JSON
+def export_folder(collection: str | None, out: Path, data: Path, database: str | None, as_json: bool) -> None:
+    """Write a folder of annotations from the app's log, byte for byte as it came.
+
+    \b
+    Example: kitchensync annotations export --data recordings --out captaincook4d-again
+    """
+    from recipe_app.commands.at_rest import memory
+    from recipe_app.exchange import published
+    from recipe_app.graphs.formats.files import write_text
+
+    def make() -> list[str]:
+        with memory(data, database) as tools:
+            known = list(published.collections(tools.records))
+            only = known[0] if len(known) == 1 else ""
+            files = published.give_back(collection or only, tools.records)
+            for path, text in files.items():
+                write_text(out / path, text)
+        return sorted(files)
+
+    written = attempt(make, schema="annotations-export/1", about=out, as_json=as_json)
+    if as_json:
+        show({"schema": "annotations-export/1", "out": str(out), "written": written})
+    else:
+        click.echo(f"{out}: {len(written)} files")
+
+
+def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
+    from recipe_app.web.serve import APP_FOLDER
+
+    return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
+
+
+def _say(schema: str, file: Path, manifest: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        show({**manifest, "schema": schema, "file": str(file)})
+    else:
+        click.echo(f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}")

@@ -1,0 +1,74 @@
+"""What the app is built from, so that a test can give it clocks, folders and a database of its own."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from recipe_app.cooking.capture_link import Capture, Watch
+from recipe_app.cooking.judging import Judge
+from recipe_app.exchange.folders import Folders
+from recipe_app.exchange.intake import Intake
+from recipe_app.people.attempts import Bucket
+from recipe_app.people.door import Door
+from recipe_app.people.visitors import Visitors
+from recipe_app.store.records import Records
+from recipe_app.store.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Collaborators:
+    """Memory, door, recipes and folders; `capture` is None where the app runs without a rig."""
+
+    records: Records
+    door: Door
+    intake: Intake
+    folders: Folders
+    shelf: Shelf
+    bucket: Bucket
+    visitors: Visitors
+    judge: Judge
+    capture: Capture | None = None
+    watch: Watch | None = None
+    "Who knows how recordings are, those that somebody else began too."
+    hosts: frozenset[str] = field(default_factory=frozenset)
+    "Names and addresses under which the app may be asked, besides loopback."
+    demo: dict[str, str] | None = None
+    "What the guided tour may tell: pseudonym and PIN of its person."
+    ca_file: bytes | None = None
+    "The certificate of our own authority, for tablets to install."
+    starting: threading.Lock = field(default_factory=threading.Lock)
+    "Held while devices are being started, which takes them half a minute at most."
+    ending: threading.Lock = field(default_factory=threading.Lock)
+    "Held while what was withdrawn is being ended, which takes as long."
+
+
+def collaborators(
+    records: Records,
+    folders: Folders,
+    shelf: Shelf,
+    *,
+    clock_id: str = "",
+    capture: Capture | None = None,
+    watch: Watch | None = None,
+    hosts: frozenset[str] = frozenset(),
+    demo: dict[str, str] | None = None,
+    ca_file: bytes | None = None,
+) -> Collaborators:
+    """Join the parts of the app."""
+    door = Door(records, demo=demo is not None)
+    return Collaborators(
+        records=records,
+        door=door,
+        visitors=Visitors(door),
+        intake=Intake(records, folders, clock_id=clock_id),
+        folders=folders,
+        shelf=shelf,
+        bucket=Bucket(60, records.now_ns),
+        judge=Judge(records),
+        capture=capture,
+        watch=watch,
+        hosts=hosts,
+        demo=demo,
+        ca_file=ca_file,
+    )

@@ -1,0 +1,70 @@
+"""A recording against the graph of its recipe: what was too early, left out, done twice."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from recipe_app.graphs.formats.graph_json import parse_graph_json
+from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
+from recipe_app.operations.fold import State
+from recipe_app.store import tables
+from recipe_app.store.records import Records
+
+KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Steps by their texts: pairs (what came too early, what it should have waited for), left out, done twice."""
+
+    early: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+    repeated: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Tell whether the order of the graph was kept and nothing was left out or repeated."""
+        return not (self.early or self.missing or self.repeated)
+
+
+class Judge:
+    """Judges recordings; what did not change since is not judged again."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self._known: OrderedDict[tuple[str, int], Against | None] = OrderedDict()
+
+    def against(self, recording: dict[str, Any]) -> Against | None:
+        """Judge a row of the table of recordings; None before anything was done, or without the recipe's version."""
+        key = (recording["id"], recording["last_n"])
+        if key not in self._known:
+            self._known[key] = self._judged(recording)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+    def _judged(self, recording: dict[str, Any]) -> Against | None:
+        version = self.records.row(tables.recipe, recording["graph_hash"])
+        if version is None or not recording["steps_done"]:
+            return None
+        order = Prerequisites(parse_graph_json(version["graph"], name=recording["recipe"]))
+        found = judge(order, performed(self.records.state(recording["id"])))
+        text = {node: step.text for node, step in order.graph.by_node.items()}
+        return Against(
+            tuple((text[after], text[before]) for before, after in found.late_edges),
+            tuple(text[node] for node in found.missing),
+            tuple(dict.fromkeys(text[node] for node in found.repeated)),
+        )
+
+
+def performed(state: State) -> list[Performed]:
+    """The runs of all steps by time, s on the capture clock; a run whose begin was not logged begins at its end."""
+    found = []
+    for node, step in state["steps"].items():
+        for run in step["runs"]:
+            start, end = run["start"], run["end"]
+            if end is not None:
+                found.append(Performed(int(node), (end if start is None else start) / 1e9, end / 1e9))
+    return by_time(found)

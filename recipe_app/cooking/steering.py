@@ -1,0 +1,101 @@
+"""Tell the devices what to do for a recording, and log what was asked and what came of it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Literal
+
+from recipe_app.cooking.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.errors import NotNow
+from recipe_app.operations.events import folder_of
+from recipe_app.store import tables
+
+Action = Literal["start", "stop", "abort"]
+
+
+def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, reason: str) -> dict[str, Any]:
+    """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow."""
+    if tools.capture is None:
+        raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
+    if action == "start":
+        if not tools.starting.acquire(blocking=False):
+            raise NotNow("the devices are being started already; wait until that is done")
+        try:
+            return _start(tools, recording, folder_of(tools.records.ops(recording)), actor)
+        finally:
+            tools.starting.release()
+    folder = folder_of(tools.records.ops(recording))
+    if folder is None:
+        raise NotNow("nothing is being recorded here")
+    reasons = tools.capture.stop(folder) if action == "stop" else tools.capture.abort(folder, reason=reason)
+    if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
+        reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
+    said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
+    tools.records.note("capture", recording, said, actor=actor)
+    tools.intake.file()
+    return {"folder": folder, "reasons": reasons}
+
+
+def _start(tools: Collaborators, recording: str, folder: str | None, actor: str) -> dict[str, Any]:
+    assert tools.capture is not None
+    state = tools.records.state(recording)
+    _require_checklist(state)
+    if folder is not None:
+        raise NotNow("this recording has its folder {folder} already", folder=folder)
+    row = tools.records.row(tables.recording, recording)
+    person = tools.records.row(tables.person, row["person"]) if row else None
+    kitchen = tools.records.row(tables.kitchen, row["kitchen"]) if row else None
+    name = _folder_name(tools, state["recording"]["name"], recording)
+    reasons = tools.capture.start(
+        name,
+        participant=person["pseudonym"] if person else "",
+        consent=f"{recording}/{CONSENT_VERSION}",
+        place=kitchen["name"] if kitchen else "",
+    )
+    if reasons:
+        said = {"action": "start", "folder": None, "reasons": reasons}
+        tools.records.note("capture", recording, said, actor=actor)
+        return {"folder": None, "reasons": reasons}
+    tools.records.give_folder(recording, name, actor=actor)
+    tools.intake.file()
+    end_withdrawn(tools)  # somebody may have withdrawn while the devices were being started
+    _refuse_withdrawn(tools.records.state(recording))
+    return {"folder": name, "reasons": []}
+
+
+def _require_checklist(state: dict[str, Any]) -> None:
+    """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
+    _refuse_withdrawn(state)
+    if not is_through(state):
+        names = tuple(still_open(state, devices=True))
+        raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
+
+
+def _refuse_withdrawn(state: dict[str, Any]) -> None:
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; begin another one")
+
+
+def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, Any]:
+    """Let a recording begin though points of the checklist are open; who did and why is kept. Raises NotNow."""
+    state = tools.records.state(recording)
+    open_points = still_open(state, devices=True)
+    if "consent" in open_points:
+        raise NotNow("nobody can agree for somebody else: the consent is not given")
+    person = tools.records.row(tables.person, actor)
+    body = {
+        "version": CHECKLIST_VERSION,
+        "confirmed_by": person["pseudonym"] if person else "",
+        "override": f"{reason} (open: {', '.join(open_points) or 'nothing'})"[:600],
+    }
+    tools.records.note("checked", recording, body, actor=actor, op_id=op_id)
+    tools.intake.file()
+    return body
+
+
+def _folder_name(tools: Collaborators, recipe: str, recording: str) -> str:
+    """Name a take by recipe, time and the end of its id; nothing in it tells whether errors were planned."""
+    moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
+    return f"{recipe[:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"

@@ -1,0 +1,1 @@
+"""What comes in and goes out as files: adopted films, dumps of tablets, recording folders, published annotations."""

@@ -1,0 +1,242 @@
+"""The last resort: what a tablet still holds, as a file or as QR frames, and taking it in as if it had been sent.
+
+A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which
+are JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`.
+A frame is `KS1z:<id>:<number>/<count>:<crc32>:<payload>`: the payloads together are base64url of the content,
+deflated (`z`) or plain (`p`); the id is the first 16 digits of the content's SHA-256. Voice notes are in files only.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import insert, select
+
+from recipe_app.errors import BadOperation, NotFound
+from recipe_app.exchange.intake import Intake
+from recipe_app.operations.kinds import ClientClock, Operation
+from recipe_app.store import oplog, tables
+from recipe_app.store.records import Records
+
+SCHEMA = "tablet-dump/1"
+MOST_BYTES = 64 << 20
+_FRAME = re.compile(
+    r"KS1(?P<form>[zp]):(?P<id>[0-9a-f]{16}):(?P<number>\d{1,4})/(?P<count>\d{1,4}):(?P<crc>[0-9a-f]{8}):(?P<data>[\w-]*)",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What a tablet held: its operations in order, those that were refused before among them, its voice notes."""
+
+    site: str
+    device: str
+    sha256: str
+    operations: tuple[Operation, ...]
+    sounds: tuple[dict[str, Any], ...] = ()
+    unknown: tuple[BadOperation, ...] = ()
+    "What is wrong with each operation that this app does not know."
+
+
+@dataclass
+class Outcome:
+    """What became of a dump."""
+
+    operations: int
+    new: int = 0
+    known: int = 0
+    sounds: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One QR frame of a dump, its checksum proven: number `number` of `count`."""
+
+    form: str
+    id: str
+    number: int
+    count: int
+    data: str
+
+
+def frame_of(text: str) -> Frame | None:
+    """Read the text of a frame; None when it is none or was read wrongly."""
+    match = _FRAME.fullmatch(text)
+    if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
+        return None
+    return Frame(match["form"], match["id"], int(match["number"]), int(match["count"]), match["data"])
+
+
+def read_dump(text: str, name: str) -> Dump:
+    """Read a dump from a file's text, or from the texts of its frames, one a line. Raises BadOperation."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and all(line.startswith("KS1") for line in lines):
+        return _parsed(join_frames(lines, name), name)
+    try:
+        document = json.loads(text)
+        content = document["content"]
+        if document["schema"] != SCHEMA or not isinstance(content, str):
+            raise BadOperation("{name}: is no dump of a tablet ({schema})", name=name, schema=SCHEMA)
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadOperation("{name}: is damaged or no dump of a tablet; save it again", name=name) from error
+    if sha256 != document.get("sha256"):
+        raise BadOperation("{name}: is not what the tablet saved; save it again", name=name)
+    return _parsed(content, name)
+
+
+def join_frames(frames: Iterable[str], name: str) -> str:
+    """Join frames in any order, each as often as it was read. Raises BadOperation naming what is missing."""
+    found: dict[int, str] = {}
+    heads: set[tuple[str, str, int]] = set()
+    for text in frames:
+        frame = frame_of(text)
+        if frame is None:
+            raise BadOperation(
+                "{name}: a frame is damaged ({text!r}); film the frames again", name=name, text=text[:30]
+            )
+        heads.add((frame.form, frame.id, frame.count))
+        found[frame.number] = frame.data
+    if len(heads) != 1:
+        raise BadOperation(
+            "{name}: frames of {count} dumps; give those of one tablet at a time", name=name, count=len(heads)
+        )
+    ((form, id_, count),) = heads
+    if missing := [str(number) for number in range(1, count + 1) if number not in found][:20]:
+        raise BadOperation(
+            "{name}: frames {missing} of {count} are missing; film them again",
+            name=name,
+            missing=", ".join(missing),
+            count=count,
+        )
+    content = _unpacked("".join(found[number] for number in range(1, count + 1)), form, name)
+    if hashlib.sha256(content).hexdigest()[:16] != id_:
+        raise BadOperation(
+            "{name}: the frames together are not what the tablet showed; film them again", name=name
+        )
+    return content.decode()
+
+
+def _unpacked(text: str, form: str, name: str) -> bytes:
+    try:
+        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return zlib.decompressobj(-15).decompress(packed, MOST_BYTES) if form == "z" else packed
+    except (binascii.Error, zlib.error) as error:
+        raise BadOperation("{name}: the frames do not fit together; film them again", name=name) from error
+
+
+def _parsed(content: str, name: str) -> Dump:
+    operations: dict[str, Operation] = {}
+    unknown = []
+    try:
+        body = json.loads(content)
+        entries = [*body.get("refused", []), *body["waiting"]]  # what was refused once may have a place now
+        for number, entry in enumerate(entries, 1):
+            try:
+                operation = _operation(entry)
+                operations.setdefault(operation.op_id, operation)
+            except ValidationError as error:  # of another version of the page, say; it holds up no other
+                why = error.errors()[0]["msg"]
+                refusal = BadOperation(
+                    "{name}: operation {number} of {count} is not known here: {why}",
+                    name=name,
+                    number=number,
+                    count=len(entries),
+                    why=why,
+                )
+                unknown.append(refusal)
+        sounds = tuple({key: _whole(one[key]) for key in _SOUND} for one in body.get("sounds", []))
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
+        site, device = _whole(body["site"]), _whole(body["device"])
+        return Dump(site, device, sha256, tuple(operations.values()), sounds, tuple(unknown))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadOperation("{name}: is damaged or no dump of a tablet; save it again", name=name) from error
+
+
+def _whole(value: object) -> str:
+    """Return a text without half letters, which no database can look for. Raises ValueError."""
+    return str(value).encode().decode()
+
+
+_SOUND = ("sha256", "recording", "media_type", "base64")
+
+
+def _operation(entry: dict[str, Any]) -> Operation:
+    """The operation with the clock that the tablet knew, or with its wall clock alone."""
+    wall_ms = entry["touch"]["wall_ms"]
+    alone = {"touch_ms": wall_ms, "sent_ms": wall_ms, "received_ms": wall_ms, "host_ns": 0, "basis": "wall"}
+    clock = entry.get("clock") or {**alone, "clock_id": "none", "wall_ms": wall_ms}
+    return Operation.model_validate({**entry["operation"], "clock": ClientClock.model_validate(clock)})
+
+
+def site_of(records: Records) -> str:
+    """Name this installation: the hash of the first operation ever made here, the same after a restore."""
+    with records.database.reading() as connection:
+        first = connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar()
+    return str(first or oplog.FIRST)[:16]
+
+
+def take_in(
+    dump: Dump, records: Records, intake: Intake, *, actor: str, say: Callable[[Exception], str] = str
+) -> Outcome:
+    """Log what a dump holds as if its tablet had sent it; again, nothing happens a second time.
+
+    `say` puts into words what is refused of it. Raises BadOperation for a dump of another site or of a tablet that
+    was never paired here.
+    """
+    if dump.site != site_of(records):
+        raise BadOperation("this dump is of another site; take it in where its tablet was paired")
+    device = records.row(tables.device, dump.device)
+    if device is None:
+        raise BadOperation("this dump is of a tablet that was never paired here")
+    outcome = Outcome(len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown])
+    for start in range(0, len(dump.operations), 200):
+        for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device, say=say):
+            if "error" in receipt:
+                outcome.refused.append(receipt["error"])
+            elif receipt["duplicate"]:
+                outcome.known += 1
+            else:
+                outcome.new += 1
+    for sound in dump.sounds:
+        try:
+            outcome.sounds += _keep_sound(records, intake, device, sound)
+        except (BadOperation, NotFound) as error:  # one that cannot be taken in holds up no other
+            outcome.refused.append(say(error))
+    if outcome.new or outcome.sounds:
+        said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
+        records.note("dump", dump.device, said, actor=actor)
+    return outcome
+
+
+def _keep_sound(records: Records, intake: Intake, device: dict[str, Any], sound: dict[str, Any]) -> bool:
+    intake.recording(sound["recording"], kitchen=device["kitchen"])
+    try:
+        content = base64.b64decode(sound["base64"], validate=True)
+    except binascii.Error as error:
+        raise BadOperation("a voice note of this dump is damaged; save it again") from error
+    return keep_voice(records, sound["recording"], sound["sha256"], sound["media_type"], content)
+
+
+def keep_voice(records: Records, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
+    """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation."""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise BadOperation("the sound does not have this hash; send it again")
+    table = tables.voice
+    with records.changing() as connection:
+        if connection.execute(select(table.c.sha256).where(table.c.sha256 == sha256)).first() is not None:
+            return False
+        values = {"recording": recording, "media_type": media_type[:60], "content": content}
+        connection.execute(insert(table).values(sha256=sha256, **values))
+    return True

@@ -1,0 +1,156 @@
+"""Operations from tablets: check them, put their touches on the capture clock, log them, file them into folders."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from recipe_app.errors import BadOperation, NotFound
+from recipe_app.exchange.folders import Event, Folders
+from recipe_app.exchange.touch_clock import (
+    Exchange,
+    Stamp,
+    stamp_age,
+    stamp_exchange,
+    stamp_receipt,
+    stamp_wall,
+)
+from recipe_app.operations.events import event_lines, folder_of
+from recipe_app.operations.kinds import ClientClock, Operation, checked_body
+from recipe_app.store.oplog import NewOp
+from recipe_app.store.records import Records
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+Receipt = dict[str, Any]
+
+
+class Intake:
+    """Takes operations in; `clock_id` names this run of the capture computer's clock."""
+
+    def __init__(self, records: Records, folders: Folders, *, clock_id: str) -> None:
+        self.records, self.folders, self.clock_id = records, folders, clock_id
+
+    def accept(
+        self, operations: list[Operation], *, device: dict[str, Any], say: Callable[[Exception], str] = str
+    ) -> list[Receipt]:
+        """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too.
+
+        `say` puts a refusal into words.
+        """
+        receipts: dict[str, Receipt] = {}
+        wanted: list[NewOp] = []
+        for operation in operations:
+            try:
+                wanted.append(self._checked(operation, device))
+            except (BadOperation, NotFound) as error:
+                receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
+        for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
+            receipts[new.op_id] = _receipt(stored, known)
+        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
+            self.file()
+        return [receipts[operation.op_id] for operation in operations]
+
+    def _checked(self, operation: Operation, device: dict[str, Any]) -> NewOp:
+        frozen = self._frozen(operation.recording, device["kitchen"])
+        body = checked_body(operation)
+        node = body.get("node", body.get("fields", {}).get("node"))
+        if node is not None and str(node) not in frozen["steps"]:
+            raise BadOperation("step {node} is not in {title}", node=str(node), title=frozen["title"])
+        if operation.kind == "checked" and body["override"]:
+            raise BadOperation("checked: open points are allowed at the desk, by an admin")
+        now_ns = self.records.now_ns()
+        stamp = self._stamp(operation, now_ns)
+        return NewOp(
+            op_id=operation.op_id,
+            device=device["id"],
+            seq=operation.seq,
+            actor=operation.actor,
+            subject=operation.recording,
+            kind=operation.kind,
+            body=body,
+            host_ns=stamp.host_ns,
+            uncertainty_ns=stamp.uncertainty_ns,
+            basis=stamp.basis,
+            received_host_ns=now_ns,
+            received_utc_ns=self.records.utc_ns(),
+            clock=_raw_clock(operation),
+            seen=operation.seen,
+        )
+
+    def recording(self, recording: str, *, kitchen: str | None) -> dict[str, Any]:
+        """Return what was frozen of a recording; one of another kitchen is not there. Raises NotFound."""
+        frozen = self._frozen(recording, kitchen)
+        return {**frozen, "folder": folder_of(self.records.ops(recording))}
+
+    def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
+        body = self.records.frozen(recording)
+        if body is None or kitchen not in (None, body["kitchen"]):
+            raise NotFound(
+                "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
+            )
+        return body
+
+    def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
+        clock = operation.clock
+        if clock is not None and clock.clock_id in ("", self.clock_id):
+            return stamp_exchange(_exchange(clock), now_ns=now_ns)
+        if clock is not None and clock.wall_ms is not None:
+            age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
+            return stamp_wall(age_ms=age_ms, now_ns=now_ns)
+        if operation.tapped_ms_ago is not None:
+            trip = operation.round_trip_ms
+            return stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
+        return stamp_receipt(now_ns=now_ns)
+
+    def file(self) -> int:
+        """Write what waits into the events of its recording; return how many still wait.
+
+        What cannot be written now (a full disk, a folder that is away) stays in the log and is tried again.
+        """
+        waiting = self.records.waiting()
+        filed: list[int] = []
+        for op in waiting:
+            try:
+                self._file(op)
+                filed.append(op["n"])
+            except (OSError, StorageError, NotFound) as error:
+                log.warning("operation %s waits for its recording's folder: %s", op["op_id"], error)
+        if filed:
+            self.records.filed(filed)
+        return len(waiting) - len(filed)
+
+    def _file(self, op: dict[str, Any]) -> None:
+        ops = self.records.ops(op["subject"])
+        body = next(one["body"] for one in ops if one["kind"] == "recording")
+        earlier = {one["op_id"]: one["kind"] for one in ops}
+        lines = event_lines(op, body, earlier)
+        stamps = (op["host_ns"], op["uncertainty_ns"])
+        folder = folder_of(ops)
+        if folder is None:
+            return
+        self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        if op["kind"] == "withdraw":
+            self.folders.withdraw(folder, host_ns=op["host_ns"])
+        if op["kind"] == "recording":
+            recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
+            said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
+            self.folders.put(folder, {"recipe": recipe, "script": said})
+
+
+def _receipt(stored: dict[str, Any], known: bool) -> Receipt:
+    keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
+    return {key: stored[key] for key in keys} | {"duplicate": known}
+
+
+def _exchange(clock: ClientClock) -> Exchange:
+    fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
+    return Exchange(**fields)
+
+
+def _raw_clock(operation: Operation) -> dict[str, Any]:
+    """What the client said about time, untouched: it may be evaluated again with better mathematics."""
+    raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
+    return raw | (operation.clock.model_dump(exclude_none=True, exclude={"basis"}) if operation.clock else {})

@@ -1,0 +1,1 @@
+"""Reading recipe texts: amounts, actions, times, what is dangerous."""

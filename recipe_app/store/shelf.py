@@ -1,0 +1,112 @@
+"""The recipes on the shelf: every task-graph file of one folder, read afresh when it changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
+from recipe_app.graphs.formats.files import read_graph, write_text
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.order.orders import count_orders
+from recipe_app.graphs.scoring.validate import check_graph
+
+OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+MOST_RECIPES = 500
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One usable recipe; `total` is None when its orders are too many to count."""
+
+    name: str
+    title: str
+    graph: Graph
+    total: int | None
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What it is called in each language that its steps are said in; nothing where no language is named."""
+        if not self.graph.language:
+            return {}
+        others = {wording.language: wording.title or self.title for wording in self.graph.wordings}
+        return {self.graph.language: self.title, **others}
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A file of the folder that is no usable recipe, and why in one line."""
+
+    file: str
+    error: str
+
+
+class Shelf:
+    """The recipes of one folder by name (the file name without `.json`), and those that were uploaded.
+
+    Uploaded ones lie in `own`, a folder of the app; they stand before a file of the same name.
+    """
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        self.folder, self.own = folder, own
+        self._read: dict[Path, tuple[tuple[int, int], Recipe | Unusable]] = {}
+
+    def everything(self) -> list[Recipe | Unusable]:
+        """Return all files of the folder, usable or not, by name."""
+        files: dict[str, Path] = {}
+        for folder in (self.folder, *([self.own] if self.own else [])):
+            files |= {path.stem: path for path in folder.glob("*.json") if _NAME.fullmatch(path.stem)}
+        return [self._at(files[name]) for name in sorted(files)[:MOST_RECIPES]]
+
+    def put(self, name: str, text: str) -> None:
+        """Keep an uploaded recipe. Raises BadOperation for a name that cannot be a file's."""
+        if self.own is None or not _NAME.fullmatch(name):
+            raise BadOperation("a recipe's name has letters, digits, dot, underscore and hyphen, at most 64")
+        self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_text(self.own / f"{name}.json", text)
+
+    def recipes(self) -> list[Recipe]:
+        """Return the usable recipes."""
+        return [recipe for recipe in self.everything() if isinstance(recipe, Recipe)]
+
+    def get(self, name: str) -> Recipe:
+        """Find a recipe. The name is matched against the folder's files and never becomes a path. Raises NotFound."""
+        for recipe in self.recipes():
+            if recipe.name == name:
+                return recipe
+        known = ", ".join(recipe.name for recipe in self.recipes())[:400] or ("none",)
+        raise NotFound("no recipe {name!r}; there are: {known}", name=name[:80], known=known)
+
+    def _at(self, path: Path) -> Recipe | Unusable:
+        status = path.stat()
+        key = (status.st_mtime_ns, status.st_size)
+        if path not in self._read or self._read[path][0] != key:
+            self._read[path] = (key, _load(path))
+        return self._read[path][1]
+
+
+def _load(path: Path) -> Recipe | Unusable:
+    try:
+        graph = read_graph(path)
+        for finding in check_graph(graph):
+            if finding.level == "error":
+                return Unusable(path.name, f"{finding.place}: {finding.text}; {finding.fix}")
+        return Recipe(path.stem, title_of(path.stem), graph, _total(graph))
+    except RecipeError as error:
+        return Unusable(path.name, str(error))
+
+
+def _total(graph: Graph) -> int | None:
+    try:
+        return count_orders(graph)
+    except TooManyStates:
+        return None
+
+
+def title_of(name: str) -> str:
+    """Turn a file name into words: `tea_and_toast` is "Tea and toast"."""
+    words = re.sub(r"[_-]+", " ", name).strip()
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,27 @@
+"""Versions of recipes: a graph is kept when it is put on the shelf or first used, whatever happens to its file."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from recipe_app.graphs.formats.graph_json import format_graph_json
+from recipe_app.store import tables
+from recipe_app.store.records import Records
+from recipe_app.store.shelf import Recipe
+
+
+def keep_version(records: Records, recipe: Recipe, *, actor: str) -> None:
+    """Note a version of a recipe the first time it is seen; the same graph is the same version."""
+    table, graph_hash = tables.recipe, recipe.graph.content_hash
+    with records.changing() as connection:
+        if connection.execute(select(table.c.name).where(table.c.graph_hash == graph_hash)).first():
+            return
+        versions = connection.execute(select(table.c.version).where(table.c.name == recipe.name)).scalars()
+        body = {
+            "name": recipe.name,
+            "title": recipe.title,
+            "version": max(versions, default=0) + 1,
+            "graph_hash": graph_hash,
+            "graph": format_graph_json(recipe.graph),
+        }
+        records.note_within(connection, "recipe", graph_hash, body, actor=actor)

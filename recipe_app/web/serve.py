@@ -1,0 +1,269 @@
+"""Run the app: check the options, open database and port, serve until a signal comes."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import logging
+import secrets
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
+
+from recipe_app.cooking.capture_link import Capture
+from recipe_app.cooking.collaborators import Collaborators, collaborators
+from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.errors import BadSetup
+from recipe_app.exchange.folders import Folders
+from recipe_app.store import tables
+from recipe_app.store.database import open_database
+from recipe_app.store.records import Records, new_id, roles_of
+from recipe_app.store.shelf import OWN_RECIPES, Shelf
+from recipe_app.web import tls
+from recipe_app.web.app import create_app
+from sensors.host_clock import host_ns, utc_anchor
+from sensors.loopback import is_loopback_address
+
+log = logging.getLogger(__name__)
+
+APP_FOLDER = "_app"
+"""The app's own folder in the data folder: database, certificates, uploaded recipes."""
+
+FILE_AGAIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The options of `kitchensync app`; `station` makes a Capture of data folder and rig file."""
+
+    data: Path | None
+    host: str
+    port: int
+    recipes: Path | None
+    database: str | None
+    demo: bool
+    rig: Path | None = None
+    station: Callable[[Path, Path | None], Capture] | None = None
+
+
+def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM. Raises BadSetup in one line."""
+    shelf_folder = _shelf_folder(setup)
+    with contextlib.ExitStack() as stack:
+        data = _data(setup, stack)
+        own = data / APP_FOLDER
+        listener = stack.enter_context(_listen(setup.host, setup.port))
+        secure = _credentials(setup.host, own)
+        database = open_database(setup.database or own / "app.db")
+        stack.callback(database.close)
+        records = Records(database, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        tools = collaborators(
+            records,
+            Folders(data),
+            Shelf(shelf_folder, own / "recipes"),
+            clock_id=clock_id(),
+            capture=_capture(setup, data),
+            watch=setup.station(data, None) if setup.station else None,
+            hosts=frozenset(tls.own_names(setup.host)),
+            demo=_demo(records) if setup.demo else None,
+            ca_file=secure.authority_bytes() if secure else None,
+        )
+        stack.enter_context(_filing(tools))
+        url, *others = addresses(setup.host, listener.getsockname()[1], secure)
+        for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
+            say(line)
+        server = uvicorn.Server(_config(tools, secure))
+        stack.enter_context(_ended_by_signals(server))
+        say(f"ready app={url}")
+        server.run(sockets=[listener])
+
+
+def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        create_app(tools),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        ssl_certfile=secure.certificate if secure else None,
+        ssl_keyfile=secure.key if secure else None,
+    )
+
+
+def _credentials(host: str, own: Path) -> tls.Credentials | None:
+    """Beyond loopback there is no plain HTTP: a PIN and a voice note would be read by everybody in the network."""
+    if is_loopback_address(host):
+        return None
+    now = datetime.datetime.now(datetime.UTC)
+    spare = tls.spare_addresses() if tls.is_every_address(host) else []
+    return tls.credentials(own / "tls", tls.own_names(host), now=now, spare=spare)
+
+
+def _capture(setup: Setup, data: Path) -> Capture | None:
+    if setup.rig is None:
+        return None
+    if setup.station is None:
+        raise BadSetup("--rig needs the whole of KitchenSync: call it as `kitchensync app`")
+    return setup.station(data, setup.rig)
+
+
+def clock_id() -> str:
+    """Name this run of the computer: CLOCK_MONOTONIC begins anew with the next one."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        boot = secrets.token_hex(8)  # macOS: a new name at every start is safe, it only trusts less
+    return hashlib.sha256(boot.encode()).hexdigest()[:12]
+
+
+def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
+    yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
+    if tools.demo is not None:
+        (kitchen,) = tools.records.rows(tables.kitchen, limit=1)
+        code = tools.door.pairing_code(kitchen["id"], actor="")
+        yield f"the guided tour: {url}t/pair#{code}"
+        yield f"sign in as {tools.demo['pseudonym']} with the PIN {tools.demo['pin']}"
+    if (admin := _admin_without_password(tools.records)) is not None:
+        yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
+        yield f"invite={url}desk/sign-in#{tools.door.invite(admin, actor='')}"
+
+
+def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[str]:
+    """Say by which other addresses tablets reach the app, as on a computer with a network of the kitchen's own."""
+    if others:
+        yield f"also: {' '.join(others)}"
+    if secure is not None and secure.left_out:
+        yield (
+            f"not at {', '.join(secure.left_out)}: the certificate on the tablets cannot vouch for it; to use it, "
+            f"remove {secure.authority.parent}, start again and install the new one on every tablet"
+        )
+
+
+def _admin_without_password(records: Records) -> str | None:
+    """Return who is to become the first admin, made where there is nobody; None when an admin can sign in."""
+    admins = [row["id"] for row in records.rows(tables.person) if "admin" in roles_of(row) and row["active"]]
+    with_password = {
+        row["person"] for row in records.rows(tables.credential, tables.credential.c.kind == "password")
+    }
+    if with_password & set(admins):
+        return None
+    if admins:
+        return str(admins[0])
+    person = new_id(records.utc_ns())
+    records.note("person", person, {"pseudonym": "admin", "roles": ["admin"], "active": True}, actor="")
+    return person
+
+
+def _demo(records: Records) -> dict[str, str]:
+    """Make the kitchen and the person of the tour, with a PIN of this run."""
+    from recipe_app.people.door import Door
+
+    door = Door(records)
+    pin = f"{secrets.randbelow(800_000) + 123_457}"
+    if not records.rows(tables.kitchen):
+        records.note("kitchen", new_id(records.utc_ns()), {"name": "Demo kitchen"}, actor="")
+    rows = records.rows(tables.person, tables.person.c.pseudonym == "Basil")
+    person = rows[0]["id"] if rows else door.add_person("Basil", ["participant"], actor="")
+    door.set_pin(person, pin, actor="")
+    return {"pseudonym": "Basil", "pin": pin}
+
+
+@contextlib.contextmanager
+def _filing(tools: Collaborators) -> Iterator[None]:
+    """Try again and again what failed: to file into a recording's folder, to end what was withdrawn."""
+    end = threading.Event()
+
+    def run() -> None:
+        while not end.is_set():
+            try:
+                tools.intake.file()
+                end_withdrawn(tools)
+            except SQLAlchemyError as error:
+                # A full disk, a server that is restarted: what waits goes on waiting.
+                log.warning("what waits for the folders of recordings cannot be filed now: %s", error)
+            except Exception:
+                log.exception("what waits for the folders of recordings cannot be filed; it is tried again")
+            end.wait(FILE_AGAIN_S)
+
+    thread = threading.Thread(target=run, name="filing")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def _shelf_folder(setup: Setup) -> Path:
+    folder = OWN_RECIPES if setup.recipes is None else setup.recipes
+    if not folder.is_dir():
+        raise BadSetup(f"{folder}: no such folder of recipes; give one with --recipes")
+    return folder
+
+
+def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
+    if setup.demo and setup.data is None:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kitchensync-demo-")))
+    data = setup.data or Path("recordings")
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadSetup(
+            f"{data}: cannot be used for recordings ({error.strerror}); choose another --data"
+        ) from error
+    return data
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise BadSetup(f"--host {host}: no such address on this computer ({error.strerror})") from error
+    # naming TCP lets asyncio switch Nagle's delay off for what it accepts: 40 ms an answer otherwise
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        raise BadSetup(f"{host}:{port} cannot be opened ({error.strerror}); choose another --port") from error
+    return listener
+
+
+def addresses(host: str, port: int, secure: tls.Credentials | None) -> list[str]:
+    """Return the address to open; for "every address" those by which networks reach this computer, best first."""
+    hosts = [host]
+    if secure is not None and tls.is_every_address(host):
+        hosts = [one for one in tls.own_addresses() if one not in secure.left_out] or ["127.0.0.1"]
+    names = [f"[{one}]" if ":" in one else one for one in hosts]
+    return [f"{'https' if secure else 'http'}://{name}:{port}/" for name in names]
+
+
+@contextlib.contextmanager
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the server with exit code 0, also before it listens to them itself.
+
+    After its orderly end it raises them again.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
