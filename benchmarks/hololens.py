@@ -163,6 +163,7 @@ def rig(which: str, seconds: float) -> bool:
             recorder = subprocess.Popen(take, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             cpu, steady, memory = _watch(recorder)
             answer = json.loads(recorder.communicate()[0])
+            simulated.terminate()
             simulated.wait()
         truth = json.loads(Path(folder, "sim", "truth.json").read_text())["streams"]
     lost = [n for n, s in answer["streams"].items() if s["sha256"] != truth[n]["sha256"] or s["missing"]]

@@ -143,6 +143,7 @@ def record(folder: Path, seconds: float, seed: int, replay: str | None) -> None:
                     raise DemoFailed(
                         f"the participant's tablet ended with exit code {participant.returncode}"
                     )
+        simulator.terminate()  # everything is here: it need not wait for more clients
         if simulator.wait(timeout=60) != 0:
             raise DemoFailed(f"the virtual kitchen ended with exit code {simulator.returncode}")
 

@@ -46,13 +46,16 @@ KINDS = {
     "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
     "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
     "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
+    "die": "die:@T                     all ports close at T, after whole packets, and refuse for ever, 3809 too",
     **CAMERA_KINDS,
 }
+WHOLE = ("app_restart", "die")
+"Faults of the headset as a whole."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
 _FORMS = {
     "stream": ("never_answer", "refuse_port"),
-    "moment": ("drop_connection", "kill_port", "half_packet", "garbage_size"),
+    "moment": ("drop_connection", "kill_port", "half_packet", "garbage_size", "die"),
     "bare": ("research_mode_off",),
     "version": ("wrong_version",),
 }
@@ -130,9 +133,9 @@ class FaultPlan:
             return burst.start_s + bunch * BUNCH_S, "burst"
         return None
 
-    def restarts(self) -> list[Fault]:
-        """Return the restarts of the headset's app in order of time."""
-        return sorted((f for f in self.faults if f.name == "app_restart"), key=lambda f: f.start_s)
+    def whole(self) -> list[Fault]:
+        """Return the restarts and the death of the headset in order of time."""
+        return sorted((f for f in self.faults if f.name in WHOLE), key=lambda f: f.start_s)
 
 
 def parse_faults(texts: Sequence[str]) -> FaultPlan:
@@ -163,10 +166,10 @@ def _parse(text: str) -> Fault:
 
 def _timed(name: str, match: re.Match[str], text: str) -> Fault:
     start_s, length_s = float(match["at"]), float(match["length"] or 0)
-    if name == "app_restart":
-        if match["stream"] or match["sign"] != "+":
+    if name in WHOLE:
+        if match["stream"] or match["sign"] == "-":
             raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
-        return Fault(name, "", start_s, start_s + length_s)
+        return Fault(name, "", start_s, start_s + length_s if match["length"] else None)
     stream = _stream(match["stream"], STREAM_NAMES)
     if name == "time_jump":
         return Fault(name, stream, start_s, jump_s=length_s if match["sign"] == "+" else -length_s)

@@ -14,6 +14,7 @@ from typing import Any
 
 import cv2
 
+from virtual_kitchen.ending import wait_for_clients
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
 from virtual_kitchen.gopro.board_roll import BoardRoll
@@ -31,11 +32,6 @@ from virtual_kitchen.world.board_show import BoardShow
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
 
-CAMERA_WAIT_S = 30.0  # after --seconds, for the camera's files to be fetched
-CAMERA_GRACE_S = 2.0  # the camera must be idle, fetched and left alone for so long,
-CAMERA_START_S = (
-    10.0  # or for so long if somebody spoke to it and has filmed nothing yet: a busy computer is late
-)
 _TICK_S = 0.1
 COOKING, BOARD = "cooking", "board"
 _DRAWN_AT = VideoFormat(1280, 720, 30)
@@ -64,7 +60,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    """Serve until the time, a signal, or the camera's last byte; raise `KitchenError` for what cannot be served."""
+    """Serve until a signal, or until time and clients have gone; raise `KitchenError` for what cannot be served."""
     cv2.setNumThreads(1)
     _check(options)
     kitchen, replay = _kitchen(options)
@@ -100,11 +96,13 @@ def run(options: Options) -> None:
         finally:
             ports.stop()
             gopro.stop()
-    _tell_faults(headset)
-    try:
-        kitchen.truth.write()
-    except OSError as error:
-        raise KitchenError(f"the truth could not be written to {options.out}: {error.strerror}") from error
+        _tell_faults(headset)
+        try:  # a second signal must not cost the truth
+            kitchen.truth.write()
+        except OSError as error:
+            raise KitchenError(
+                f"the truth could not be written to {options.out}: {error.strerror}"
+            ) from error
 
 
 def _check(options: Options) -> None:
@@ -181,12 +179,9 @@ def _wait(
         if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
             return
     ports.end_streams()
-    ended_ns = time.monotonic_ns()  # unthrottled streams end long before their schedule
-    while (now_ns := time.monotonic_ns()) < ended_ns + round(CAMERA_WAIT_S * NS_PER_S):
-        quiet_s = (now_ns - max(ended_ns, gopro.last_asked_ns)) / NS_PER_S
-        left_alone = quiet_s > (CAMERA_START_S if gopro.awaits_shutter() else CAMERA_GRACE_S)
-        if (left_alone and gopro.idle_and_fetched()) or asked_to_stop.wait(_TICK_S):
-            return
+    wait_for_clients(
+        lambda: max(ports.client_seen_ns, gopro.client_seen_ns), gopro.idle_and_fetched, asked_to_stop
+    )
 
 
 def _tell_faults(headset: Headset) -> None:

@@ -166,6 +166,8 @@ def _free_host() -> str:
 
 
 def _end_simulator(simulator: subprocess.Popen[str], scenario: Scenario) -> None:
+    """End it, now that nobody records it any more; it writes its truth first."""
+    simulator.terminate()
     try:
         code = simulator.wait(timeout=END_LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -64,7 +64,6 @@ def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tm
     done = kitchensync("record", "take", "--data", data, "--hololens", place.host, "--seconds", "3", "--json")
     assert done.returncode == 0, done.stderr
     streams = json.loads(done.stdout)["streams"]
-    place.process.send_signal(signal.SIGTERM)
     truth = place.truth()
     for name, sent in truth["streams"].items():
         assert 0 < streams[name]["stored"] <= sent["packets"], name
@@ -138,7 +137,6 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
     assert not (data / ".kitchensync").exists()
     checked = json.loads(kitchensync("verify", data / "take", "--json").stdout)
     assert checked["status"] == "WARN", checked["reasons"]
-    place.process.send_signal(signal.SIGTERM)
     place.truth()
     for name, facts in checked["streams"].items():
         lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +33,6 @@ def test_after_a_power_cut_all_that_was_stored_is_there_and_the_tail_has_a_name(
     if done.returncode == 77:
         pytest.skip("this computer mounts no disk images")
     assert done.returncode == 0, done.stdout + done.stderr
-    place.process.send_signal(signal.SIGTERM)
     place.truth()
     acknowledged = 0
     for number in range(len(MOMENTS_S.split(","))):

@@ -37,6 +37,9 @@ def refused(host: str, port: int) -> bool:
         "app_restart:pv@2+1",
         "app_restart:@2",
         "app_restart:@2-1",
+        "die:pv@2",
+        "die:@2+1",
+        "die:",
         "depth_rate_drop:pv@1+1",
         "stall:pv@2-1",
         "half_packet:pv@1+1",
@@ -50,7 +53,7 @@ def test_faults_that_make_no_sense(text: str) -> None:
 
 
 def test_every_kind_can_be_asked_for() -> None:
-    examples = {"never_answer": "pv", "refuse_port": "pv", "app_restart": "@1+2"}
+    examples = {"never_answer": "pv", "refuse_port": "pv", "app_restart": "@1+2", "die": "@1"}
     examples |= {"wrong_version": "", "research_mode_off": ""}
     examples |= {"depth_rate_drop": "depth_ahat@1+2", "time_jump": "pv@1-2"}
     moments = ("drop_connection", "kill_port", "half_packet", "garbage_size")
@@ -83,6 +86,21 @@ def test_a_slow_depth_camera_loses_nothing_and_a_killed_port_stays_dead(start_ki
     steps_ms = np.diff([ticks for ticks, _, _ in packets]) / 1e4
     assert sum(step > 150 for step in steps_ms) >= 8, "five pictures a second for two seconds"
     assert np.median(steps_ms) < 30
+
+
+def test_a_headset_that_dies_answers_nowhere_and_ends_after_whole_packets(start_kitchen: Any) -> None:
+    kitchen = start(start_kitchen, "die:@1", seconds="3")
+    with Wire(kitchen.host, 3807, b"\x00") as inertial, Wire(kitchen.host, 3806, b"\x00") as other:
+        whole, rest = divmod(len(inertial.rest()), 12 + 315 * 32)
+        assert (whole > 10, rest) == (True, 0)
+        assert len(other.rest()) > 0
+    assert refused(kitchen.host, 3807)
+    assert refused(kitchen.host, 3809), "not even remote configuration answers"
+    assert kitchen.interrupt() == 0
+    truth = kitchen.truth()
+    assert truth["streams"]["hololens/gyroscope"]["packets"] == whole
+    (died,) = truth["faults"]
+    assert (died["name"], died["start_host_ns"]) == ("die", truth["world0_host_ns"] + 10**9)
 
 
 def test_unthrottled_from_rings(start_kitchen: Any) -> None:

@@ -73,7 +73,6 @@ class Camera:
         self._closing = threading.Event()
         self._has_failed = False
         self.is_dead = False
-        self.last_asked_ns = 0
         self._settled_ns = 0
         self._hilights_ms: list[int] = []
         self._watchers: list[threading.Thread] = []

@@ -78,7 +78,6 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
 
     def _check_entry(self) -> None:
         """Refuse strangers on the home network, everybody while the firmware is at fault, and all once it is gone."""
-        self.camera.last_asked_ns = time.monotonic_ns()
         if self.camera.is_gone:
             raise ConnectionResetError
         if self.home is not None and not self.home.admits(self.headers.get("Authorization")):
@@ -145,7 +144,6 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             sent = self._pour(source, begin, end - begin)
         if file is not None and sent == end - begin and end == size:
             self.camera.card.mark_fetched(file)
-            self.camera.last_asked_ns = time.monotonic_ns()
 
     def _pour(self, source: BinaryIO, begin: int, count: int) -> int:
         """Send bytes, at the card's speed and with what its faults do; return how many went."""

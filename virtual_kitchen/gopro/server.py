@@ -9,6 +9,7 @@ import ssl
 import struct
 import sys
 import threading
+import time
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class _Server(ThreadingHTTPServer):
         self.camera = camera
         self._open: set[socket.socket] = set()
         self._open_lock = threading.Lock()
+        self._left_ns = 0
         super().__init__(address, handler)
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
@@ -66,7 +68,14 @@ class _Server(ThreadingHTTPServer):
         """Close a connection."""
         with self._open_lock:
             self._open.discard(request)
+            self._left_ns = time.monotonic_ns()
         super().shutdown_request(request)
+
+    @property
+    def client_seen_ns(self) -> int:
+        """When a client was last connected (host_ns): now, while one is; 0 before the first."""
+        with self._open_lock:
+            return time.monotonic_ns() if self._open else self._left_ns
 
     def close_connections(self) -> None:
         """Wake every thread that waits for a next request."""
@@ -142,11 +151,7 @@ class VirtualGoPro:
         """Return whether nothing is being recorded and every file on the card was fetched to its end."""
         return self.camera.is_dead or (self.camera.phase is Phase.IDLE and self.camera.card.all_fetched())
 
-    def awaits_shutter(self) -> bool:
-        """Return whether somebody spoke to it, and has filmed nothing so far."""
-        return self.last_asked_ns > 0 and not self.camera.card.files()
-
     @property
-    def last_asked_ns(self) -> int:
-        """When it was last asked for anything, on the host's monotonic clock; 0 before."""
-        return self.camera.last_asked_ns
+    def client_seen_ns(self) -> int:
+        """When a client was last connected (host_ns), 0 before the first."""
+        return self._server.client_seen_ns if self._server is not None else 0

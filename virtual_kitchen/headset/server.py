@@ -84,13 +84,13 @@ class VirtualHeadset:
         """Let clients in on every port."""
         for port in self._ports:
             port.listen()
-        if self._headset.faults.restarts():
+        if self._headset.faults.whole():
             self._restarter.start()
 
     def _restart_when_due(self) -> None:
-        """Close and open all ports as the app is closed and started again."""
+        """Close and open all ports as the app is closed and started again; a headset that died stays closed."""
         headset = self._headset
-        for fault in headset.faults.restarts():
+        for fault in headset.faults.whole():
             while not headset.kitchen.wait_started(_TICK_S):
                 if headset.stopping.is_set():
                     return
@@ -101,9 +101,11 @@ class VirtualHeadset:
                 port.refuse()
             for port in closed:
                 port.finish(0.0)
+            if fault.end_s is None:
+                return
             headset.restart()
             self._tell_frame()
-            if not headset.wait_until(fault.end_s or fault.start_s) or self._are_ending.is_set():
+            if not headset.wait_until(fault.end_s) or self._are_ending.is_set():
                 return
             for port in closed:
                 port.resume()
@@ -118,6 +120,11 @@ class VirtualHeadset:
         """Tell whether every stream that was ever opened has ended (and one was opened)."""
         served = [port for port in self._streams if port.was_served]
         return bool(served) and all(port.has_ended for port in served)
+
+    @property
+    def client_seen_ns(self) -> int:
+        """When a client was last connected to any port (host_ns), 0 before the first."""
+        return max(port.client_seen_ns for port in (*self._streams, *self._commands))
 
     def end_streams(self) -> None:
         """Let every stream end after a whole packet, and refuse its port from now on; 3809 stays."""

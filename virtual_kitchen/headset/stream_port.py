@@ -52,7 +52,13 @@ class ListeningPort:
         self.address, self.name = (host, port), name
         self._socket, self._thread = self._fresh()
         self._client: socket.socket | None = None
+        self._left_ns = 0
         self._closed = threading.Event()
+
+    @property
+    def client_seen_ns(self) -> int:
+        """When a client was last connected (host_ns): now, while one is; 0 before the first."""
+        return time.monotonic_ns() if self._client is not None else self._left_ns
 
     def bind(self) -> None:
         """Take the address without listening yet; raise `PortBusy`."""
@@ -117,6 +123,7 @@ class ListeningPort:
                     ClientGone, Rejected, ConnectionError, TimeoutError
                 ):  # answered by closing
                     self.serve(client)
+                self._left_ns = time.monotonic_ns()
                 self._client = None
                 _end_politely(client)
 
