@@ -62,7 +62,7 @@ class _Rows:
         self.stream: StoredStream = recording[name]
         self._decode, self._kept = decode, OrderedDict[int, np.void]()
         self._ticks = self.stream.index["device_ticks"].astype(np.int64)
-        self.worlds = world_frames(self.stream, read_notes(recording.path).get(name, []))
+        self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
 
     def around(self, ticks: int) -> tuple[int, int, float] | None:
         """Return the rows before and after an instant and how far between; None over a gap or a new world."""

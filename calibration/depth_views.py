@@ -63,7 +63,7 @@ class DepthSource:
         self.camera = DepthCamera(self.table)
         self.rig_from_depth = rig_from(recording, name)
         self.ticks = self.stream.index["device_ticks"].astype(np.int64)
-        self.worlds = world_frames(self.stream, read_notes(recording.path).get(name, []))
+        self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
         alias = constants_of(recording, name).get("alias")
         self.bright = 0.0
         "The largest reflectance of near depth so far, which `without_wrapped` takes up."

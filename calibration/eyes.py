@@ -69,7 +69,7 @@ class FrontCamera:
         self.ticks: Ticks
         "(n,) device ticks of the middle of each picture."
         self.ticks = self._stream.index["device_ticks"].astype(np.int64)
-        self._worlds = world_frames(self._stream, read_notes(recording.path).get(name, []))
+        self._worlds = world_frames(self._stream, read_notes(recording.readable).get(name, []))
         first = next(self._stream.frames(), None)
         if first is None:
             raise Refused(f"{name} holds no picture that decodes")
@@ -171,7 +171,7 @@ def front_track(recording: Recording, headset: str) -> PoseTrack:
         poses = None if name.endswith("/eye_tracking") else recording[name].poses()
         if poses is None:
             continue
-        worlds = world_frames(recording[name], read_notes(recording.path).get(name, []))
+        worlds = world_frames(recording[name], read_notes(recording.readable).get(name, []))
         track = PoseTrack.of_wire(recording[name].index["device_ticks"].astype(np.int64), poses, worlds)
         if name.endswith("/pv"):
             return track.moved(inverse(OPENCV_FROM_PV_AXES))

@@ -99,7 +99,7 @@ def _checked(recording: Recording, alignment: Alignment, data: Path) -> dict[str
     when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
     lens, rig = (_counts(data, recording.path, serial, what, mode, when) for what in ("lens", "rig"))
     about = {
-        "file": alignment.file.relative_to(recording.path).as_posix(),
+        "file": alignment.file.relative_to(recording.readable).as_posix(),
         "headset": alignment.headset, "serial": serial, "mode": mode, "lens": lens,
     }  # fmt: skip
     try:

@@ -28,7 +28,7 @@ def mount_by_motion(recording: Recording, alignment: Alignment) -> dict[str, Any
     )
     camera_from_pv = found.b_from_a @ pv_from_gyroscope[:3, :3].T
     return {
-        "file": alignment.file.relative_to(recording.path).as_posix(),
+        "file": alignment.file.relative_to(recording.readable).as_posix(),
         "headset": alignment.headset,
         "serial": open_media(alignment.file).serial,
         "camera_from_pv": camera_from_pv.tolist(),

@@ -66,7 +66,7 @@ def alignments(recording: Recording) -> list[Alignment]:
     found, why = [], []
     for path in sorted((recording.path / "sync" / "alignment").glob("*.json")):
         answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        file = recording.path / answer["source"]
+        file = recording.readable / answer["source"]
         if answer["status"] == "not_aligned" or not answer.get("samples") or file.suffix.upper() != ".MP4":
             why.append(f"{answer['source']} is {answer['status']}")
             continue

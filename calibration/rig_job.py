@@ -66,7 +66,7 @@ def _one(
     found = from_board(pairs, board, _lens(lens_answer))
     answer = {
         "recording": recording.id,
-        "file": alignment.file.relative_to(recording.path).as_posix(),
+        "file": alignment.file.relative_to(recording.readable).as_posix(),
         "headset": alignment.headset,
         "board": board.words(),
         "lens": lens_file.name,

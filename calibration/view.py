@@ -95,7 +95,7 @@ def _parts(
         parts.append((name, partial(log_pv, recording[name], time, shown)))
     parts += [
         (
-            file.file.relative_to(recording.path).as_posix(),
+            file.file.relative_to(recording.readable).as_posix(),
             partial(log_camera_file, recording, file, time, shown),
         )
         for file in time.cameras

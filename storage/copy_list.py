@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from storage.chunk import chunk_paths
 from storage.copies import BOOK
 from storage.manifest import Manifest
-from storage.names import CHUNK_SUFFIX, MANIFEST, MEDIA, PART_SUFFIX, chunk_range
+from storage.names import CHUNK_SUFFIX, MANIFEST, PART_SUFFIX, chunk_range
+from storage.promised import promised_hashes
+from storage.read_through import readable_folder
 
 
 @dataclass(frozen=True)
 class Item:
-    """One file to copy and what it must be."""
+    """One file to copy, what it must be, and where it is read: from a copy where it was freed."""
 
     relative: str
     expected: str | None
+    source: Path
 
 
 def is_closed(manifest: Manifest) -> bool:
@@ -29,37 +30,38 @@ def is_closed(manifest: Manifest) -> bool:
 def files_of(recording: Path, manifest: Manifest) -> list[Item]:
     """List what is to be copied now, in order: sealed files as they come, all the rest once it is closed.
 
-    The manifest comes last, so that a copy that has one is whole.
+    The manifest comes last, so that a copy that has one is whole. Raises FilesFreed.
     """
-    folders = sorted({path.parent for path in recording.rglob(f"*{CHUNK_SUFFIX}")})
-    sealed = [path for folder in folders for path in chunk_paths(folder)]
     if not is_closed(manifest):
-        return [Item(path.relative_to(recording).as_posix(), None) for path in sealed]
-    known = {name: facts["sha256"] for name, facts in manifest["files"].items()} | _media_hashes(recording)
+        return [Item(path.relative_to(recording).as_posix(), None, path) for path in _sealed(recording)]
+    found = _closed(recording)
+    copy = readable_folder(recording, manifest)
+    if copy != recording:
+        found = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | found
+    known = promised_hashes(recording, manifest)
+    found[MANIFEST] = recording / MANIFEST
+    return [Item(path, known.get(path), place) for path, place in found.items()]
+
+
+def _sealed(folder: Path) -> list[Path]:
+    folders = sorted({path.parent for path in folder.rglob(f"*{CHUNK_SUFFIX}")})
+    return [path for folder in folders for path in chunk_paths(folder)]
+
+
+def _closed(folder: Path) -> dict[str, Path]:
+    """Map all that lies in the folder of a closed recording, but its manifest, to its place."""
     others = [
         path
-        for path in sorted(recording.rglob("*"))
+        for path in sorted(folder.rglob("*"))
         if path.is_file()
         and path.suffix != PART_SUFFIX
         and chunk_range(path) is None
-        and path not in (recording / MANIFEST, recording / BOOK)
+        and path not in (folder / MANIFEST, folder / BOOK)
     ]
-    paths = [path.relative_to(recording).as_posix() for path in [*sealed, *others, recording / MANIFEST]]
-    return [Item(path, known.get(path)) for path in paths]
+    return {path.relative_to(folder).as_posix(): path for path in [*_sealed(folder), *others]}
 
 
-def _media_hashes(recording: Path) -> dict[str, str]:
-    """Return the hashes that camera files were fetched with."""
-    known = {}
-    for media in recording.glob(f"*/{MEDIA}"):
-        with contextlib.suppress(ValueError, KeyError, TypeError):  # verify names a damaged media.json
-            for entry in json.loads(media.read_text(encoding="utf-8"))["files"]:
-                if "sha256" in entry:
-                    known[f"{media.parent.name}/{entry['file']}"] = str(entry["sha256"])
-    return known
-
-
-def is_heavy(item: Item) -> bool:
+def is_heavy(relative: str) -> bool:
     """Tell what is freed: sealed files and films. Manifest, constants, events and reports are small and stay."""
-    path = Path(item.relative)
+    path = Path(relative)
     return chunk_range(path) is not None or path.suffix.lower() == ".mp4"

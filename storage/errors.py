@@ -14,6 +14,24 @@ class NotARecording(StorageError):
         super().__init__(f"{path}: not a recording: {why}; give the folder that holds recording.json")
 
 
+class ManifestLost(NotARecording):
+    """There are recorded files, but no manifest that can be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        StorageError.__init__(
+            self,
+            f"{path}: {why}, its recorded files are still there; take it from a copy, or rebuild it: "
+            f"`kitchensync recover --rebuild {path}`",
+        )
+
+
+class ManifestDamaged(NotARecording):
+    """The manifest is there, but is not what was written."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
+
+
 class UnreadableFile(StorageError):
     """A small file of a recording that tells of the others is damaged."""
 
@@ -101,10 +119,24 @@ class SourceDiffers(StorageError):
 
 
 class FilesFreed(StorageError):
-    """The files of a recording were freed after they were copied."""
+    """The files of a recording were freed after they were copied, and no copy can be read now."""
 
-    def __init__(self, path: Path, where: list[str]) -> None:
-        super().__init__(f"{path}: its files were freed; open the copy in {' or '.join(where)}")
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        super().__init__(
+            f"{path}: its files were freed after they were copied, and no copy can be read now "
+            f"({'; '.join(problems) or 'no store is named'}); mount a store that has them"
+        )
+
+
+class FilesMissing(StorageError):
+    """A recording that lacks files which it says it has."""
+
+    def __init__(self, recording: Path, missing: list[str]) -> None:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        super().__init__(
+            f"{recording}: {missing[0]}{more} of its files are missing, nothing is sent; "
+            "restore them from a copy (`kitchensync verify` names all)"
+        )
 
 
 class NotFinished(StorageError):

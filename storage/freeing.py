@@ -15,6 +15,7 @@ from storage.disk import LOCAL, Disk
 from storage.errors import MoverBusy
 from storage.manifest import Manifest, read_manifest
 from storage.target import Stopped, Target
+from storage.verify import keep_verdict, verify
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,18 @@ def free(
             targets = [Target(where, book.target_of(where), disk) for where in stores]
             # The same store under two paths is one copy.
             different = {target.identity: target for target in targets}
-            heavy = [item for item in files_of(recording, manifest) if is_heavy(item)]
+            here = [
+                item for item in files_of(recording, manifest) if item.source == recording / item.relative
+            ]
+            heavy = [item for item in here if is_heavy(item.relative)]
             standing: list[list[Target]] = []
             for item in heavy:
                 copies = [t for t in different.values() if _stands(recording, item, t, book, proved, stop)]
                 if not rule.allows(len(copies), age_days, free_bytes):
                     return 0
                 standing.append(copies)
+            if heavy:
+                keep_verdict(recording, verify(recording))
             for item, copies in zip(heavy, standing, strict=True):
                 _remove(recording, item, copies, book, disk)
             return len(heavy)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from storage.chunk import is_archive
 from storage.copies import freed_to
-from storage.errors import NotARecording
-from storage.manifest import SCHEMA, Manifest
-from storage.names import MANIFEST, chunk_range, holds_recorded_files
-from storage.self_check import is_sound
+from storage.errors import ManifestDamaged, ManifestLost
+from storage.manifest import Manifest, read_manifest
+from storage.names import chunk_range
 
 NEEDED = {"recording": str, "state": str, "files": dict, "streams": dict, "devices": dict}
 """What a manifest must say, and as what, before anything can be judged by it."""
@@ -42,20 +39,12 @@ class Life(StrEnum):
 def life_of(recording: Path) -> Life:
     """Tell the life of the recording in a folder. Raises NotARecording where there is none."""
     try:
-        content = (recording / MANIFEST).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return _without_manifest(recording, f"{MANIFEST} is missing")
-    except OSError:
+        manifest = read_manifest(recording)
+    except ManifestLost:
+        return Life.MANIFEST_LOST
+    except ManifestDamaged:
         return Life.DAMAGED
-    manifest = _object(content)
-    if manifest is None:
-        return _without_manifest(recording, f"{MANIFEST} cannot be read")
-    if is_sound(content) is False:
-        return Life.DAMAGED
-    if manifest.get("schema") != SCHEMA:
-        _without_manifest(recording, f"{MANIFEST} has not the schema {SCHEMA}")
-        return Life.DAMAGED
-    return _by_manifest(recording, manifest)
+    return life_by(recording, manifest)
 
 
 def lacking(manifest: Manifest) -> list[str]:
@@ -68,21 +57,8 @@ def lacking(manifest: Manifest) -> list[str]:
     ]
 
 
-def _object(content: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _without_manifest(recording: Path, why: str) -> Life:
-    if holds_recorded_files(recording):
-        return Life.MANIFEST_LOST
-    raise NotARecording(recording, why)
-
-
-def _by_manifest(recording: Path, manifest: Manifest) -> Life:
+def life_by(recording: Path, manifest: Manifest) -> Life:
+    """Tell the life of a recording whose manifest was read."""
     if manifest.get("withdrawn"):
         return Life.WITHDRAWN
     if lacking(manifest):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.disk import LOCAL, Disk, write_whole
-from storage.errors import NotARecording
-from storage.names import MANIFEST, MEDIA, PART_SUFFIX
+from storage.errors import ManifestDamaged, ManifestLost, NotARecording
+from storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
 from storage.self_check import CHECK, checked_json, is_sound
 
 SCHEMA = "recording/1"
@@ -32,42 +32,49 @@ def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
 
 
 def read_manifest(recording: Path) -> Manifest:
-    """Read a recording's manifest. Raises NotARecording when it is missing or not what we write."""
-    return _parsed(recording, _content(recording))
+    """Read a recording's manifest, which must be to the bit what was written.
 
-
-def _content(recording: Path) -> bytes:
+    Raises NotARecording: ManifestLost where recorded files are there without it, ManifestDamaged.
+    """
     try:
-        return (recording / MANIFEST).read_bytes()
-    except FileNotFoundError as error:
-        raise NotARecording(recording, f"{MANIFEST} is missing") from error
+        content = (recording / MANIFEST).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _without_manifest(recording, f"{MANIFEST} is missing") from error
     except OSError as error:
-        raise NotARecording(recording, f"{MANIFEST} cannot be read ({error})") from error
+        raise ManifestDamaged(recording, f"cannot be read ({error.strerror})") from error
+    return _parsed(recording, content)
 
 
 def _parsed(recording: Path, content: bytes) -> Manifest:
     try:
-        manifest = json.loads(content.decode())
-    except ValueError as error:
-        raise NotARecording(recording, f"{MANIFEST} cannot be read ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        manifest = json.loads(content)
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise _without_manifest(recording, f"{MANIFEST} cannot be read")
+    if manifest.get("schema") != SCHEMA and not holds_recorded_files(recording):
         raise NotARecording(recording, f"{MANIFEST} has not the schema {SCHEMA}")
+    if not is_sound(content):  # a new checksum would hide the damage for ever
+        raise ManifestDamaged(recording, "is damaged")
+    if manifest.get("schema") != SCHEMA:
+        raise ManifestDamaged(recording, f"has not the schema {SCHEMA}")
     return {key: value for key, value in manifest.items() if key != CHECK}
+
+
+def _without_manifest(recording: Path, why: str) -> NotARecording:
+    return (ManifestLost if holds_recorded_files(recording) else NotARecording)(recording, why)
 
 
 @contextmanager
 def edit_manifest(recording: Path) -> Iterator[Manifest]:
     """Change a manifest under a lock: the tablet's app and the recorder may both do so.
 
-    Raises NotARecording, also where its checksum says that it is damaged.
+    Raises NotARecording.
     """
     descriptor = os.open(recording, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        content = _content(recording)
-        manifest = _parsed(recording, content)
-        if is_sound(content) is False:  # a new checksum would hide the damage for ever
-            raise NotARecording(recording, f"{MANIFEST} is damaged; restore it from a copy")
+        manifest = read_manifest(recording)
         yield manifest
         write_json(recording / MANIFEST, manifest)
     finally:

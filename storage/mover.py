@@ -120,7 +120,7 @@ def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, di
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = read_manifest(recording)
     items = files_of(recording, manifest)
-    sizes = [(recording / item.relative).stat().st_size for item in items]
+    sizes = [item.source.stat().st_size for item in items]
     state.files, state.files_done = len(items), 0
     state.bytes, state.bytes_safe = sum(sizes), 0
     for item, size in zip(items, sizes, strict=True):
@@ -153,8 +153,9 @@ def _is_copied(recording: Path, item: Item, book: Book, target: Target) -> bool:
     line = book.copies.get((item.relative, target.identity))
     if line is None or item.expected not in (None, line.sha256):
         return False
-    facts = (recording / item.relative).stat()
-    if (line.bytes, line.mtime_ns) != (facts.st_size, facts.st_mtime_ns):
+    facts = item.source.stat()
+    is_here = item.source == recording / item.relative  # a copy has a time of its own
+    if line.bytes != facts.st_size or (is_here and line.mtime_ns != facts.st_mtime_ns):
         return False
     place = target.place_of(recording, item.relative)
     return place.is_file() and place.stat().st_size == line.bytes
@@ -169,8 +170,8 @@ def _copy_one(
         task.state.bytes_safe = safe + here
         report(task.state)
 
-    before = (task.recording / item.relative).stat()
-    copied = target.copy(task.recording, item.relative, item.expected, stop.is_set, tell)
+    before = item.source.stat()
+    copied = target.copy(item.source, task.recording, item.relative, item.expected, stop.is_set, tell)
     task.state.bytes_done += copied.bytes
     task.proved.add(item.relative)
     line = Line(

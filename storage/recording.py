@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.gopro.names import card_name
-from storage.chunk import chunk_paths
-from storage.copies import freed_to
-from storage.errors import FilesFreed, UnknownStream
+from storage.errors import UnknownStream
 from storage.events import Event, read_events
 from storage.instants import Instant, Instants
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+from storage.read_through import readable_folder
 from storage.stored_packets import StoredPackets
 
 if TYPE_CHECKING:
@@ -92,6 +91,11 @@ class Recording:
         """The recording's id, which is also the name of its folder."""
         return str(self.manifest["recording"])
 
+    @cached_property
+    def readable(self) -> Path:
+        """Folder to read its large files from: its own, or a copy where they were freed. Raises FilesFreed."""
+        return readable_folder(self.path, self.manifest)
+
     @property
     def streams(self) -> list[str]:
         """Full names of the sensor streams, such as `hololens/gyroscope`."""
@@ -106,9 +110,7 @@ class Recording:
             if name not in self.streams and name.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                 raise UnknownStream(name, self.streams)
             description = self.manifest["streams"].get(name, {})
-            folder = stream_folder(self.path, name)
-            if not chunk_paths(folder) and (where := freed_to(self.path)):
-                raise FilesFreed(self.path, where)
+            folder = stream_folder(self.readable, name)
             self._streams[name] = StoredStream(name, folder, description)
         return self._streams[name]
 
@@ -130,9 +132,9 @@ class Recording:
 
     @property
     def gopro_files(self) -> dict[str, list[Path]]:
-        """Camera files by device name, in the order of chapter and number."""
+        """Camera files by device name, in the order of chapter and number. Raises FilesFreed."""
         cameras = [name for name, device in self.manifest["devices"].items() if device["kind"] == "gopro"]
-        return {name: _camera_files(self.path / name) for name in cameras}
+        return {name: _camera_files(self.readable / name) for name in cameras}
 
     @property
     def camera_streams(self) -> list[str]:

@@ -81,13 +81,14 @@ class Target:
 
     def copy(
         self,
+        source: Path,
         recording: Path,
         relative: str,
         expected: str | None,
         stopping: Callable[[], bool],
         progress: Callable[[int], None] = lambda _: None,
     ) -> Copied:
-        """Copy a file, sync it, read it back past the page cache and compare; then give it its name.
+        """Copy `source` as a file of a recording, sync it, read it back past the page cache; then give it its name.
 
         An interrupted copy goes on where it was. `expected` is the hash it was sealed with. Raises Stopped,
         SourceDiffers (the local file is damaged), CopyDiffers (the store keeps something else), TargetAway (it was
@@ -97,10 +98,10 @@ class Target:
         place = self.place_of(recording, relative)
         make_durable_folders(place.parent, self.path, self.disk)
         part = place.with_name(place.name + PART_SUFFIX)
-        size, digest = self._transfer(recording / relative, part, stopping, progress)
+        size, digest = self._transfer(source, part, stopping, progress)
         if expected is not None and digest != expected:
             self.disk.remove(part)
-            raise SourceDiffers(recording / relative)
+            raise SourceDiffers(source)
         stored, how = stored_sha256(part, stopping)
         if not stored:
             raise Stopped

@@ -12,8 +12,17 @@ from typing import Any
 
 from storage.copies import COPIED, Book, Line
 from storage.copy_list import Item, files_of, is_closed
-from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress, SourceDiffers
+from storage.errors import (
+    CloudRefused,
+    CopyDiffers,
+    FilesMissing,
+    NotFinished,
+    SecretInAddress,
+    SourceDiffers,
+)
 from storage.manifest import read_manifest
+from storage.promised import missing_files
+from storage.read_through import readable_folder
 
 STEP_BYTES = 8 << 20
 
@@ -50,14 +59,16 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
     manifest = read_manifest(recording)
     if not is_closed(manifest):
         raise NotFinished(recording)
-    store, root = _open_store(url)
     items = files_of(recording, manifest)
-    total = sum((recording / item.relative).stat().st_size for item in items)
+    if missing := missing_files(readable_folder(recording, manifest), manifest):
+        raise FilesMissing(recording, missing)
+    store, root = _open_store(url)
+    total = sum(item.source.stat().st_size for item in items)
     safe = sent = sent_bytes = 0
     base = f"{root.rstrip('/')}/{recording.name}"
     with Book(recording) as book:
         for item in items:
-            size = (recording / item.relative).stat().st_size
+            size = item.source.stat().st_size
             place = f"{base}/{item.relative}"
 
             def tell(here: int, safe: int = safe, name: str = item.relative) -> None:
@@ -65,7 +76,7 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
 
             try:
                 if not _is_there(store, place, recording, item, book, url):
-                    _send(store, place, recording, item, book, url, tell)
+                    _send(store, place, item, book, url, tell)
                     sent, sent_bytes = sent + 1, sent_bytes + size
             except (SourceDiffers, CopyDiffers):
                 raise
@@ -89,18 +100,17 @@ def _open_store(url: str) -> tuple[Any, str]:
 
 def _is_there(store: Any, place: str, recording: Path, item: Item, book: Book, url: str) -> bool:
     line = book.copies.get((item.relative, url))
-    facts = (recording / item.relative).stat()
-    if line is None or (line.bytes, line.mtime_ns) != (facts.st_size, facts.st_mtime_ns):
+    facts = item.source.stat()
+    is_here = item.source == recording / item.relative  # a copy has a time of its own
+    if line is None or line.bytes != facts.st_size or (is_here and line.mtime_ns != facts.st_mtime_ns):
         return False
     store.invalidate_cache()
     return bool(store.exists(place)) and int(store.info(place)["size"]) == line.bytes
 
 
-def _send(
-    store: Any, place: str, recording: Path, item: Item, book: Book, url: str, tell: Callable[[int], None]
-) -> None:
+def _send(store: Any, place: str, item: Item, book: Book, url: str, tell: Callable[[int], None]) -> None:
     """Write a file to the store, read it back, compare; `tell` hears half its bytes each time."""
-    source = recording / item.relative
+    source = item.source
     facts = source.stat()
     digest = hashlib.sha256()
     if not WITH_FOLDERS.isdisjoint([store.protocol] if isinstance(store.protocol, str) else store.protocol):

@@ -210,7 +210,7 @@ def _unreadable(recording: Recording, device: str, path: Path, problem: str) -> 
 
 
 def _relative(recording: Recording, path: Path) -> str:
-    return path.relative_to(recording.path).as_posix()
+    return path.relative_to(recording.readable).as_posix()
 
 
 def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[Start, ...]:

@@ -139,7 +139,7 @@ def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> 
 def probes_of(recording: Recording, device: str) -> HostClock | None:
     """Device ticks to host time by the clock probes of a headset; None without any."""
     name = f"clock/{device}"
-    stream = StoredStream(name, stream_folder(recording.path, name), {})
+    stream = StoredStream(name, stream_folder(recording.readable, name), {})
     if not stream.folder.is_dir() or len(stream) == 0:
         return None
     rows = [np.frombuffer(p, PROBE) for p in stream.payloads() if len(p) % PROBE.itemsize == 0]

@@ -101,7 +101,7 @@ class CameraPictures:
     """The files of one GoPro."""
 
     def __init__(self, recording: Recording, device: str) -> None:
-        self._folder = recording.path
+        self._folder = recording.readable
         self._device = device
         self._stack = ExitStack()
         self._open: tuple[str, GoProMedia, PictureReader] | None = None

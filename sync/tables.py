@@ -71,7 +71,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
 def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
     """The ledger, which tells of new world frames; or why it does not."""
     try:
-        return read_notes(session.recording.path), ""
+        return read_notes(session.recording.readable), ""
     except BadChunk as error:
         return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
 

@@ -9,14 +9,17 @@ from typing import Any
 from sensors.hololens.soundness import Look, look_of
 from storage.apart import ReaderApart
 from storage.calibration import CALIBRATION
-from storage.copies import BOOK, freed_to
-from storage.errors import BadEventLog, NotARecording
+from storage.copies import BOOK
+from storage.errors import BadEventLog, FilesFreed, NotARecording
 from storage.events import read_lines
+from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
-from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, MANIFEST, chunk_range
+from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import Note, notes_in
 from storage.read_back import file_sha256
+from storage.read_through import readable_folder
 from storage.self_check import is_sound, torn_tail, whole_lines
+from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.sealed_files import SealedFiles
@@ -25,64 +28,43 @@ from storage.verify.stream_balance import balance
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")
 """Kinds of devices whose files `media.json` promises."""
-NEEDED = ("recording", "state", "files", "streams", "devices")
-"""What a manifest must say before anything can be judged by it."""
 
 
 def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording."""
+    """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording.
+
+    Files that were freed are read in a copy; where none can be reached, the last answer stands, `checked` false.
+    """
     findings = Findings()
-    manifest = _manifest(recording, findings)
-    if manifest is None:
-        return _answer(recording.name, findings, {})
-    if manifest["state"] != "complete":
-        findings.add(FAIL, f"the recording was never closed (state {manifest['state']!r})")
-    if where := freed_to(recording):
-        findings.add(
-            FAIL, f"its files were freed after they were copied: verify the copy in {' or '.join(where)}"
-        )
-    for problem in manifest.get("problems", []):
-        findings.add(WARN, problem)
-    with ReaderApart() as apart:
-        streams = _check_streams(recording, manifest, findings, progress, apart)
-    for device, facts in manifest["devices"].items():
-        if facts["kind"] in FILMS:
-            streams |= account(recording, device, findings, progress)
-    _check_constants(recording, manifest, findings)
-    _check_events(recording, findings)
-    _check_book(recording, findings)
-    return _answer(str(manifest["recording"]), findings, streams)
-
-
-def _answer(name: str, findings: Findings, streams: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "schema": "verify/1",
-        "recording": name,
-        "status": findings.status,
-        "reasons": findings.reasons,
-        "streams": streams,
-        "corrupt": findings.corrupt,
-    }
-
-
-def _manifest(recording: Path, findings: Findings) -> Manifest | None:
-    """Read the manifest; None when it cannot be trusted: nothing else can be judged by it then."""
-    try:
-        sound = is_sound((recording / MANIFEST).read_bytes())
-    except OSError:
-        sound = True  # its absence is named below
     try:
         manifest = read_manifest(recording)
     except NotARecording as error:
-        findings.add(FAIL, str(error))
-        manifest = None
-    if not sound:
-        findings.damage(MANIFEST, "recording", WHOLE)
-        return None
-    if manifest is not None and (lacking := [key for key in NEEDED if key not in manifest]):
-        findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacking)}: restore it from a copy")
-        return None
-    return manifest
+        return unreadable(recording, error)
+    life = life_by(recording, manifest)
+    if not can_be_judged(life, manifest, findings):
+        return answer(recording.name, findings, {}, life)
+    for problem in manifest.get("problems", []):
+        findings.add(WARN, problem)
+    _check_events(recording, findings)
+    _check_book(recording, findings)
+    _check_constants(recording, manifest, findings)
+    try:
+        folder = readable_folder(recording, manifest)
+    except FilesFreed as error:
+        return unchecked(recording, findings, error, life)
+    streams = _check_files(folder, manifest, findings, progress)
+    said = answer(str(manifest["recording"]), findings, streams, life)
+    return said if folder == recording else said | {"read_from": str(folder)}
+
+
+def _check_files(folder: Path, manifest: Manifest, findings: Findings, progress: Progress) -> dict[str, Any]:
+    """Check the sealed files and films of a recording where they are."""
+    with ReaderApart() as apart:
+        streams = _check_streams(folder, manifest, findings, progress, apart)
+    for device, facts in manifest["devices"].items():
+        if facts.get("kind") in FILMS:
+            streams |= account(folder, device, findings, progress)
+    return streams
 
 
 def _check_streams(

@@ -63,7 +63,7 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
     """Collect what the page shows."""
     manifest = recording.manifest
-    streams = [read_stream(recording.path, name, manifest["streams"][name]) for name in recording.streams]
+    streams = [read_stream(recording.readable, name, manifest["streams"][name]) for name in recording.streams]
     clocks = _clocks(recording, streams)
     alignments = read_alignments(recording.path)
     cameras = read_cameras(recording, alignments, clocks)
@@ -104,7 +104,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
 
 def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, DeviceClock]:
     devices = dict.fromkeys(stream.device for stream in streams)
-    found = {device: read_clock(recording.path, device, streams) for device in devices}
+    found = {device: read_clock(recording.readable, device, streams) for device in devices}
     return {device: known for device, known in found.items() if known is not None}
 
 

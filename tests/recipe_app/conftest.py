@@ -27,6 +27,7 @@ from recipe_app.store.database import Database, open_database
 from recipe_app.store.records import Records, new_id
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
+from storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"
 RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
@@ -172,7 +173,7 @@ class Kitchen:
         path = self.data / name
         path.mkdir(exist_ok=True)
         manifest = {"schema": "recording/1", "recording": name, "state": state, "started": {"utc_ns": 5}}
-        (path / "recording.json").write_text(json.dumps(manifest))
+        write_json(path / "recording.json", manifest)
         return path
 
     def manifest(self, name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from storage.manifest import write_json
 from virtual_kitchen.tablet import participate, plan
 
 SERVER = [sys.executable, "-c", "from recipe_app.commands.group import app; app()", "--port", "0"]
@@ -67,7 +68,7 @@ def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_pat
         "state": "recording",
         "started": {"utc_ns": 5},
     }
-    (recording / "recording.json").write_text(json.dumps(manifest))
+    write_json(recording / "recording.json", manifest)
     with app_over(tmp_path) as (url, invite):
         truth = participate(url, recording="soup_1", seconds=0.5, seed=3, invite=invite)
     choice, *everything = events_of(recording)

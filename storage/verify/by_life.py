@@ -1,0 +1,94 @@
+"""What `verify` says by the life of a recording alone, before and without reading its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from storage.errors import FilesFreed, ManifestDamaged, ManifestLost, NotARecording
+from storage.life import Life, lacking
+from storage.manifest import Manifest, write_json
+from storage.names import MANIFEST
+from storage.verify.camera_account import WHOLE
+from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
+
+KEPT = Path("sync") / "verify.json"
+"""The answer of `verify` from just before the files of a recording were freed."""
+
+
+def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -> dict[str, Any]:
+    """Put together the object `verify/1`."""
+    return {
+        "schema": "verify/1",
+        "recording": name,
+        "life": str(life),
+        "status": findings.status,
+        "reasons": findings.reasons,
+        "streams": streams,
+        "corrupt": findings.corrupt,
+    }
+
+
+def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
+    """Answer for a folder whose manifest is lost or damaged, or that is no recording and has no life."""
+    findings = Findings()
+    if isinstance(error, ManifestDamaged) or (recording / MANIFEST).is_file():
+        findings.corrupt.append({"file": MANIFEST, "stream": "recording", "block": WHOLE})
+    findings.add(FAIL, str(error))
+    life = Life.MANIFEST_LOST if isinstance(error, ManifestLost) else Life.DAMAGED
+    said = answer(recording.name, findings, {}, life)
+    if not isinstance(error, ManifestDamaged | ManifestLost):
+        del said["life"]
+    return said
+
+
+def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
+    """Note what the life of a recording means for its verdict; tell whether its files can be judged at all."""
+    lacks = lacking(manifest)
+    if life == Life.WITHDRAWN:
+        left = "its files were destroyed" if lacks else "nothing of it may be used or passed on"
+        findings.add(FAIL if lacks else WARN, f"the person who cooked withdrew: {left}")
+    elif lacks:
+        findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacks)}: restore it from a copy")
+    if lacks:
+        return False
+    if manifest["state"] == "aborted":
+        findings.add(FAIL, "it was given up at its start: it holds what people entered, nothing else")
+    elif manifest["state"] != "complete":
+        findings.add(
+            FAIL,
+            f"the recording was never closed (state {manifest['state']!r}): "
+            "end it, or run `kitchensync recover` after a crash",
+        )
+    return True
+
+
+def keep_verdict(recording: Path, said: dict[str, Any]) -> None:
+    """Keep an answer for the time when the files cannot be read. Raises OSError."""
+    (recording / KEPT).parent.mkdir(exist_ok=True)
+    write_json(recording / KEPT, said)
+
+
+def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:
+    """Answer for a recording whose files lie elsewhere and cannot be read now: the last status stands.
+
+    `findings` hold what is wrong with the small files that are here.
+    """
+    kept = _kept(recording)
+    said = answer(recording.name, findings, kept.get("streams", {}), life)
+    reasons = [*said["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
+    return said | {
+        "status": worst([said["status"], kept.get("status", WARN)]),
+        "reasons": list(dict.fromkeys(reasons)),
+        "corrupt": [*said["corrupt"], *kept.get("corrupt", [])],
+        "checked": False,
+    }
+
+
+def _kept(recording: Path) -> dict[str, Any]:
+    try:
+        said = json.loads((recording / KEPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) and said.get("status") in (PASS, WARN, FAIL) else {}
