@@ -16,10 +16,6 @@ class BadModel(CalibrationError):
     """A camera model that is not known or not complete."""
 
 
-class NoPath(CalibrationError):
-    """Two frames of reference that nothing joins."""
-
-
 class Refused(CalibrationError):
     """Data that a calibration cannot be trusted with; `reason` says why and what to do."""
 

@@ -6,14 +6,10 @@ right-handed: x right, y up, z towards the viewer at the start of the headset's 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from itertools import pairwise
-
 import numpy as np
 import numpy.typing as npt
 
-from calibration.errors import BadModel, NoPath, NotTracked
+from calibration.errors import NotTracked
 
 Transform = npt.NDArray[np.float64]
 
@@ -64,72 +60,3 @@ def transform_points(b_from_a: npt.ArrayLike, points: npt.ArrayLike) -> npt.NDAr
 def rig_from_sensor(wire_extrinsics: npt.ArrayLike) -> Transform:
     """Convert constants as downloaded (rig to sensor, row-vector 4x4) to the rig from the sensor, column vectors."""
     return inverse(np.swapaxes(np.asarray(wire_extrinsics, np.float64).reshape(4, 4), 0, 1))
-
-
-class FrameGraph:
-    """Frames of reference by name (`pv`, `rig`, `depth`, `gopro`, `world`) and the transforms that join them."""
-
-    def __init__(self) -> None:
-        self._from: dict[str, dict[str, Transform]] = {}
-
-    def join(self, target: str, source: str, target_from_source: npt.ArrayLike) -> None:
-        """Say how to get from `source` to `target`; the way back follows.
-
-        Raises BadModel when the matrix is no rigid transform (a scaled, mirrored or row-vector one), or when the two
-        are joined already: two truths about one joint are a mistake.
-        """
-        transform = np.array(target_from_source, np.float64)
-        if not is_rigid(transform):
-            raise BadModel(
-                f"{target} from {source} is no rigid column-vector transform: {transform.tolist()}"
-            )
-        if self._path(target, source) is not None:
-            raise BadModel(
-                f"{target} and {source} are joined already, by {' - '.join(self._path(target, source) or ())}"
-            )
-        self._from.setdefault(target, {})[source] = transform
-        self._from.setdefault(source, {})[target] = inverse(transform)
-
-    def get(self, target: str, source: str) -> Transform:
-        """Return the transform that takes points of `source` to `target`. Raises NoPath."""
-        path = self._path(target, source)
-        if path is None:
-            raise NoPath(
-                f"nothing joins {target} and {source}; known frames: {', '.join(sorted(self._from)) or 'none'}"
-            )
-        result: Transform = np.eye(4)
-        for near, far in pairwise(path):
-            result = result @ self._from[near][far]
-        return result
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all frames."""
-        return self._from.keys()
-
-    def _path(self, target: str, source: str) -> list[str] | None:
-        """Return the frames on the way from `target` to `source`, both included."""
-        if target == source and target in self._from:
-            return [target]
-        came_from = {target: ""}
-        waiting = deque([target])
-        while waiting:
-            here = waiting.popleft()
-            for there in self._from.get(here, ()):
-                if there not in came_from:
-                    came_from[there] = here
-                    waiting.append(there)
-        if source not in came_from or target == source:
-            return None
-        path = [source]
-        while path[-1] != target:
-            path.append(came_from[path[-1]])
-        return path[::-1]
-
-
-def is_rigid(transform: Transform) -> bool:
-    """Tell whether a matrix (4, 4) is a turn and a shift of column vectors."""
-    if transform.shape != (4, 4) or not np.all(np.isfinite(transform)):
-        return False
-    turn = transform[:3, :3]
-    proper = np.allclose(turn @ turn.T, np.eye(3), atol=1e-4) and np.linalg.det(turn) > 0
-    return bool(proper and np.allclose(transform[3], [0, 0, 0, 1], atol=1e-9))

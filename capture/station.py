@@ -24,7 +24,7 @@ LOOK_S = 0.1
 HEALTH_MS = 500
 RESTARTED_LATELY_NS = 10_000_000_000
 
-_BAD_STATES = ("refused", "unreachable", "silent", "stalled", "reconnecting", "rate low")
+_TROUBLED = ("refused", "unreachable", "silent", "stalled", "reconnecting", "rate low")
 """States of a stream (decision 0011) that the person in the kitchen should know of."""
 
 _RECORD = [sys.executable, "-P", "-c", "from capture.cli import main; main()", "record"]
@@ -137,11 +137,16 @@ class Station:
 
 def _problems(state: dict[str, Any]) -> list[str]:
     """What is wrong now: problems of streams, of the recorder, and processes that had to be restarted lately."""
-    streams = [
-        f"{name}: {facts['problem']}" for name, facts in state["streams"].items() if facts.get("problem")
-    ]
+    streams = [f"{name}: {why}" for name, facts in state["streams"].items() if (why := _trouble(facts))]
     lately = [one for one in state["restarts"] if state["host_ns"] - one["host_ns"] < RESTARTED_LATELY_NS]
     return [*map(str, state["problems"]), *streams, *(f"{one['process']} was restarted" for one in lately)]
+
+
+def _trouble(facts: dict[str, Any]) -> str:
+    """Say what is wrong with one stream: what its recorder says, else the state itself, such as `stalled`."""
+    if facts.get("problem"):
+        return str(facts["problem"])
+    return str(facts["state"]) if facts.get("state") in _TROUBLED else ""
 
 
 def station(data: Path, rig: Path | None) -> Station:

@@ -78,19 +78,6 @@ def nearest(ticks: Int64, master_ticks: Int64, *, tolerance: int, what: str = "s
     return np.where(np.abs(ticks[found] - master_ticks) <= tolerance, found, -1).astype(np.int32)
 
 
-def keep_best_only(found: Int32, ticks: Int64, master_ticks: Int64) -> Int32:
-    """Let every sample serve only the master frame it is nearest to; the others get -1."""
-    out = np.full_like(found, -1)
-    rows = np.flatnonzero(found >= 0)
-    away = np.abs(ticks[found[rows]] - master_ticks[rows])
-    order = np.lexsort((rows, away, found[rows]))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.diff(found[rows][order]) > 0
-    best = rows[order[first]]
-    out[best] = found[best]
-    return out
-
-
 def slices(ticks: Int64, master_ticks: Int64) -> tuple[Int64, Int64]:
     """Half-open sample ranges [i0, i1) between each master time and the next.
 

@@ -112,11 +112,6 @@ class Line:
         """The same curve at a lag `by_s` larger."""
         return replace(self, beta=self.beta + by_s * (np.arange(len(self.beta)) == 0))
 
-    def with_jump(self, at_s: float, size_s: float) -> Line:
-        """The curve with one more jump; its errors are forgotten."""
-        jumps = tuple(sorted([*self.jumps, (at_s, size_s)]))
-        return Line.start(self.t_mid_s, self.tau_s, self.drift, jumps)
-
     def sigma_s(self, t_s: Floats) -> Floats:
         """Statistical sigma at media times: the larger of bootstrap and regression, without a floor."""
         x = self.shape.basis(t_s)

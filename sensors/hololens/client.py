@@ -111,14 +111,6 @@ class StreamClient:
             return self._receive(total)
         return self._receive(HEADER_BYTES)
 
-    def has_frame(self) -> bool:
-        """Tell whether the next frame is here already: reading it leaves the views given before as they are."""
-        have = self._end - self._start
-        if have < HEADER_BYTES:
-            return False
-        size = _SIZE_FIELD.unpack_from(self._buffer, self._start)[0]
-        return size <= self._limit and have >= self._overhead + size
-
     def fileno(self) -> int:
         """Return the socket's descriptor, for a selector."""
         if self._sock is None:

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from calibration.errors import BadModel, NoPath, NotTracked
+from calibration.errors import NotTracked
 from calibration.frames import (
-    FrameGraph,
     inverse,
     opencv_camera_from_world,
     rig_from_sensor,
@@ -62,34 +61,6 @@ def turned(vector: list[float], shift: list[float]) -> np.ndarray:
     pose[:3, :3] = Rotation.from_rotvec(vector).as_matrix()
     pose[:3, 3] = shift
     return pose
-
-
-def test_frames_compose_along_the_only_way():
-    rig_from_pv, gopro_from_pv, world_from_rig = (
-        turned([0.1, 0, 0], [0, 0, 1]), turned([0, 0.2, 0], [0, 2, 0]), turned([0, 0, 0.3], [3, 0, 0])
-    )  # fmt: skip
-    graph = FrameGraph()
-    graph.join("rig", "pv", rig_from_pv)
-    graph.join("gopro", "pv", gopro_from_pv)
-    graph.join("world", "rig", world_from_rig)
-    by_hand = world_from_rig @ rig_from_pv @ np.linalg.inv(gopro_from_pv)
-    assert np.allclose(graph.get("world", "gopro"), by_hand)
-    assert np.allclose(graph.get("gopro", "world") @ by_hand, np.eye(4), atol=1e-12)
-    assert np.allclose(graph.get("pv", "pv"), np.eye(4))
-    with pytest.raises(NoPath, match="nothing joins world and depth; known frames: gopro, pv, rig, world"):
-        graph.get("world", "depth")
-
-
-def test_a_second_truth_and_a_matrix_that_is_no_transform_are_refused():
-    graph = FrameGraph()
-    graph.join("rig", "pv", np.eye(4))
-    graph.join("world", "rig", np.eye(4))
-    with pytest.raises(BadModel, match="joined already, by world - rig - pv"):
-        graph.join("world", "pv", np.eye(4))
-    row_vectors = turned([0.1, 0, 0], [1, 2, 3]).T
-    for wrong in (row_vectors, np.diag([1.0, -1, 1, 1]), np.eye(4) * 1.1, np.full((4, 4), np.nan)):
-        with pytest.raises(BadModel, match="no rigid"):
-            graph.join("gopro", "pv", wrong)
 
 
 def test_downloaded_extrinsics_are_converted_once():

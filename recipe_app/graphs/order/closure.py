@@ -153,8 +153,3 @@ def redundant_edges(graph: Graph) -> list[Edge]:
         for before, after in set(graph.edges)
         if any(node in ancestors[after] for node in graph.successors[before])
     )
-
-
-def reduction(graph: Graph) -> frozenset[Edge]:
-    """Return the transitive reduction, the canonical edge set of the order. Raises CyclicGraph."""
-    return frozenset(graph.edges) - frozenset(redundant_edges(graph))

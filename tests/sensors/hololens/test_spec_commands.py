@@ -17,7 +17,6 @@ from sensors.hololens import (
     extended_depth,
     extended_video,
     eye_tracking,
-    messages,
     wire,
     zdepth,
 )
@@ -52,8 +51,6 @@ def hexed(text: str) -> bytes:
         ),
         (calibration.question("pv", Profile(pv_width=1920, pv_height=1080)), "02 80 07 38 04 1e"),
         (calibration.question("depth_ahat", Profile()), "02"),
-        (messages.message(7, b"hello"), "07 00 00 00 05 00 00 00 68 65 6c 6c 6f"),
-        (messages.voice_phrases(["hi"]), "01 00 06 00 ff fe 68 00 69 00"),
         (configuration("depth_longthrow", Profile()), "01 01 05 00 00 00"),
         (configuration("eye_tracking", Profile(eye_tracking_hz=90)), "5a"),
         (configuration("extended_audio", Profile()), "02 00 00 00 00 00 80 3f 00 00 80 3f 03 29"),
@@ -213,17 +210,6 @@ def test_near_and_far_depth_are_forbidden_together() -> None:
     assert forbidden_together(["depth_longthrow", "pv", "depth_ahat"]) == ("depth_ahat", "depth_longthrow")
 
 
-def test_voice_results() -> None:
-    results = np.zeros(2, messages.VOICE_RESULT)
-    results["phrase"] = 1, 0
-    answer = np.uint32(2).tobytes() + results.tobytes()
-    np.testing.assert_array_equal(messages.voice_results(answer), results)
-    with pytest.raises(BadPacket):
-        messages.voice_results(answer[:-1])
-    with pytest.raises(ValueError, match="reserved"):
-        messages.message(messages.RESERVED_ID, b"")
-
-
 @given(st.binary(min_size=92, max_size=92))
 def test_eye_tracking_round_trip(raw: bytes) -> None:
     assert eye_tracking.encode(eye_tracking.decode(raw)) == raw
@@ -251,7 +237,6 @@ def test_garbage_ends_in_our_own_error(garbage: bytes) -> None:
         eye_tracking.decode,
         extended_depth.decode,
         zdepth.header,
-        messages.voice_results,
     ):
         try:
             decode(garbage)
