@@ -11,11 +11,23 @@ import numpy.typing as npt
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
 
+Hold = tuple[int, int, str]
+"""(start, end) in host_ns of a time in which nobody received, and the cause."""
+
 LONG_STEP = 1.75
 """A step between stamps of more than this many usual steps is a hole."""
 
 QUICKEST_OF = 200
 """So many last packets are asked for the one that was on its way for the shortest time."""
+
+HELD_BY = ("suspend", "restart", "backpressure")
+"""Why nobody received for a while, in the order in which they are believed: sleep, a held process, a held queue."""
+
+OUTSIDE = ("network", "reconnect")
+"""Causes of a closed connection that only say that it closed: a hold that the gap falls into says why."""
+
+AFTERMATH_NS = 1_000_000_000
+"""So long after a hold a device may still leave out what it could not send."""
 
 USUAL_STEPS = 8
 """With fewer packets than this nobody can say what a usual step is."""
@@ -24,15 +36,15 @@ USUAL_STEPS = 8
 def find_gaps(
     index: npt.NDArray[np.void],
     closings: Sequence[tuple[int, str]],
-    pauses: Sequence[tuple[int, int]] = (),
+    holds: Sequence[Hold] = (),
 ) -> list[Gap]:
     """Name the holes of a stream.
 
     `index` is (n,) of `storage.chunk.INDEX`; `closings` are the closed connections as the recorder noted them: the
     number of the packet that came next, and the cause; of several before one packet the first counts. A new run of
     the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is `declared_loss`, and
-    a long step of the device's stamps inside one connection is `device_rate`, or `suspend` where it falls into one
-    of `pauses` ((start, end) in host_ns).
+    a long step of the device's stamps inside one connection is `device_rate`. What falls into one of `holds` takes
+    its cause, unless the ledger says more.
     """
     if len(index) < 2:
         return []
@@ -42,21 +54,44 @@ def find_gaps(
     new_connection = (np.diff(index["connection"].astype(np.int64)) != 0) & ~new_run
     lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
     late = (steps > LONG_STEP * usual_step(steps)) & ~new_run & ~new_connection & ~lost
-    host, seqs = index["host_ns"], index["seq"].astype(np.int64)
+    seqs = index["seq"].astype(np.int64)
     gaps = []
-    for row in np.flatnonzero(new_run | new_connection | lost | late):
+    for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():
         if new_run[row]:
             cause = "restart"
         elif new_connection[row]:
             noted = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
             cause = next(noted, "reconnect")
+            cause = (_held(index, row, holds) or cause) if cause in OUTSIDE else cause
         elif lost[row]:
             cause = "declared_loss"
         else:
-            held = any(start <= host[row + 1] and host[row] <= end for start, end in pauses)
-            cause = "suspend" if held else "device_rate"
+            cause = _held(index, row, holds) or "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})
     return gaps
+
+
+def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:
+    """Return the cause of the hold that the hole after `row` falls into, "" where it falls into none.
+
+    The hole lies where nothing arrived, or where its stamps say: what a device had sent before it was held up is
+    received late, so that the hole's neighbours may arrive together.
+    """
+    if not holds:
+        return ""
+    around = index[max(row + 2 - QUICKEST_OF, 0) : row + 2]
+    behind_ns = int(np.min(around["host_ns"] - 100 * around["device_ticks"].astype(np.int64)))
+    spans = [
+        (int(index["host_ns"][row]), int(index["host_ns"][row + 1])),
+        tuple(100 * int(index["device_ticks"][at]) + behind_ns for at in (row, row + 1)),
+    ]
+    met = {
+        cause
+        for start, end, cause in holds
+        for first, last in spans
+        if start <= last and first <= end + AFTERMATH_NS
+    }
+    return next((cause for cause in HELD_BY if cause in met), "")
 
 
 def early_end(index: npt.NDArray[np.void], closed_ns: int, nominal_hz: float, cause: str) -> Gap:

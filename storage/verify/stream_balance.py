@@ -9,15 +9,24 @@ import numpy as np
 from storage.manifest import Manifest
 from storage.notes import Note
 from storage.verify.findings import FAIL, WARN, Findings
-from storage.verify.gaps import Gap, early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
+from storage.verify.gaps import (
+    Gap,
+    Hold,
+    early_end,
+    find_gaps,
+    missing_ranges,
+    stamps_that_go_back,
+    uncovered,
+)
 from storage.verify.sealed_files import Contents
 from storage.worlds import first_rows, frames_of
 
 LOW_RATE = 0.8
 """A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
 MOST_NUMBERS = 10
-EARLY_ENDS = {"no_space": "no_space", "recovered": "restart"}
-"""Reasons why a recording stopped that put an early end to its streams -> the cause that this gap has."""
+KILLED = "killed"
+EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart", "lost": "network"}
+"""Reasons why a recording or one of its streams ended that put an early end to it -> the cause that this gap has."""
 
 AFTER_LAST_SIGN_NS = 1_000_000_000
 """A killed recorder lived for a quarter second after its last sign, and what its sockets held went with it."""
@@ -38,8 +47,7 @@ def balance(
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
     closings = [(int(note["next_seq"]), note["cause"]) for note in notes if note["note"] == "closed"]
-    pauses = [(note["start_host_ns"], note["end_host_ns"]) for note in notes if note["note"] == "suspend"]
-    gaps = find_gaps(index, closings, pauses) + _early_end(name, index, manifest, ends)
+    gaps = find_gaps(index, closings, _holds(notes)) + _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
     if not len(index):
         findings.add(FAIL, f"{name} was armed and holds no packet")
@@ -83,11 +91,18 @@ def _packets(numbers: list[int]) -> str:
     return f"packet {shown}" if len(numbers) == 1 else f"{len(numbers)} packets ({shown})"
 
 
+def _holds(notes: list[Note]) -> list[Hold]:
+    """Return when nobody received, and why; a recorder before this one noted all of it as `suspend`."""
+    held = [note for note in notes if note["note"] in ("held", "suspend")]
+    return [(note["start_host_ns"], note["end_host_ns"], note.get("cause", "suspend")) for note in held]
+
+
 def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> list[Gap]:
-    """Name the end that a full disk or a killed recorder put to a stream, until its connection was closed."""
+    """Name the end that a fault, a full disk or a killed recorder put to a stream, until its connection closed."""
     stopped = manifest.get("stopped") or {}
-    cause = EARLY_ENDS.get(stopped.get("reason", ""))
-    if cause is None or not len(index) or (ends and ends[-1]["reason"] == "ended_by_device"):
+    last = ends[-1] if ends else {"reason": KILLED if "host_ns" in stopped else "unknown"}
+    cause = last.get("cause") or EARLY_ENDS.get(last["reason"]) or EARLY_ENDS.get(stopped.get("reason", ""))
+    if cause is None or not len(index) or last["reason"] == "ended_by_device":
         return []
     closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
     return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]

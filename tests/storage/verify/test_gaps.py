@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,46 @@ def test_too_few_packets_say_nothing_about_a_usual_step():
 
 def test_stamps_that_repeat_or_go_back_are_counted():
     assert stamps_that_go_back(index_of([1, 2, 2, 5, 4, 6])) == 2
+
+
+SECOND = 10**9
+
+
+def held_up(*, arrives_together: bool) -> np.ndarray:
+    """Thirty packets a second; seconds 4 to 8 were never sent, second 3 to 4 came at 8 with what followed."""
+    ticks = [333_333 * k for k in range(600) if not 120 < k < 240]
+    index = index_of(ticks)
+    index["host_ns"] = index["device_ticks"] * 100 + 5 * SECOND
+    late = slice(90, 121) if arrives_together else slice(0, 0)
+    index["host_ns"][late] = index["host_ns"][121] - 1000
+    return index
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("cause", ["suspend", "restart", "backpressure"])
+def test_what_a_device_left_out_while_nobody_received_takes_the_cause_of_that(together, cause):
+    index = held_up(arrives_together=together)
+    expected = [{"start_ticks": 333_333 * 120, "end_ticks": 333_333 * 240, "cause": cause}]
+    assert find_gaps(index, [], [(8 * SECOND, 13 * SECOND - 2000, cause)]) == expected
+    elsewhere = [(16 * SECOND, 20 * SECOND, cause), (1 * SECOND, 5 * SECOND, cause)]
+    assert [gap["cause"] for gap in find_gaps(index, [], elsewhere)] == ["device_rate"]
+
+
+def test_of_several_holds_sleep_is_believed_first_and_a_held_queue_last():
+    index = held_up(arrives_together=False)
+    holds = [(8 * SECOND, 13 * SECOND, cause) for cause in ("backpressure", "restart", "suspend")]
+    assert [gap["cause"] for gap in find_gaps(index, [], holds)] == ["suspend"]
+    assert [gap["cause"] for gap in find_gaps(index, [], holds[:2])] == ["restart"]
+
+
+@pytest.mark.parametrize(
+    ("noted", "expected"), [("network", "restart"), ("corrupt_packet", "corrupt_packet")]
+)
+def test_a_connection_that_closed_while_its_process_was_held_closed_for_that(noted, expected):
+    index = held_up(arrives_together=False)
+    index["connection"][121:] = 2
+    gaps = find_gaps(index, [(121, noted)], [(8 * SECOND, 13 * SECOND, "restart")])
+    assert [gap["cause"] for gap in gaps] == [expected]
 
 
 def test_an_early_end_covers_what_a_late_device_still_had_to_send():

@@ -212,3 +212,32 @@ def test_a_flipped_bit_in_a_camera_file_is_located_to_its_block(finished, place)
     block = f"bytes {first}-{min(first + (4 << 20), len(content)) - 1}"
     name = "gopro/GX010001.MP4"
     assert verify(finished)["corrupt"] == [{"file": name, "stream": name, "block": block}]
+
+
+@pytest.mark.parametrize(
+    ("end", "cause"),
+    [
+        ({"reason": "lost", "cause": "network"}, "network"),
+        ({"reason": "lost", "cause": "backpressure"}, "backpressure"),
+        (None, "restart"),
+        ({"reason": "stopped"}, None),
+        ({"reason": "ended_by_device"}, None),
+    ],
+)
+def test_a_stream_that_never_came_back_has_a_gap_until_the_stop(tmp_path, end, cause):
+    stop_ns = 48_000_000 * 100
+    notes = [] if end is None else [{"note": "end", "received": 40, "host_ns": stop_ns, **end}]
+    path = make(tmp_path / "take", list(range(40)))
+    (path / "ledger/hololens/000001.h5").unlink()
+    files = seal_stream(path, "ledger/hololens", notes_of({"note": "connected"}, *notes))
+    manifest = json.loads((path / "recording.json").read_text())
+    manifest["files"] |= files
+    manifest["stopped"] = {"reason": "time", "host_ns": stop_ns}
+    write_json(path / "recording.json", manifest)
+    result = verify(path)
+    gaps = result["streams"][STREAM]["gaps"]
+    assert [gap["cause"] for gap in gaps] == ([cause] if cause else [])
+    assert result["status"] == ("WARN" if cause else "PASS")
+    for gap in gaps:
+        assert gap["start_ticks"] == 480_000 * 39
+        assert stop_ns // 100 <= gap["end_ticks"] <= stop_ns // 100 + 2 * 480_000 + 10_000_000
