@@ -55,7 +55,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
         click.echo(f"warning: {warning}", err=True)
     checked = verify(result.path)
     if as_json:
-        keys = {key: checked[key] for key in ("status", "reasons", "streams", "corrupt")}
+        keys = {key: checked[key] for key in checked if key not in ("schema", "recording")}
         answer = {
             "schema": "record/1",
             "recording": recording,

@@ -25,6 +25,7 @@ def first_manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifes
                 "device": headset.name,
                 "port": stream_spec(short).port,
                 "nominal_hz": nominal_hz(short, profile),
+                "adaptive": stream_spec(short).adaptive,
                 "format": describe(short, profile),
             }
     for sensor in order.sensors:
@@ -34,6 +35,7 @@ def first_manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifes
                 streams[f"{sensor.name}/{stream.name}"] = {
                     "device": sensor.name,
                     "nominal_hz": stream.nominal_hz,
+                    "adaptive": stream.adaptive,
                     "format": stream.format,
                 }
     return {

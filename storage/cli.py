@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,20 @@ def show(result: dict[str, Any]) -> None:
     for name, facts in result["streams"].items():
         unit = "bytes" if name.upper().endswith(".MP4") else "packets"
         megabytes = f"{facts['bytes'] / 1e6:9.2f} MB"
-        click.echo(f"  {name:28} {facts['stored']:>9} of {facts['received']:>9} {unit:7} {megabytes}")
+        line = f"  {name:28} {facts['stored']:>9} of {facts['received']:>9} {unit:7} {megabytes}"
+        click.echo(f"{line}  {coverage_in_words(facts)}".rstrip())
+    for name, facts in result.get("cameras", {}).items():
+        click.echo(f"  {name:28} {coverage_in_words(facts)}")
+    for note in result.get("notes", []):
+        click.echo(f"  note: {note}")
+    for sentence in result.get("good_for", []):
+        click.echo(f"  {sentence}")
+
+
+def coverage_in_words(facts: dict[str, Any]) -> str:
+    """Say which share of the session a stream or a camera covers; rounded down, so that 100 % is all of it."""
+    share = facts.get("coverage")
+    return "" if share is None else f"covers {math.floor(1000 * share + 1e-6) / 10:g} %"
 
 
 @click.command()

@@ -21,8 +21,14 @@ from storage.read_through import readable_folder
 from storage.self_check import is_sound, torn_tail, whole_lines
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
+from storage.verify.camera_cover import CameraCover, camera_cover
+from storage.verify.coverage import Span
 from storage.verify.findings import FAIL, WARN, Findings, worst
+from storage.verify.good_for import good_for
+from storage.verify.quality import judge
 from storage.verify.sealed_files import SealedFiles
+from storage.verify.session import Session, session_of
+from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
 
 Progress = Callable[[str], None]
@@ -52,37 +58,60 @@ def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, An
         folder = readable_folder(recording, manifest)
     except FilesFreed as error:
         return unchecked(recording, findings, error, life)
-    streams = _check_files(folder, manifest, findings, progress)
-    said = answer(str(manifest["recording"]), findings, streams, life)
+    streams, use = _check_files(folder, manifest, findings, progress)
+    said = answer(str(manifest["recording"]), findings, streams, life) | use
     return said if folder == recording else said | {"read_from": str(folder)}
 
 
-def _check_files(folder: Path, manifest: Manifest, findings: Findings, progress: Progress) -> dict[str, Any]:
-    """Check the sealed files and films of a recording where they are."""
+def _check_files(
+    folder: Path, manifest: Manifest, findings: Findings, progress: Progress
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
     with ReaderApart() as apart:
-        streams = _check_streams(folder, manifest, findings, progress, apart)
+        streams, session, holes = _check_streams(folder, manifest, findings, progress, apart)
+    cameras: dict[str, CameraCover] = {}
     for device, facts in manifest["devices"].items():
         if facts.get("kind") in FILMS:
             streams |= account(folder, device, findings, progress)
-    return streams
+            cameras |= camera_cover(folder, device, session, findings)
+    return streams, _use(folder, session, holes, cameras)
+
+
+def _use(
+    recording: Path, session: Session | None, holes: dict[str, list[Span]], cameras: dict[str, CameraCover]
+) -> dict[str, Any]:
+    """Say how long the session was, how much of it the cameras hold, and what the recording is good for."""
+    if session is None:
+        return {"session_s": 0.0, "cameras": {}, "good_for": []}
+    steps = read_steps(recording, session)
+    holes |= {device: cover.holes for device, cover in cameras.items()}
+    return {
+        "session_s": round(max(session.stop_s - session.start_s, 0.0), 3),
+        "cameras": {device: cover.facts(steps) for device, cover in cameras.items()},
+        "good_for": good_for(holes, session, steps),
+    }
 
 
 def _check_streams(
     recording: Path, manifest: Manifest, findings: Findings, progress: Progress, apart: ReaderApart
-) -> dict[str, Any]:
-    """Check ledger and clock probes first, then every sensor stream by what the ledger says."""
+) -> tuple[dict[str, Any], Session | None, dict[str, list[Span]]]:
+    """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}
     for stream in _side_streams(recording, manifest):
         sound = files.read(stream).sound
         if stream.startswith(LEDGER_STREAMS):
             notes |= notes_in(sound)
-    streams = {}
+    contents, streams = {}, {}
     for name in manifest["streams"]:
         progress(name)
-        contents = files.read(name, _look(name, manifest))
-        streams[name] = balance(name, contents, manifest, notes.get(name, []), findings)
-    return streams
+        contents[name] = files.read(name, _look(name, manifest))
+        streams[name] = balance(name, contents[name], manifest, notes.get(name, []), findings)
+    session = session_of({name: found.index for name, found in contents.items()}, notes, manifest)
+    judged = judge(contents, manifest["streams"], streams, session, findings)
+    for name, facts in streams.items():
+        facts |= judged[name].facts
+    return streams, session, {name: one.holes for name, one in judged.items()}
 
 
 def _look(name: str, manifest: Manifest) -> Look | None:

@@ -16,6 +16,9 @@ from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
 KEPT = Path("sync") / "verify.json"
 """The answer of `verify` from just before the files of a recording were freed."""
 
+USE = ("notes", "session_s", "cameras", "good_for")
+"""What an answer says beside verdict and streams: it stands too while nobody can check."""
+
 
 def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -> dict[str, Any]:
     """Put together the object `verify/1`."""
@@ -25,6 +28,7 @@ def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -
         "life": str(life),
         "status": findings.status,
         "reasons": findings.reasons,
+        "notes": findings.notes,
         "streams": streams,
         "corrupt": findings.corrupt,
     }
@@ -77,6 +81,7 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
     """
     kept = _kept(recording)
     said = answer(recording.name, findings, kept.get("streams", {}), life)
+    said |= {key: kept[key] for key in USE if key in kept}
     reasons = [*said["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
     return said | {
         "status": worst([said["status"], kept.get("status", WARN)]),

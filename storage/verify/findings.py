@@ -17,12 +17,19 @@ class Findings:
     status: str = PASS
     reasons: list[str] = field(default_factory=list)
     corrupt: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    "What is worth knowing and changes nothing."
 
     def add(self, status: str, reason: str) -> None:
         """Note a reason; the status only ever gets worse."""
         self.status = worst([self.status, status])
         if reason not in self.reasons:
             self.reasons.append(reason)
+
+    def note(self, text: str) -> None:
+        """Note what harms nothing."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def damage(self, file: str, stream: str, block: str) -> None:
         """Note damage at a place."""

@@ -37,6 +37,7 @@ def find_gaps(
     index: npt.NDArray[np.void],
     closings: Sequence[tuple[int, str]],
     holds: Sequence[Hold] = (),
+    harmless_ticks: int = 0,
 ) -> list[Gap]:
     """Name the holes of a stream.
 
@@ -44,7 +45,8 @@ def find_gaps(
     number of the packet that came next, and the cause; of several before one packet the first counts. A new run of
     the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is `declared_loss`, and
     a long step of the device's stamps inside one connection is `device_rate`. What falls into one of `holds` takes
-    its cause, unless the ledger says more.
+    its cause, unless the ledger says more. Of a stream that changes its rate by itself steps up
+    to `harmless_ticks` are no holes.
     """
     if len(index) < 2:
         return []
@@ -53,7 +55,7 @@ def find_gaps(
     new_run = np.diff(index["epoch_ms"].astype(np.int64)) != 0
     new_connection = (np.diff(index["connection"].astype(np.int64)) != 0) & ~new_run
     lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
-    late = (steps > LONG_STEP * usual_step(steps)) & ~new_run & ~new_connection & ~lost
+    late = (steps > max(LONG_STEP * usual_step(steps), harmless_ticks)) & ~new_run & ~new_connection & ~lost
     seqs = index["seq"].astype(np.int64)
     gaps = []
     for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():

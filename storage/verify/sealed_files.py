@@ -23,6 +23,7 @@ from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
 from storage.read_back import file_sha256
 from storage.verify.findings import FAIL, Findings
+from storage.verify.tracking import Tracking
 
 
 @dataclass
@@ -39,12 +40,15 @@ class Contents:
     "Sequence numbers of packets whose form says that nobody can decode them."
     why: str = ""
     "What is wrong with the first of them."
+    tracked: dict[str, float] = field(default_factory=dict)
+    "Share of the packets in which the headset knew this part: head, gaze, hands, pose."
 
 
 class _Reader:
     """Takes the payloads of a stream in order: hashes all, and looks at each where a look is given."""
 
-    def __init__(self, look: Look | None) -> None:
+    def __init__(self, look: Look | None, tracking: Tracking) -> None:
+        self.tracking = tracking
         self.digest = hashlib.sha256()
         self.odd_rows: list[int] = []
         self.why = ""
@@ -58,6 +62,7 @@ class _Reader:
     def take(self, payload: bytes) -> None:
         """Take the next payload."""
         self.digest.update(payload)
+        self.tracking.take(payload)
         if self._look is not None:
             try:
                 self._look(payload)
@@ -78,7 +83,8 @@ class SealedFiles:
 
     def read(self, stream: str, look: Look | None = None) -> Contents:
         """Read every sealed file of a stream once: checksums, hash over the payloads, index, a look at each."""
-        reader, parts, sound, undecodable = _Reader(look), [np.empty(0, INDEX)], [], []
+        reader = _Reader(look, Tracking(stream.rpartition("/")[2]))
+        parts, sound, undecodable = [np.empty(0, INDEX)], [], []
         folder = stream_folder(self._recording, stream)
         found = chunk_paths(folder)
         for path in found:
@@ -95,7 +101,8 @@ class SealedFiles:
         self._name_missing(folder, found, sound)
         index = np.concatenate(parts)
         size = int(index["size"].sum(dtype=np.uint64))
-        return Contents(index, reader.digest.hexdigest(), size, sound, undecodable, reader.why)
+        shares = reader.tracking.shares()
+        return Contents(index, reader.digest.hexdigest(), size, sound, undecodable, reader.why, shares)
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self._recording).as_posix()
@@ -113,6 +120,8 @@ class SealedFiles:
                 return look.index, look.damage or ["structure: its hash is not the one it was sealed with"]
         with Chunk(path) as chunk:
             damage = chunk.damage(reader.take)
+            if not damage:
+                reader.tracking.take_poses(chunk.poses)
             return (None if "index" in damage else chunk.index), damage
 
     def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from storage.manifest import Manifest
 from storage.notes import Note
+from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
     Gap,
@@ -19,10 +20,9 @@ from storage.verify.gaps import (
     uncovered,
 )
 from storage.verify.sealed_files import Contents
+from storage.verify.thresholds import ADAPTIVE_S
 from storage.worlds import first_rows, frames_of
 
-LOW_RATE = 0.8
-"""A stream below this share of its nominal rate is flagged; AHAT depth slows down by itself and is not."""
 MOST_NUMBERS = 10
 KILLED = "killed"
 EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart", "lost": "network"}
@@ -30,8 +30,6 @@ EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart",
 
 AFTER_LAST_SIGN_NS = 1_000_000_000
 """A killed recorder lived for a quarter second after its last sign, and what its sockets held went with it."""
-
-ADAPTIVE = ("depth_ahat", "depth_longthrow")
 
 
 def balance(
@@ -47,7 +45,8 @@ def balance(
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
     closings = [(int(note["next_seq"]), note["cause"]) for note in notes if note["note"] == "closed"]
-    gaps = find_gaps(index, closings, _holds(notes)) + _early_end(name, index, manifest, ends)
+    usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
+    gaps = find_gaps(index, closings, _holds(notes), usual) + _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
     if not len(index):
         findings.add(FAIL, f"{name} was armed and holds no packet")
@@ -67,7 +66,6 @@ def balance(
         findings.add(WARN, f"{name}: {back} stamps do not go forward")
     if odd := contents.undecodable:
         findings.add(WARN, f"{name}: {_packets(odd)} cannot be decoded ({contents.why}); kept as they came")
-    _check_rate(name, index, manifest, findings)
     worlds = first_rows(frames_of(index, notes))
     for row in worlds:
         why = "the headset's app was started again"
@@ -112,13 +110,3 @@ def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tupl
     noted = [note for note in notes if note["note"] in ("declared_loss", "queue_loss")]
     left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
     return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
-
-
-def _check_rate(name: str, index: Any, manifest: Manifest, findings: Findings) -> None:
-    nominal_hz = manifest["streams"][name].get("nominal_hz")
-    if not nominal_hz or len(index) < 10 or name.rpartition("/")[2] in ADAPTIVE:
-        return
-    seconds = float(int(index["device_ticks"][-1]) - int(index["device_ticks"][0])) / 1e7
-    rate_hz = (len(index) - 1) / seconds if seconds > 0 else 0.0
-    if rate_hz < LOW_RATE * nominal_hz:
-        findings.add(WARN, f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}")

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
+from storage.verify.coverage import is_adaptive
 from storage.verify.gaps import usual_step
-from storage.verify.stream_balance import ADAPTIVE, LOW_RATE
+from storage.verify.thresholds import RATE_WARN
 from sync.report.streams import DeviceClock, ReadStream
 from sync.report.svg import element, tick_text
 
@@ -71,8 +72,8 @@ def judged(stream: ReadStream, measured: float | None) -> str:
     if measured is None or not stream.nominal_hz:
         return "not known"
     share = measured / stream.nominal_hz
-    adaptive = stream.name.rpartition("/")[2] in ADAPTIVE
-    if share < LOW_RATE:
+    adaptive = is_adaptive(stream.name, stream.description)
+    if share < RATE_WARN:
         return f"{share:.0%}, slows by itself" if adaptive else f"{share:.0%}, low"
     return f"{share:.0%}"
 

@@ -40,6 +40,8 @@ class ReadStream:
     device: str
     nominal_hz: float | None
     format: dict[str, Any]
+    description: dict[str, Any] = field(default_factory=dict)
+    "Its entry in the manifest."
     parts: list[tuple[Path, npt.NDArray[np.void]]] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
 
@@ -79,7 +81,7 @@ class ReadStream:
 def read_stream(recording: Path, name: str, facts: dict[str, Any]) -> ReadStream:
     """Read the index of every chunk of a stream that opens; `facts` is the stream's entry in the manifest."""
     device = str(facts.get("device", name.partition("/")[0]))
-    stream = ReadStream(name, device, facts.get("nominal_hz"), dict(facts.get("format") or {}))
+    stream = ReadStream(name, device, facts.get("nominal_hz"), dict(facts.get("format") or {}), dict(facts))
     broken: list[tuple[int, str, str]] = []
     for path in chunk_paths(stream_folder(recording, name)):
         try:

@@ -17,6 +17,7 @@ from storage.manifest import write_json
 from storage.verify import verify
 
 STREAM = "hololens/pv"
+POSE = np.eye(4, dtype=np.float32).tobytes()
 FILM_BYTES = 9 << 20
 
 
@@ -40,7 +41,7 @@ def finished(tmp_path) -> Path:
 
     for number in range(3):
         rows = range(20 * number, 20 * number + 20)
-        put(STREAM, number + 1, [Packet(n, 1, 10 * n, n, 1, b"packet %d" % n * 50, bytes(64)) for n in rows])
+        put(STREAM, number + 1, [Packet(n, 1, 10 * n, n, 1, b"packet %d" % n * 50, POSE) for n in rows])
     end = {"stream": STREAM, "note": "end", "reason": "ended_by_device", "received": 60}
     put("ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
     (path / "gopro").mkdir()

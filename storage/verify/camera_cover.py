@@ -1,0 +1,111 @@
+"""How much of the session a camera's files cover, by the shutter as this computer saw it. No picture is decoded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from storage.names import MEDIA
+from storage.verify import thresholds as limits
+from storage.verify.coverage import Span, without
+from storage.verify.findings import FAIL, WARN, Findings
+from storage.verify.good_for import clock
+from storage.verify.session import Session
+from storage.verify.steps import Step
+
+NEAR_S = 1.5
+"""How exactly the shutter's times place a file: an end that is off by less is no hole."""
+
+
+@dataclass(frozen=True)
+class CameraCover:
+    """What one camera holds of the session, seconds on its axis."""
+
+    asked: Span
+    "From the moment the shutter was seen open until the stop: nobody can have more."
+    holes: list[Span]
+    is_known: bool = True
+    "False where a file does not tell how long it is."
+
+    @property
+    def share(self) -> float:
+        """Share of what was asked, 0 to 1."""
+        return 1.0 - _sum(self.holes) / max(_sum([self.asked]), 1e-9)
+
+    def facts(self, steps: Sequence[Step]) -> dict[str, Any]:
+        """Return what `verify/1` says of the camera; `steps_coverage` is None where no step was done."""
+        here = without([self.asked], self.holes)
+        times = [(step.start_s, step.end_s) for step in steps]
+        shown_s = sum(max(min(b, d) - max(a, c), 0.0) for a, b in times for c, d in here)
+        return {
+            "coverage": round(self.share, 4) if self.is_known else None,
+            "from_s": round(self.asked[0], 2),
+            "steps_coverage": round(shown_s / _sum(times), 4) if self.is_known and _sum(times) > 0 else None,
+        }
+
+
+def camera_cover(
+    recording: Path, device: str, session: Session | None, findings: Findings
+) -> dict[str, CameraCover]:
+    """Return the cover of one camera by its name; empty where nothing places its files on the capture clock."""
+    media = _media(recording / device / MEDIA)
+    opened = media.get("shutter_on")
+    if session is None or not opened:
+        return {}
+    start_s = session.seconds(_moment(opened))
+    stop_s = max(session.stop_s, start_s)
+    seconds = [_seconds(recording / device / str(entry["file"])) for entry in media.get("files", [])]
+    for entry in media.get("files", []):
+        _download(device, entry, findings)
+    if None in seconds:
+        findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
+        return {device: CameraCover((start_s, stop_s), [], is_known=False)}
+    ends_s = start_s + sum(length for length in seconds if length is not None)
+    holes = [(ends_s, stop_s)] if stop_s - ends_s > NEAR_S else []
+    found = CameraCover((start_s, stop_s), holes)
+    _judge(device, found, findings)
+    return {device: found}
+
+
+def _judge(device: str, found: CameraCover, findings: Findings) -> None:
+    if found.share < limits.COVERAGE_WARN:
+        status = FAIL if found.share < limits.COVERAGE_FAIL else WARN
+        ends = f", nothing after {clock(found.holes[0][0])}" if found.holes else ""
+        findings.add(status, f"{device}: its films cover {int(100 * found.share)} % of the session{ends}")
+
+
+def _download(device: str, entry: dict[str, Any], findings: Findings) -> None:
+    rate = entry.get("bytes_per_s")
+    if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
+        findings.note(f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing")
+
+
+def _media(path: Path) -> dict[str, Any]:
+    try:
+        media = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}  # named where the files are checked
+    return media if isinstance(media, dict) else {}
+
+
+def _moment(event: dict[str, Any]) -> int:
+    """When the camera was seen to obey, else when its answer came."""
+    return int(event.get("observed_host_ns") or event["after_host_ns"])
+
+
+def _seconds(path: Path) -> float | None:
+    from sensors.gopro.media import open_media
+
+    try:
+        video = open_media(path).video
+    except (SensorError, OSError, ValueError, IndexError):
+        return None
+    return float(video.duration_s) if video is not None else None
+
+
+def _sum(spans: Sequence[Span]) -> float:
+    return sum(b - a for a, b in spans)

@@ -1,0 +1,170 @@
+"""How much of the session a stream covers, how late it came, how long it was silent: pure, arrays in, numbers out.
+
+Device stamps are put on the capture clock by the shortest way that a packet of the stream ever had. Streams of one
+device share its clock, so that one whose stamps jumped is placed by the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.hololens.catalogue import STREAMS
+from storage.verify.session import Session
+from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
+
+Floats = npt.NDArray[np.float64]
+Span = tuple[float, float]
+"""Seconds of the session's axis, from and to."""
+
+OTHER_CLOCK_S = 30.0
+"""A connection whose stamps lie further off than this has another clock: its device was started anew."""
+JUMPED_S = 1.0
+"""A stream whose stamps lie further off than this from the others of its device is placed by them."""
+FAST = 1.05
+"""No clock of a device runs faster than this, but a simulated world may, and a computer's stops while it sleeps."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The packets of one stream in order of arrival, seconds on the session's axis."""
+
+    at_s: Floats
+    "(n,) by the device's stamps."
+    arrived_s: Floats
+    "(n,) by the capture clock."
+    own_session: Span | None = None
+    "The session by the device's stamps alone, where they run faster than the capture clock: nothing is late there."
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What a stream has of the session."""
+
+    share: float
+    holes: list[Span]
+    "Where packets are further apart than the limit, the end included; pauses taken out."
+    longest_silence_s: float
+    latest_s: float
+
+
+def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, Placed]:
+    """Place the streams of one device; `indexes` are (n,) of `storage.chunk.INDEX`, empty ones are left out."""
+    filled = {name: index for name, index in indexes.items() if len(index)}
+    if not filled:
+        return {}
+    zero_ticks = float(next(iter(filled.values()))["device_ticks"][0])
+    stamps = {
+        name: (index["device_ticks"].astype(np.float64) - zero_ticks) / 1e7 for name, index in filled.items()
+    }
+    arrivals = {name: (index["host_ns"] - zero_host_ns) / 1e9 for name, index in filled.items()}
+    if all(_runs_ahead(index, stamps[name], arrivals[name]) for name, index in filled.items()):
+        own = (
+            max(float(part[0]) for part in stamps.values()),
+            max(float(part[-1]) for part in stamps.values()),
+        )
+        return {name: Placed(stamps[name], stamps[name], own) for name in filled}
+    quickest = {name: _quickest(filled[name], arrivals[name] - stamps[name]) for name in filled}
+    usual = float(np.median([least for least, _ in quickest.values()]))
+    placed = {}
+    for name, (least, offsets) in quickest.items():
+        reference = least if abs(least - usual) <= JUMPED_S else usual
+        placed[name] = Placed(stamps[name] + np.where(np.isnan(offsets), reference, offsets), arrivals[name])
+    return placed
+
+
+def _runs_ahead(index: npt.NDArray[np.void], stamps_s: Floats, arrived_s: Floats) -> bool:
+    """Tell by the longest run of a stream whether its clock is faster than any real one."""
+    starts = _runs(index)
+    longest = int(np.argmax(np.diff(np.append(starts, len(index)))))
+    run = slice(starts[longest], starts[longest + 1] if longest + 1 < len(starts) else None)
+    return bool(np.ptp(stamps_s[run]) > FAST * np.ptp(arrived_s[run]))
+
+
+def _runs(index: npt.NDArray[np.void]) -> npt.NDArray[np.intp]:
+    """Return the first row of every connection of every run of the producer."""
+    epochs, connections = index["epoch_ms"].astype(np.int64), index["connection"].astype(np.int64)
+    return np.concatenate(([0], np.flatnonzero((np.diff(epochs) != 0) | (np.diff(connections) != 0)) + 1))
+
+
+def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floats]:
+    """Return the shortest way of the stream's first clock, and (n,) offsets: NaN where that clock holds."""
+    starts = _runs(index)
+    least = np.minimum.reduceat(delay_s, starts)
+    is_first = np.abs(least - least[0]) <= OTHER_CLOCK_S
+    offsets = np.where(is_first, np.nan, least)
+    return float(least[is_first].min()), np.repeat(offsets, np.diff(np.append(starts, len(index))))
+
+
+def is_adaptive(name: str, description: Mapping[str, Any]) -> bool:
+    """Tell whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
+    spec = STREAMS.get(name.rpartition("/")[2])
+    return bool(description.get("adaptive", spec is not None and spec.adaptive))
+
+
+def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
+    """Return how far apart packets may be for the time between them to be covered."""
+    return max(PERIODS / nominal_hz, ADAPTIVE_S if adaptive else 0.0)
+
+
+def cover(placed: Placed, session: Session, step_s: float, pauses: Sequence[Span] = ()) -> Cover:
+    """Measure a stream; `pauses` are wanted and no part of the session."""
+    start_s, stop_s = placed.own_session or (session.start_s, session.stop_s)
+    at_s, arrived_s = np.unique(placed.at_s), placed.arrived_s
+    late_s = arrived_s - placed.at_s
+    end_s = _end(at_s, float(late_s[-1]), stop_s)
+    holes = without(_holes(at_s, start_s, end_s, step_s), pauses)
+    asked_s = _sum(without([(start_s, end_s)], pauses))
+    share = 1.0 - _sum(holes) / asked_s if asked_s > 0 else 1.0
+    return Cover(
+        share=min(max(share, 0.0), 1.0),
+        holes=holes,
+        longest_silence_s=_silence(arrived_s, start_s, stop_s, pauses),
+        latest_s=max(float(late_s.max()), 0.0),
+    )
+
+
+def _end(at_s: Floats, last_late_s: float, stop_s: float) -> float:
+    """Where the stream is judged up to: the stop, less what was on its way then."""
+    end_s = stop_s - min(max(last_late_s, 0.0), TAIL_LATE_S)
+    last_s = float(at_s[-1])
+    return last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
+
+
+def _holes(at_s: Floats, start_s: float, end_s: float, step_s: float) -> list[Span]:
+    lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
+    rights = np.append(at_s, max(end_s, float(at_s[-1])))
+    is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
+    return [
+        (max(float(left), start_s), min(float(right), end_s))
+        for left, right in zip(lefts[is_hole], rights[is_hole], strict=True)
+    ]
+
+
+def _silence(arrived_s: Floats, start_s: float, stop_s: float, pauses: Sequence[Span]) -> float:
+    inside = arrived_s[(arrived_s > start_s) & (arrived_s < stop_s)]
+    moments = np.concatenate(([start_s], inside, [max(stop_s, start_s)]))
+    if not pauses:
+        return float(np.diff(moments).max())
+    spans = [(float(a), float(b)) for a, b in pairwise(moments)]
+    return max((b - a for a, b in without(spans, pauses)), default=0.0)
+
+
+def without(spans: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
+    """Cut the pauses out of the spans."""
+    left = list(spans)
+    for start_s, end_s in pauses:
+        cut = []
+        for a, b in left:
+            cut += [part for part in ((a, min(b, start_s)), (max(a, end_s), b)) if part[1] > part[0]]
+        left = cut
+    return left
+
+
+def _sum(spans: Sequence[Span]) -> float:
+    return sum(b - a for a, b in spans)

@@ -1,0 +1,74 @@
+"""What a recording is good for, in sentences a researcher can act on. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from storage.verify.coverage import Span
+from storage.verify.session import Session
+from storage.verify.steps import Step, in_words, touched
+
+MOST_HOLES = 4
+END_S = 0.05
+"""A hole that ends so close to the session's end is its end."""
+
+
+def good_for(holes: Mapping[str, Sequence[Span]], session: Session, steps: Sequence[Step]) -> list[str]:
+    """Say for each stream or camera with holes where not to use it; in one sentence where all is there."""
+    shorts = Counter(name.rpartition("/")[2] for name in holes)
+    sentences = []
+    for name, spans in holes.items():
+        short = name.rpartition("/")[2]
+        if spans:
+            sentences.append(_sentence(short if shorts[short] == 1 else name, spans, session, steps))
+    if sentences or not holes:
+        return sentences
+    whole = f"everything covers {clock(session.start_s)} to {clock(session.stop_s)}"
+    return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
+
+
+def _sentence(name: str, holes: Sequence[Span], session: Session, steps: Sequence[Step]) -> str:
+    what = _what(name, holes, session)
+    if found := touched(steps, holes):
+        return f"{what}: do not use for {in_words(found)}"
+    return f"{what}: {'no step lies there' if steps else 'do not use it ' + _where(holes, session)}"
+
+
+def _where(holes: Sequence[Span], session: Session) -> str:
+    if len(holes) > 1 or _is_all(holes[0], session):
+        return "there" if len(holes) > 1 else "at all"
+    if holes[0][1] >= session.stop_s - END_S:
+        return "after that"
+    return "before that" if holes[0][0] <= session.start_s + END_S else "there"
+
+
+def _is_all(hole: Span, session: Session) -> bool:
+    return hole[0] <= session.start_s + END_S and hole[1] >= session.stop_s - END_S
+
+
+def _what(name: str, holes: Sequence[Span], session: Session) -> str:
+    first, last = holes[0], holes[-1]
+    if _is_all(first, session):
+        return f"{name} holds nothing of the session"
+    ends_early = last[1] >= session.stop_s - END_S
+    if len(holes) == 1 and ends_early:
+        return f"{name} ends at {clock(last[0])}"
+    if len(holes) == 1 and first[0] <= session.start_s + END_S:
+        return f"{name} begins at {clock(first[1])}"
+    if len(holes) <= MOST_HOLES:
+        parts = [f"{clock(a)} to {clock(b)}" for a, b in holes]
+        return f"{name} has nothing from {' and '.join(parts)}"
+    longest = max(holes, key=lambda hole: hole[1] - hole[0])
+    lacking_s = sum(b - a for a, b in holes)
+    return (
+        f"{name} has {len(holes)} holes of {lacking_s:.1f} s together,"
+        f" the longest from {clock(longest[0])} to {clock(longest[1])}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Write seconds of the session as m:ss, h:mm:ss from an hour on."""
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,161 @@
+"""Judge what a whole balance does not show: how much of the session each stream covers, its rate, its lateness.
+
+The limits are in `storage.verify.thresholds`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.verify import thresholds as limits
+from storage.verify.coverage import Cover, Placed, Span, cover, is_adaptive, longest_step_s, place
+from storage.verify.findings import FAIL, WARN, Findings
+from storage.verify.gaps import Gap
+from storage.verify.good_for import clock
+from storage.verify.sealed_files import Contents
+from storage.verify.session import Session
+
+WANTED = ("privacy", "redacted")
+"""Causes of gaps that somebody asked for: no part of the session."""
+Description = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of one stream beside its balance."""
+
+    facts: dict[str, Any]
+    "Goes into `verify/1`."
+    holes: list[Span]
+    "Worth naming in what the recording is good for."
+
+
+def judge(
+    contents: Mapping[str, Contents],
+    descriptions: Mapping[str, Description],
+    balances: Mapping[str, Mapping[str, Any]],
+    session: Session | None,
+    findings: Findings,
+) -> dict[str, Judged]:
+    """Judge every stream of a recording; note what is wrong."""
+    if session is None:
+        return {name: Judged({"coverage": 0.0}, []) for name in contents}
+    by_device: dict[str, dict[str, npt.NDArray[np.void]]] = defaultdict(dict)
+    for name, found in contents.items():
+        by_device[name.rpartition("/")[0]][name] = found.index
+    placed = {
+        name: at for group in by_device.values() for name, at in place(group, session.zero_host_ns).items()
+    }
+    return {
+        name: _judge(
+            name, found, descriptions[name], balances[name]["gaps"], placed.get(name), session, findings
+        )
+        for name, found in contents.items()
+    }
+
+
+def _judge(
+    name: str,
+    found: Contents,
+    description: Description,
+    gaps: list[Gap],
+    placed: Placed | None,
+    session: Session,
+    findings: Findings,
+) -> Judged:
+    nominal_hz = float(description.get("nominal_hz") or 0)
+    if placed is None:
+        return Judged({"coverage": 0.0}, [(session.start_s, session.stop_s)])
+    adaptive = is_adaptive(name, description)
+    facts = _tracked(name, found, findings) | _rate(
+        name, found.index, nominal_hz, findings, adaptive=adaptive
+    )
+    pauses = _pauses(found.index, placed, gaps)
+    step_s = longest_step_s(nominal_hz, adaptive=adaptive) if nominal_hz else math.inf
+    seen = cover(placed, session, step_s, pauses)
+    facts |= {
+        "longest_silence_s": round(seen.longest_silence_s, 3),
+        "latest_arrival_s": round(seen.latest_s, 3),
+    }
+    _lateness(name, seen, findings)
+    if not nominal_hz:  # nobody said how often its packets come: no share can be told
+        return Judged({"coverage": None, **facts}, [])
+    _coverage(name, seen, session, findings)
+    share = math.floor(seen.share * 1e4) / 1e4  # never rounded up to a limit
+    named = [hole for hole in seen.holes if seen.share < limits.COVERAGE_WARN or _is_long(hole)]
+    return Judged({"coverage": share, **facts}, named)
+
+
+def _is_long(hole: Span) -> bool:
+    return hole[1] - hole[0] >= limits.HOLE_NAMED_S
+
+
+def _coverage(name: str, seen: Cover, session: Session, findings: Findings) -> None:
+    if seen.share >= limits.COVERAGE_WARN:
+        return
+    status = FAIL if seen.share < limits.COVERAGE_FAIL else WARN
+    last = seen.holes[-1] if seen.holes else (0.0, 0.0)
+    ends = f", nothing after {clock(last[0])}" if last[1] >= session.stop_s - limits.TAIL_LATE_S else ""
+    findings.add(status, f"{name}: covers {_percent(seen.share)} of the session{ends}")
+
+
+def _percent(share: float) -> str:
+    return f"{math.floor(100 * share)} %"
+
+
+def _lateness(name: str, seen: Cover, findings: Findings) -> None:
+    late_s, silent_s = seen.latest_s, seen.longest_silence_s
+    if late_s > limits.LATE_WARN_S:
+        findings.add(WARN, f"{name}: packets arrived up to {late_s:.1f} s late")
+    elif late_s > limits.LATE_NOTE_S:
+        findings.note(f"{name}: packets arrived up to {late_s:.1f} s late, which harms nothing")
+    if silent_s > limits.SILENCE_WARN_S:
+        findings.add(WARN, f"{name}: nothing arrived for {silent_s:.1f} s")
+
+
+def _rate(
+    name: str, index: npt.NDArray[np.void], nominal_hz: float, findings: Findings, *, adaptive: bool
+) -> dict[str, Any]:
+    ticks = index["device_ticks"]
+    seconds = float(int(ticks[-1]) - int(ticks[0])) / 1e7
+    rate_hz = (len(index) - 1) / seconds if seconds > 0 else 0.0
+    if nominal_hz and len(index) >= 10 and rate_hz < limits.RATE_WARN * nominal_hz:
+        if adaptive:
+            findings.note(
+                f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}; it slows down by itself"
+            )
+        else:
+            findings.add(WARN, f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}")
+    return {"rate_hz": round(rate_hz, 2), "nominal_hz": nominal_hz or None}
+
+
+def _tracked(name: str, found: Contents, findings: Findings) -> dict[str, Any]:
+    shares = {part: round(share, 4) for part, share in found.tracked.items()}
+    for part in ("head", "pose"):
+        if shares.get(part, 1.0) < limits.HEAD_TRACKED_WARN:
+            findings.add(
+                WARN, f"{name}: the headset knew its {part} in {_percent(shares[part])} of the packets"
+            )
+    for part in ("gaze", "left_hand", "right_hand"):
+        if shares.get(part) == 0:
+            findings.note(f"{name}: {part.replace('_', ' ')} was never tracked")
+    return {"tracked": shares} if shares else {}
+
+
+def _pauses(index: npt.NDArray[np.void], placed: Placed, gaps: list[Gap]) -> list[Span]:
+    wanted = [gap for gap in gaps if gap["cause"] in WANTED]
+    if not wanted:
+        return []
+    order = np.argsort(index["device_ticks"], kind="stable")
+    ticks, at_s = index["device_ticks"][order], placed.at_s[order]
+    return [
+        (float(np.interp(gap["start_ticks"], ticks, at_s)), float(np.interp(gap["end_ticks"], ticks, at_s)))
+        for gap in wanted
+    ]

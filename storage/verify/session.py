@@ -1,0 +1,81 @@
+"""The session of a recording: from the moment every armed stream has delivered until the stop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.manifest import Manifest
+from storage.notes import Note
+
+STOPPED, LOST = "stopped", "lost"
+RECOVERED = "recovered"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Times of arrival on the capture clock, host ns."""
+
+    zero_host_ns: int
+    "The first packet of all: 0:00 of what people are told."
+    start_host_ns: int
+    stop_host_ns: int
+
+    def seconds(self, host_ns: int) -> float:
+        """Put a time on the axis that people are told."""
+        return (host_ns - self.zero_host_ns) / 1e9
+
+    @property
+    def start_s(self) -> float:
+        """When every armed stream had delivered."""
+        return self.seconds(self.start_host_ns)
+
+    @property
+    def stop_s(self) -> float:
+        """When the recording was stopped."""
+        return self.seconds(self.stop_host_ns)
+
+
+def session_of(
+    indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]], manifest: Manifest
+) -> Session | None:
+    """Return the session; None where no packet came.
+
+    The end is the recording's, not that of a stream: a stream that died early must not shorten it.
+    """
+    filled = [index for index in indexes.values() if len(index)]
+    if not filled:
+        return None
+    firsts = [int(index["host_ns"][0]) for index in filled]
+    last = max(int(index["host_ns"][-1]) for index in filled)
+    return Session(min(firsts), max(firsts), _stop(notes, manifest, last))
+
+
+def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int) -> int:
+    """When the end was asked: streams note it at once. Where devices ended everything: with the last packet."""
+    if stops := _stops_by_device(notes):
+        return max(stops)
+    stopped = manifest.get("stopped") or {}
+    if stopped.get("reason") == RECOVERED and stopped.get("host_ns"):
+        return max(int(stopped["host_ns"]), last_host_ns)
+    return last_host_ns
+
+
+def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
+    """The earliest of its streams tells when a device heard of the stop: others still bring home what they have.
+
+    Where all its streams were lost, the last that was given up tells.
+    """
+    heard: dict[str, list[int]] = defaultdict(list)
+    lost: dict[str, list[int]] = defaultdict(list)
+    for stream, said in notes.items():
+        ends = [note for note in said if note["note"] == "end"]
+        reason = ends[-1].get("reason") if ends else None
+        if reason in (STOPPED, LOST):
+            times = heard if reason == STOPPED else lost
+            times[stream.rpartition("/")[0]].append(int(ends[-1]["host_ns"]))
+    return [min(times) for times in heard.values()] + [max(times) for times in lost.values()]

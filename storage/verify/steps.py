@@ -1,0 +1,86 @@
+"""When each step of the recipe was, by the tablet's events: between its begin, or the step before, and its Done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from storage.errors import BadEventLog
+from storage.events import Event, read_lines
+from storage.verify.coverage import Span
+from storage.verify.session import Session
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step that was done: its place in the order shown, and its time on the session's axis."""
+
+    position: int
+    start_s: float
+    end_s: float
+
+
+def read_steps(recording: Path, session: Session) -> list[Step]:
+    """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
+    events = sorted(_events(recording), key=lambda event: int(event["host_ns"]))
+    undone = _taken_back(events)
+    begun: dict[int, float] = {}
+    done: dict[int, Step] = {}
+    before_s = session.start_s
+    for event in events:
+        position = _position(event)
+        if position is None or event.get("op_id") in undone or event["kind"] not in ("start", "done"):
+            continue
+        at_s = session.seconds(int(event["host_ns"]))
+        if event["kind"] == "start":
+            begun.setdefault(position, at_s)
+        elif position not in done:
+            done[position] = Step(position, min(begun.get(position, before_s), at_s), at_s)
+            before_s = at_s
+    return sorted(done.values(), key=lambda step: step.end_s)
+
+
+def _events(recording: Path) -> list[Event]:
+    found: list[Event] = []
+    for path in sorted((recording / "events").glob("*.jsonl")):
+        try:
+            for event, _ in read_lines(path):
+                if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):
+                    found.append(event)
+        except (BadEventLog, OSError):
+            continue  # named where the logs are checked
+    return found
+
+
+def _position(event: Event) -> int | None:
+    position: Any = event["body"].get("position")
+    return position if isinstance(position, int) else None
+
+
+def _taken_back(events: Sequence[Event]) -> set[Any]:
+    """From the last to the first: an undo that was itself taken back takes nothing back."""
+    undone: set[Any] = set()
+    for event in reversed(events):
+        if event["kind"] == "undo" and str(event.get("op_id")).partition(".")[0] not in undone:
+            undone.add(event["body"].get("undoes"))
+    return undone - {None}
+
+
+def touched(steps: Sequence[Step], holes: Sequence[Span]) -> list[int]:
+    """Return the positions of the steps whose time lies in one of the holes, if only in part."""
+    return sorted({s.position for s in steps for a, b in holes if s.start_s < b and a < s.end_s})
+
+
+def in_words(positions: Sequence[int]) -> str:
+    """Write positions such as `step 3`, `steps 3 and 5`, `steps 3 to 12`; at least one."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and runs[-1][-1] == position - 1:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    parts = [p for run in runs for p in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    words = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"step{'s' if len(positions) > 1 else ''} {words}"

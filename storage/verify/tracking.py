@@ -1,0 +1,56 @@
+"""In which share of a stream's packets the headset knew its place, the eyes, the hands: by flags, nothing decoded."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.hololens import eye_tracking, spatial_input
+
+_PARTS = {
+    "spatial_input": {
+        "head": spatial_input.HEAD,
+        "gaze": spatial_input.EYE_RAY,
+        "left_hand": spatial_input.LEFT_HAND,
+        "right_hand": spatial_input.RIGHT_HAND,
+    },
+    "eye_tracking": {"gaze": eye_tracking.COMBINED},
+}
+_PLACE = {
+    "spatial_input": (spatial_input.DTYPE.itemsize, 0),
+    "eye_tracking": (eye_tracking.DTYPE.itemsize, 88),
+}
+"""Bytes of a packet, and where its flags stand: an unsigned number of 4 bytes."""
+POSE = "pose"
+
+
+class Tracking:
+    """Counts the flags of one stream, packet by packet, and the poses that are not all zero."""
+
+    def __init__(self, short_name: str) -> None:
+        """`short_name` is the stream's, without its device."""
+        self._parts = _PARTS.get(short_name, {})
+        self._size, self._at = _PLACE.get(short_name, (0, 0))
+        self._seen: Counter[str] = Counter()
+        self._packets = self._poses = 0
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload; one of another size says nothing."""
+        if not self._parts or len(payload) != self._size:
+            return
+        self._packets += 1
+        flags = int.from_bytes(payload[self._at : self._at + 4], "little")
+        self._seen.update(part for part, bit in self._parts.items() if flags & bit)
+
+    def take_poses(self, poses: npt.NDArray[np.float32] | None) -> None:
+        """Take poses, (n, 4, 4), or None where the stream has none; an untracked one is all zero."""
+        if poses is not None:
+            self._poses += len(poses)
+            self._seen[POSE] += int(np.count_nonzero(poses[:, 3, 3]))
+
+    def shares(self) -> dict[str, float]:
+        """Return part -> share of the packets, 0 to 1; empty for a stream that tells nothing."""
+        found = {part: self._seen[part] / self._packets for part in self._parts if self._packets}
+        return found | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})
