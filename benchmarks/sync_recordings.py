@@ -96,6 +96,7 @@ def write_manifest(folder: Path, streams: Iterable[str]) -> None:
         "schema": "recording/1",
         "recording": folder.name,
         "state": "complete",
+        "files": {},
         "streams": {name: {} for name in streams},
         "devices": devices,
         "started": {"host_ns": HOST0_NS, "utc_ns": UTC0_NS},

@@ -24,7 +24,7 @@ from calibration.recorded import Alignment, alignments
 from calibration.results import find, folder_of
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
-from storage.errors import StorageError
+from storage.errors import StorageError, Unusable
 from storage.manifest import write_json
 from storage.recording import Recording, open_recording
 
@@ -52,21 +52,24 @@ def check_recording(path: Path, data: Path | None = None) -> dict[str, Any]:
 
 
 def check_and_keep(path: Path, data: Path | None = None) -> dict[str, Any]:
-    """Check a recording, or say why that cannot be done, and keep the answer in its `sync/mounts.json`."""
+    """Check a recording, or say why that cannot be done, and keep the answer in its `sync/mounts.json`.
+
+    An earlier answer stands while its files cannot be read.
+    """
     try:
         answer = check_recording(path, data)
+    except Unusable as error:
+        return _failed(path, error)
     except (CalibrationError, SensorError, StorageError) as error:
-        reason = " ".join(str(error).split())
-        answer = {
-            "schema": SCHEMA,
-            "recording": path.name,
-            "status": "FAIL",
-            "reasons": [reason],
-            "mounts": [],
-        }
+        answer = _failed(path, error)
     if (path / "sync" / "alignment").is_dir():
         write_json(path / KEPT, answer | {"rests_on": rests_on(path, answer, data)})
     return answer
+
+
+def _failed(path: Path, error: Exception) -> dict[str, Any]:
+    reason = " ".join(str(error).split())
+    return {"schema": SCHEMA, "recording": path.name, "status": "FAIL", "reasons": [reason], "mounts": []}
 
 
 def refresh(path: Path) -> None:

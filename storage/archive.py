@@ -17,8 +17,10 @@ from typing import Any
 from storage.archive_file import write_archive
 from storage.archive_proof import prove
 from storage.chunk import chunk_paths, is_archive
+from storage.copies import freed_to
 from storage.disk import LOCAL, Disk
 from storage.errors import BadChunk, NotPackable
+from storage.life import usable_manifest
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
 from storage.read_back import file_sha256
@@ -45,7 +47,9 @@ class Packed:
 
 def archive(recording: Path, progress: Progress = lambda *_: None, disk: Disk = LOCAL) -> list[Packed]:
     """Pack every stream of a finished recording. Raises StorageError; nothing is removed that is not proved."""
-    manifest = read_manifest(recording)
+    manifest = usable_manifest(recording)
+    if freed_to(recording):
+        raise NotPackable(recording, "its files were freed; archive a copy of it in its store")
     if manifest["state"] not in ("complete", "aborted"):
         raise NotPackable(recording, f"it is not finished (state {manifest['state']!r})")
     done = []

@@ -54,10 +54,15 @@ def _parsed(text: bytes) -> Line:
     return Line(**{key: value for key, value in json.loads(text).items() if key != CHECK})
 
 
+def freed_lines(recording: Path) -> list[Line]:
+    """Return a line of every freed file that is not here, for each store that it was freed for."""
+    freed = (line for line in read_book(recording) if line.kind == FREED)
+    return [line for line in freed if not (recording / line.file).exists()]
+
+
 def freed_to(recording: Path) -> list[str]:
     """Return where the files that are no longer here lie, or nothing when all of them are here."""
-    freed = [line for line in read_book(recording) if line.kind == FREED]
-    return sorted({line.where for line in freed if not (recording / line.file).exists()})
+    return sorted({line.where for line in freed_lines(recording)})
 
 
 def is_store_of_another(recording: Path, where: Path) -> bool:

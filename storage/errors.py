@@ -7,7 +7,11 @@ class StorageError(Exception):
     """Base of all storage errors: one line that names the thing and what to do."""
 
 
-class NotARecording(StorageError):
+class Unusable(StorageError):
+    """A recording that cannot be worked on as it is now: a refusal, never a verdict on its data."""
+
+
+class NotARecording(Unusable):
     """The folder has no readable manifest."""
 
     def __init__(self, path: Path, why: str) -> None:
@@ -118,13 +122,22 @@ class SourceDiffers(StorageError):
         super().__init__(f"{path}: is not what was sealed, it is not copied; run `kitchensync verify`")
 
 
-class FilesFreed(StorageError):
+class FilesFreed(Unusable):
     """The files of a recording were freed after they were copied, and no copy can be read now."""
 
     def __init__(self, path: Path, problems: list[str]) -> None:
         super().__init__(
             f"{path}: its files were freed after they were copied, and no copy can be read now "
             f"({'; '.join(problems) or 'no store is named'}); mount a store that has them"
+        )
+
+
+class Withdrawn(Unusable):
+    """A recording whose person took the consent back."""
+
+    def __init__(self, recording: Path) -> None:
+        super().__init__(
+            f"{recording}: the person who cooked withdrew; nothing of it may be used or passed on"
         )
 
 
@@ -139,7 +152,7 @@ class FilesMissing(StorageError):
         )
 
 
-class NotFinished(StorageError):
+class NotFinished(Unusable):
     """A recording that is not closed yet."""
 
     def __init__(self, recording: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from storage.chunk import is_archive
 from storage.copies import freed_to
-from storage.errors import ManifestDamaged, ManifestLost
+from storage.errors import ManifestDamaged, ManifestLost, Withdrawn
 from storage.manifest import Manifest, read_manifest
 from storage.names import chunk_range
 
@@ -45,6 +45,16 @@ def life_of(recording: Path) -> Life:
     except ManifestDamaged:
         return Life.DAMAGED
     return life_by(recording, manifest)
+
+
+def usable_manifest(recording: Path) -> Manifest:
+    """Read the manifest of a recording that may be looked at and copied. Raises NotARecording, Withdrawn."""
+    manifest = read_manifest(recording)
+    if manifest.get("withdrawn"):
+        raise Withdrawn(recording)
+    if lacks := lacking(manifest):
+        raise ManifestDamaged(recording, f"lacks {', '.join(lacks)}")
+    return manifest
 
 
 def lacking(manifest: Manifest) -> list[str]:

@@ -14,7 +14,7 @@ from storage.copy_list import Item, files_of, is_closed
 from storage.disk import LOCAL, Disk
 from storage.errors import StorageError, TargetAway
 from storage.freeing import DEFAULT_RULE, FreeRule, free
-from storage.manifest import read_manifest
+from storage.life import usable_manifest
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
 from storage.target import MARKER, Stopped, Target
 
@@ -118,7 +118,7 @@ def _copy_all(task: _Work, book: Book, stop: threading.Event, report: Report, di
     task.identity = target.identity
     if target.shares_disk_with(recording):
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
-    manifest = read_manifest(recording)
+    manifest = usable_manifest(recording)
     items = files_of(recording, manifest)
     sizes = [item.source.stat().st_size for item in items]
     state.files, state.files_done = len(items), 0

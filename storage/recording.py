@@ -14,7 +14,8 @@ from sensors.gopro.names import card_name
 from storage.errors import UnknownStream
 from storage.events import Event, read_events
 from storage.instants import Instant, Instants
-from storage.manifest import Manifest, read_manifest
+from storage.life import usable_manifest
+from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 from storage.read_through import readable_folder
 from storage.stored_packets import StoredPackets
@@ -68,9 +69,9 @@ class Recording:
     """One recording folder, read only."""
 
     def __init__(self, path: Path) -> None:
-        """Open a folder. Raises NotARecording."""
+        """Open a folder. Raises NotARecording, Withdrawn."""
         self.path = path
-        self.manifest: Manifest = read_manifest(path)
+        self.manifest: Manifest = usable_manifest(path)
         self._streams: dict[str, StoredStream] = {}
 
     def __enter__(self) -> Recording:
@@ -165,5 +166,5 @@ def _camera_files(folder: Path) -> list[Path]:
 
 
 def open_recording(path: Path | str) -> Recording:
-    """Open a recording folder for reading. Raises NotARecording."""
+    """Open a recording folder for reading. Raises NotARecording, Withdrawn."""
     return Recording(Path(path))

@@ -20,7 +20,7 @@ from storage.errors import (
     SecretInAddress,
     SourceDiffers,
 )
-from storage.manifest import read_manifest
+from storage.life import usable_manifest
 from storage.promised import missing_files
 from storage.read_through import readable_folder
 
@@ -56,7 +56,7 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
     """
     if found := PASSWORD.search(url):
         raise SecretInAddress(found[1])
-    manifest = read_manifest(recording)
+    manifest = usable_manifest(recording)
     if not is_closed(manifest):
         raise NotFinished(recording)
     items = files_of(recording, manifest)

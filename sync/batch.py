@@ -15,6 +15,7 @@ from typing import Any
 
 from storage.errors import StorageError
 from storage.names import recordings_in
+from sync.by_life import settled_by_life
 from sync.errors import NoDask, SyncError
 from sync.state import fingerprint, finished, forget, remember
 from sync.workers import count_of, one_thread_each, pool_of, takes_cluster
@@ -82,8 +83,10 @@ def one(path: Path, master: str | None) -> Answer:
         synchronize,  # here: only who works needs the mathematics, and it takes a second to load
     )
 
-    forget(path)
     try:
+        if (answer := settled_by_life(path)) is not None:
+            return answer
+        forget(path)
         inputs = fingerprint(path, master)  # before: a file that comes meanwhile is not in the answer
         answer = synchronize(path, master=master)
         remember(path, inputs, answer)

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from storage.copies import freed_lines
 from storage.manifest import write_json
+from storage.names import COPIES, MANIFEST
 from sync.answers import software_version
 from sync.latency_store import store_of
 from sync.verdict import THRESHOLDS
@@ -16,7 +18,7 @@ from sync.verdict import THRESHOLDS
 STATE = Path("sync") / "state.json"
 SCHEMA = "sync-state/1"
 OWN = "sync"
-LATER = ("annotations", "logs", "report.html")
+LATER = ("annotations", "logs", "report.html", COPIES)
 
 
 def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
@@ -88,10 +90,17 @@ def _latencies(recording: Path) -> str:
 
 
 def _files(recording: Path) -> Iterator[str]:
-    for path in sorted(recording.rglob("*")):
-        relative = path.relative_to(recording)
-        if relative.parts[0] in (OWN, *LATER) or not path.is_file():
-            continue
-        if relative.name == "recording.json":
-            yield hashlib.sha256(path.read_bytes()).hexdigest()
-        yield f"{relative.as_posix()} {path.stat().st_size}"
+    sizes = {path.relative_to(recording): path.stat().st_size for path in _own_files(recording)}
+    sizes |= {Path(line.file): line.bytes for line in freed_lines(recording)}
+    for relative in sorted(sizes):
+        if relative.name == MANIFEST:
+            yield hashlib.sha256((recording / relative).read_bytes()).hexdigest()
+        yield f"{relative.as_posix()} {sizes[relative]}"
+
+
+def _own_files(recording: Path) -> Iterator[Path]:
+    """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
+    for path in recording.rglob("*"):
+        first = path.relative_to(recording).parts[0]
+        if first not in (OWN, *LATER) and path.is_file():
+            yield path

@@ -79,7 +79,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "alignment": facts.alignment_verdict(alignments, cameras, armed),
         "state_note": facts.state_note(manifest),
         "rows": facts.what_was_recorded(
-            manifest, verification, recording.path, span, _data_s(streams, cameras)
+            manifest, verification, recording.readable, span, _data_s(streams, cameras)
         ),
         "devices": facts.devices(manifest),
         "profiles": facts.profiles(manifest),

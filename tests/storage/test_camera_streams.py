@@ -16,7 +16,8 @@ from storage.recording import open_recording
 def test_streams_of_a_camera(tmp_path: Path) -> None:
     made = film(tmp_path / "take" / "left", 150, 90, seed=8)
     devices = {"left": {"kind": "gopro"}, "right": {"kind": "gopro"}}
-    manifest = {"schema": "recording/1", "recording": "take", "devices": devices, "streams": {}, "files": {}}
+    manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
+    manifest |= {"devices": devices, "streams": {}}
     write_json(tmp_path / "take" / "recording.json", manifest)
     with open_recording(tmp_path / "take") as recording:
         assert recording.camera_streams == [

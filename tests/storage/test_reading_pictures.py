@@ -68,7 +68,8 @@ def stored(tmp_path: Path) -> Callable[..., StoredStream]:
         for number, start in enumerate(range(0, len(rows), A_CHUNK), 1):
             seal(folder, number, rows[start : start + A_CHUNK], {"stream": "hololens/pv"})
         stream = {"hololens/pv": {"format": {"codec": codec, "width": WIDTH, "height": HEIGHT}}}
-        manifest = {"schema": "recording/1", "recording": "take", "streams": stream, "devices": {}}
+        manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
+        manifest |= {"streams": stream, "devices": {}}
         write_json(tmp_path / "take" / "recording.json", manifest)
         return open_recording(tmp_path / "take")["hololens/pv"]
 

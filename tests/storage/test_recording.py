@@ -30,6 +30,8 @@ def folder(tmp_path):
     manifest = {
         "schema": "recording/1",
         "recording": "take1",
+        "state": "complete",
+        "files": {},
         "streams": {"hololens/pv": {"format": {"codec": "h265"}}},
         "devices": {"gopro": {"kind": "gopro"}, "hololens": {"kind": "hololens"}},
     }
