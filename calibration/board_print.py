@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration.board import Board
 from calibration.errors import Refused
+from storage.outputs import write_output
 
 PAPERS_MM = {"a4": (297.0, 210.0), "a3": (420.0, 297.0), "a2": (594.0, 420.0), "letter": (279.4, 215.9)}
 "Width and height, landscape."
@@ -17,8 +18,8 @@ _RULER_ROOM_MM = 8.0
 _RULER_MM = 100
 
 
-def print_board(board: Board, paper: str, path: Path) -> None:
-    """Write the board as PDF. Raises Refused when the paper is too small, or the PDF library is missing."""
+def print_board(board: Board, paper: str, path: Path, *, force: bool = False) -> None:
+    """Write the board as PDF. Raises CannotWrite; Refused for too small a paper, or without the PDF library."""
     try:
         from fpdf import FPDF
     except ImportError as error:
@@ -40,7 +41,7 @@ def print_board(board: Board, paper: str, path: Path) -> None:
     for x, y, w, h in black_rectangles(board):
         pdf.rect(left + x, top + y, w, h, style="F")
     _ruler(pdf, board, left, top + board_height + 3.0)
-    pdf.output(str(path))
+    write_output(path, bytes(pdf.output()), force=force)
 
 
 def black_rectangles(board: Board) -> list[tuple[float, float, float, float]]:

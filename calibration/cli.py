@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from calibration.refusals import refusals
 from sensors.given_path import given_path
 from sensors.progress import Bar
+from storage.output_options import OutputFolder, output_file
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"
@@ -32,8 +32,8 @@ def calibrate() -> None:
 @calibrate.command()
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option("--paper", type=click.Choice(["a4", "a3", "a2", "letter"]), default="a4", show_default=True)
-@click.option("--out", type=given_path(dir_okay=False), default=Path("board.pdf"), show_default=True)
-def board(words: str, paper: str, out: Path) -> None:
+@output_file("out", "--out", default=Path("board.pdf"), show_default=True, help="The PDF.")
+def board(words: str, paper: str, out: Path, force: bool) -> None:
     """Write a ChArUco board as PDF in true scale.
 
     Print it at 100 %, measure the ruler below it, and glue it on something flat and stiff: a bent board is the most
@@ -47,7 +47,7 @@ def board(words: str, paper: str, out: Path) -> None:
     from calibration.board_print import print_board
 
     chosen = Board.from_words(words)
-    print_board(chosen, paper, out)
+    print_board(chosen, paper, out, force=force)
     click.echo(f"{out}: {chosen.words()}; print at 100 %, then check that the ruler is 100 mm long")
 
 
@@ -63,7 +63,7 @@ def board(words: str, paper: str, out: Path) -> None:
 )
 @click.option(
     "--data",
-    type=given_path(exists=True, file_okay=False),
+    type=OutputFolder(exists=True),
     default=Path(),
     show_default="this folder",
     help="Folder of recordings; the result is kept beside them, where it is found again.",
@@ -83,7 +83,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     from calibration.lens_job import calibrate_lens
 
     chosen = Board.from_words(words)
-    with refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+    with Bar(unit="s looked through", shown=not as_json) as bar:
         found = calibrate_lens(films, chosen, model, data, _shown_by(bar))
     if as_json:
         click.echo(
@@ -99,7 +99,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option(
     "--data",
-    type=given_path(exists=True, file_okay=False),
+    type=OutputFolder(exists=True),
     show_default="the recording's folder",
     help="Folder of recordings whose calibrations are used and added to.",
 )
@@ -118,7 +118,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     from calibration.rig_job import calibrate_rig
 
     chosen = Board.from_words(words)
-    with refusals(as_json), Bar(unit="s looked through", shown=not as_json) as bar:
+    with Bar(unit="s looked through", shown=not as_json) as bar:
         found = calibrate_rig(recording, chosen, data or recording.absolute().parent, _shown_by(bar))
     if as_json:
         mounts = [{"path": str(mount.path), **mount.answer} for mount in found]
@@ -181,8 +181,7 @@ def imu(recording: Path, as_json: bool) -> None:
     """
     from calibration.mount_job import calibrate_imu
 
-    with refusals(as_json):
-        answer, path = calibrate_imu(recording, recording.absolute().parent)
+    answer, path = calibrate_imu(recording, recording.absolute().parent)
     if as_json:
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
         return

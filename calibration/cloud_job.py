@@ -41,19 +41,25 @@ class CloudRequest:
 
 
 def make_cloud(
-    path: Path, out: Path, data: Path, wanted: CloudRequest, progress: Progress | None = None
+    path: Path,
+    out: Path,
+    data: Path,
+    wanted: CloudRequest,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write the coloured cloud of a recording as PLY and return what it holds; work that was cut off is taken up.
 
     One depth picture and one picture a camera are in memory at a time, beside the cubes of the room. `data` holds the
-    calibrations. Raises Refused, NotAligned, StorageError.
+    calibrations; `force` lets `out` be replaced. Raises Refused, NotAligned, StorageError.
     """
     with open_recording(path) as recording, ExitStack() as stack:
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
         eyes, without = _eyes(recording, data, wanted, source.headset)
         names = [eye.name for eye in eyes]
         request = [SCHEMA, recording.manifest["recording"], [eye.rests_on for eye in eyes], wanted.voxel_m]
-        walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request)
+        walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
         for eye in eyes:
             stack.enter_context(eye)
         colourists = [_Colourist(eye, source, walk.rows) for eye in eyes]
@@ -63,7 +69,7 @@ def make_cloud(
         for view in walk.views(voxels.save, ".npy", progress):
             _add(voxels, source, view, colourists)
         cloud = voxels.cloud(LEAST_SEEN)
-        write_cloud(out, cloud)
+        write_cloud(out, cloud, force=force)
         return walk.done(SCHEMA, recording.id) | {
             "points": len(cloud.points),
             "voxel_mm": wanted.voxel_m * 1e3,

@@ -17,13 +17,20 @@ class DepthWalk:
     """Goes once through some pictures of a depth stream for one file that is made of them."""
 
     def __init__(
-        self, source: DepthSource, start_s: float, seconds: float | None, out: Path, request: list[Any]
+        self,
+        source: DepthSource,
+        start_s: float,
+        seconds: float | None,
+        out: Path,
+        request: list[Any],
+        *,
+        force: bool = False,
     ) -> None:
         """`request` is what the file depends on beside the depth. Raises Refused when no picture has a pose."""
         self.source, self.out = source, out
         self.rows = source.rows(start_s, seconds)
         of = [source.name, len(source.ticks), self.rows.rows.start, self.rows.rows.stop, *request]
-        self._partial = Partial(out, {"of": of})
+        self._partial = Partial(out, {"of": of}, force=force)
         state = self._partial.begin()
         self.kept: Path | None
         "What was saved when the work was cut off."

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.frames import Transform, inverse
 from calibration.look_up_table import LookUpTable
+from storage.outputs import CannotWrite, written
 
 U16 = npt.NDArray[np.uint16]
 Floats32 = npt.NDArray[np.float32]
@@ -107,17 +108,17 @@ class Fusion:
             found.vertex.positions.numpy().astype(np.float64), found.triangle.indices.numpy().astype(np.int32)
         )
 
-    def write(self, path: Path) -> tuple[int, int]:
-        """Write the surface so far as PLY, a part first, then under its name; return its points and triangles.
+    def write(self, path: Path, *, force: bool = False) -> tuple[int, int]:
+        """Write the surface so far as PLY, whole; return its points and triangles.
 
-        Raises Refused when there is none.
+        Raises Refused when there is none, CannotWrite.
         """
-        part = path.with_name(f"{path.stem}.part.ply")
         surface = self._surface() if self._volume.hashmap().size() else None
         if surface is None or not len(surface.triangle.indices):
             raise Refused(f"no surface within {FARTHEST_M:g} m was seen by two of {self.pictures} pictures")
-        self._open3d.t.io.write_triangle_mesh(str(part), surface)
-        part.replace(path)
+        with written(path, force=force, ending=".ply") as part:
+            if not self._open3d.t.io.write_triangle_mesh(str(part), surface):
+                raise CannotWrite(path, "was not written", "make room or choose another place")
         return len(surface.vertex.positions), len(surface.triangle.indices)
 
     def save(self, path: Path) -> None:

@@ -18,6 +18,7 @@ from calibration.onlooker import Onlooker
 from calibration.overlay_drawing import caption, draw
 from calibration.partial import Partial
 from calibration.recorded import TICKS_PER_S
+from storage.outputs import written
 from storage.recording import Recording, open_recording
 
 if TYPE_CHECKING:
@@ -57,12 +58,18 @@ class _Count:
 
 
 def make_overlay(
-    path: Path, out: Path, data: Path, wanted: OverlayRequest, progress: Progress | None = None
+    path: Path,
+    out: Path,
+    data: Path,
+    wanted: OverlayRequest,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write the film as MP4 and return what it shows; work that was cut off is taken up.
 
-    One picture and two depth pictures are in memory at a time. `data` holds the calibrations. Raises Refused,
-    NotAligned, StorageError, SensorError.
+    One picture and two depth pictures are in memory at a time. `data` holds the calibrations; `force` lets `out`
+    be replaced. Raises Refused, NotAligned, StorageError, SensorError.
     """
     with open_recording(path) as recording, eye_of(recording, wanted.camera, data) as eye:
         rows = _rows(eye, wanted)
@@ -76,7 +83,7 @@ def make_overlay(
             rows.start,
             rows.stop,
         ]
-        partial = Partial(out, {"schema": SCHEMA, "of": request, "piece": SEGMENT_PICTURES})
+        partial = Partial(out, {"schema": SCHEMA, "of": request, "piece": SEGMENT_PICTURES}, force=force)
         partial.begin()
         count, pieces = _Count(), []
         for start in range(rows.start, rows.stop, SEGMENT_PICTURES):
@@ -86,7 +93,7 @@ def make_overlay(
                 onlooker = Onlooker(recording, eye.headset, source)
                 _film(file, eye, onlooker, piece, rows, width, count, progress)
             pieces.append((file, _pts(int(eye.ticks[start] - eye.ticks[rows.start]))))
-        _join(out, pieces)
+        _join(out, pieces, force=force)
         partial.remove()
         return {
             "schema": SCHEMA,
@@ -179,13 +186,12 @@ def _open(container: av.container.OutputContainer, width: int, height: int) -> A
     return stream
 
 
-def _join(out: Path, pieces: list[tuple[Path, int]]) -> None:
+def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
     """Write the pieces, each with its place in the film (1/90000 s), as one, without encoding anew."""
     import av
 
-    part = out.with_name(out.name + ".part")
-    with av.open(str(part), "w", format="mp4") as container:
-        stream: Any = None
+    stream: Any = None
+    with written(out, force=force) as part, av.open(str(part), "w", format="mp4") as container:
         for file, place in pieces:
             for packet in _packets(file):
                 if stream is None:
@@ -196,10 +202,8 @@ def _join(out: Path, pieces: list[tuple[Path, int]]) -> None:
                 packet.dts = round(packet.dts * scale) + place
                 packet.time_base, packet.stream = Fraction(1, TIMESCALE), stream
                 container.mux(packet)
-    if stream is None:
-        part.unlink(missing_ok=True)
-        raise Refused(f"no picture of {out.name} could be decoded")
-    os.replace(part, out)
+        if stream is None:
+            raise Refused(f"no picture of {out.name} could be decoded")
 
 
 def _packets(file: Path) -> Iterator[Any]:

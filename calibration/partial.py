@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import write_json
+from storage.names import PART_SUFFIX
+from storage.outputs import CannotWrite, cannot_write, check_output
 
 EVERY_S = 30.0
 STATE = "state.json"
@@ -17,25 +19,44 @@ STATE = "state.json"
 class Partial:
     """`<out>.partial/`: a state and files of the caller; gone when the work is done, anew for another request."""
 
-    def __init__(self, out: Path, request: dict[str, Any]) -> None:
-        """`request` is all that the result depends on, as JSON."""
-        self.folder = out.with_name(out.name + ".partial")
+    def __init__(self, out: Path, request: dict[str, Any], *, force: bool = False) -> None:
+        """`request` is all that the result depends on, as JSON. Raises CannotWrite where `out` may not be written."""
+        place = check_output(out, force=force)
+        self.folder = place.with_name(place.name + ".partial")
         self._request = json.loads(json.dumps(request))
         self._kept_s = time.monotonic()
 
     def begin(self) -> dict[str, Any]:
-        """Return the state that was kept for the same request, or an empty one."""
-        try:
-            known = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
+        """Return the state that was kept for the same request, or an empty one. Raises CannotWrite."""
+        known = self._known()
         if known.get("request") == self._request:
             state: dict[str, Any] = known["state"]
             return state
         self.remove()
-        self.folder.mkdir(parents=True)
-        self.keep({})
+        try:
+            self.folder.mkdir(parents=True)
+            self.keep({})
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
         return {}
+
+    def _known(self) -> dict[str, Any]:
+        """Return what was kept; raises CannotWrite where the folder is not one of ours, which is never removed."""
+        try:
+            known = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        is_ours = isinstance(known, dict) and known.keys() == {"request", "state"}
+        if not self.folder.is_symlink() and (is_ours or not self._holds_anything()):
+            return known if is_ours else {}
+        raise CannotWrite(
+            self.folder, "is in the way and not of this command", "move it or choose another name"
+        )
+
+    def _holds_anything(self) -> bool:
+        if not self.folder.is_dir():
+            return self.folder.exists()
+        return any(path.name != STATE + PART_SUFFIX for path in self.folder.iterdir())
 
     @property
     def due(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 
 from calibration.voxels import Cloud
+from storage.outputs import written
 
 _VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
 _HEADER = """ply
@@ -25,12 +25,10 @@ end_header
 """
 
 
-def write_cloud(path: Path, cloud: Cloud) -> None:
-    """Write a cloud whole, under another name until it is."""
+def write_cloud(path: Path, cloud: Cloud, *, force: bool = False) -> None:
+    """Write a cloud whole. Raises CannotWrite."""
     rows = np.empty(len(cloud.points), _VERTEX)
     rows["place"], rows["colour"], rows["seen"] = cloud.points, cloud.colours, cloud.count
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
+    with written(path, force=force) as part, part.open("wb") as file:
         file.write(_HEADER.format(count=len(rows)).encode("ascii"))
-        rows.tofile(file)
-    os.replace(part, path)
+        file.write(rows.view(np.uint8).data)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from calibration.refusals import refusals
 from sensors.given_path import given_path
+from storage.output_options import output_file
 
 Command = Callable[..., Any]
 
@@ -46,9 +46,15 @@ def _data(command: Command) -> Command:
     )(command)
 
 
-def _out(what: str, default: str) -> Callable[[Command], Command]:
-    kind = given_path(dir_okay=False)
-    return click.option("--out", type=kind, help=f"{what}  [default: <recording>-{default}]")
+def _out(what: str, ending: str) -> Callable[[Command], Command]:
+    """Declare `--out` and `--force`; the default lies in this folder and is named after the recording."""
+
+    def name(given: dict[str, Any]) -> str:
+        stem = Path(given["camera"]).stem if "camera" in given else ending.partition(".")[0]
+        return f"{given['recording'].resolve().name}-{stem}{Path(ending).suffix}"
+
+    words = f"{what}  [default: <recording>-{ending}]"
+    return output_file("out", "--out", default_name=name, help=words)
 
 
 def _voxel_mm(least: float, default: float, what: str) -> Callable[[Command], Command]:
@@ -77,7 +83,8 @@ def _depth(command: Command) -> Command:
 @_data
 def cloud(
     recording: Path,
-    out: Path | None,
+    out: Path,
+    force: bool,
     depth: str | None,
     cameras: str | None,
     voxel_mm: float,
@@ -106,9 +113,10 @@ def cloud(
         else tuple(n.strip() for n in cameras.split(",") if n.strip() not in ("", "none"))
     )
     wanted = CloudRequest(depth, names, voxel_mm / 1e3, start_s, seconds)
-    target = out or Path(f"{recording.resolve().name}-cloud.ply")
-    with refusals(as_json, "cloud/1"), Bar(target.name, unit="pictures") as bar:
-        answer = make_cloud(recording, target, data or recording.absolute().parent, wanted, bar.show)
+    with Bar(out.name, unit="pictures") as bar:
+        answer = make_cloud(
+            recording, out, data or recording.absolute().parent, wanted, bar.show, force=force
+        )
     if as_json:
         click.echo(json.dumps(answer))
         return
@@ -117,7 +125,7 @@ def cloud(
         if answer["cameras"]
         else "no colours"
     )
-    click.echo(f"{target}  {answer['points']} points of {answer['pictures']} pictures, {colours}")
+    click.echo(f"{out}  {answer['points']} points of {answer['pictures']} pictures, {colours}")
     for name, why in answer["cameras_left_out"].items():
         click.echo(f"  {name} gives no colour: {why}")
     _left_out(answer)
@@ -130,7 +138,8 @@ def cloud(
 @_voxel_mm(2.0, 20.0, "cell")
 def mesh(
     recording: Path,
-    out: Path | None,
+    out: Path,
+    force: bool,
     depth: str | None,
     voxel_mm: float,
     start_s: float,
@@ -150,13 +159,12 @@ def mesh(
     from sensors.progress import Bar
 
     wanted = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
-    target = out or Path(f"{recording.resolve().name}-mesh.ply")
-    with refusals(as_json, "mesh/1"), Bar(target.name, unit="pictures") as bar:
-        answer = make_mesh(recording, target, wanted, bar.show)
+    with Bar(out.name, unit="pictures") as bar:
+        answer = make_mesh(recording, out, wanted, bar.show, force=force)
     if as_json:
         click.echo(json.dumps(answer))
         return
-    click.echo(f"{target}  {answer['triangles']} triangles of {answer['pictures']} pictures")
+    click.echo(f"{out}  {answer['triangles']} triangles of {answer['pictures']} pictures")
     _left_out(answer)
 
 
@@ -182,7 +190,8 @@ def mesh(
 @_data
 def overlay(
     recording: Path,
-    out: Path | None,
+    out: Path,
+    force: bool,
     camera: str,
     depth: str | None,
     width: int,
@@ -205,13 +214,14 @@ def overlay(
     from sensors.progress import Bar
 
     wanted = OverlayRequest(camera, depth, start_s, seconds, width or None)
-    target = out or Path(f"{recording.resolve().name}-{Path(camera).stem}.mp4")
-    with refusals(as_json, "overlay/1"), Bar(target.name, unit="pictures") as bar:
-        answer = make_overlay(recording, target, data or recording.absolute().parent, wanted, bar.show)
+    with Bar(out.name, unit="pictures") as bar:
+        answer = make_overlay(
+            recording, out, data or recording.absolute().parent, wanted, bar.show, force=force
+        )
     if as_json:
         click.echo(json.dumps(answer))
         return
-    click.echo(f"{target}  {answer['pictures']} pictures of {answer['camera']}")
+    click.echo(f"{out}  {answer['pictures']} pictures of {answer['camera']}")
     if answer["drawn_now"]["unplaced"]:
         click.echo(f"  {answer['drawn_now']['unplaced']} without a known pose are left as they were")
 

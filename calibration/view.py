@@ -7,6 +7,7 @@ small JPEGs, a few a second; the recording itself stays what counts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from calibration.session_time import SessionTime, session_time
 from calibration.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.view_parts import log_camera as log_camera_file
 from calibration.viewer import open_viewer
+from storage.outputs import written
 from storage.recording import Recording, open_recording
 
 APPLICATION = "kitchensync"
@@ -32,18 +34,26 @@ class NoRerun(CalibrationError):
 
 
 def view_recording(
-    path: Path, save: Path | None = None, shown: Shown | None = None, progress: Progress | None = None
+    path: Path,
+    save: Path | None = None,
+    shown: Shown | None = None,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
 ) -> list[str]:
     """Hand a recording to a Rerun viewer that is opened for it, or write it to a file; return what was left out.
+
+    `force` lets the file be replaced.
 
     Raises NoRerun, Refused, StorageError, CalibrationError when the file cannot be written.
     """
     rr = _rerun()
     shown = shown or Shown()
-    with open_recording(path) as recording:
+    target = written(save, force=force) if save is not None else nullcontext()
+    with open_recording(path) as recording, target as file:
         time = session_time(recording)
         sink = rr.RecordingStream(APPLICATION, recording_id=str(recording.manifest.get("id") or recording.id))
-        _open(rr, sink, save, _layout(time))
+        _open(rr, sink, file, _layout(time))
         left_out = [time.unplaced] if time.unplaced else []
         for name, part in _parts(recording, time, shown):
             if (why := part(rr, sink, progress or (lambda _name, _seconds: None))) is not None:
@@ -66,7 +76,6 @@ def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
         open_viewer(sink, layout)
     else:
         try:
-            save.parent.mkdir(parents=True, exist_ok=True)
             sink.save(save, default_blueprint=layout)
         except (OSError, RuntimeError) as error:
             raise CalibrationError(f"{save} cannot be written: {error}") from error

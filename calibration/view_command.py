@@ -7,13 +7,15 @@ from pathlib import Path
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import output_file
 
 
 @click.command()
 @click.argument("recording", type=given_path(exists=True, file_okay=False))
-@click.option(
+@output_file(
+    "save",
     "--save",
-    type=given_path(dir_okay=False),
+    metavar="FILE.rrd",
     help="Write FILE.rrd instead of opening the viewer: for a computer without a screen.",
 )
 @click.option(
@@ -36,6 +38,7 @@ from sensors.given_path import given_path
 def view(
     recording: Path,
     save: Path | None,
+    force: bool,
     from_s: float,
     to_s: float | None,
     pictures_per_second: float,
@@ -60,7 +63,9 @@ def view(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s
     )
     with Bar(unit="s handed over") as bar:
-        left_out = view_recording(recording, save, shown, lambda name, seconds: bar.show(seconds, words=name))
+        left_out = view_recording(
+            recording, save, shown, lambda name, seconds: bar.show(seconds, words=name), force=force
+        )
     for why in left_out:
         click.echo(f"left out: {why}", err=True)
     if save is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from capture.lazy import LazyGroup, Table
+from capture.lazy import Table
+from capture.shell import Shell
 
 COMMANDS: Table = {
     "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
@@ -57,39 +57,8 @@ COMMANDS: Table = {
 }
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""
 
-EXPECTED_ERRORS = (
-    ("calibration.errors", "CalibrationError"),
-    ("capture.errors", "CaptureError"),
-    ("recipe_app.errors", "RecipeError"),
-    ("sensors.errors", "SensorError"),
-    ("storage.errors", "StorageError"),
-    ("sync.errors", "SyncError"),
-    ("virtual_kitchen.errors", "KitchenError"),
-)
-"""The base errors of the folders: each is one line for the user, never a traceback."""
 
-
-class KitchenSync(LazyGroup):
-    """The group of all commands, which turns expected errors into one line."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an expected error becomes one line on stderr and exit code 1."""
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            if not _is_expected(error):
-                raise
-            click.echo(f"kitchensync: {' '.join(str(error).split())}", err=True)
-            sys.exit(1)
-
-
-def _is_expected(error: Exception) -> bool:
-    """Tell whether an error is one of ours; a folder that was not loaded cannot have raised."""
-    loaded = ((sys.modules[module], name) for module, name in EXPECTED_ERRORS if module in sys.modules)
-    return any(isinstance(error, getattr(module, name)) for module, name in loaded)
-
-
-@click.group(cls=KitchenSync, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Shell, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="kitchensync")
 @click.pass_context
 def main(context: click.Context) -> None:
@@ -99,7 +68,7 @@ def main(context: click.Context) -> None:
     Example:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --gopro http://172.27.111.51:8080
     """
-    context.obj = {"station": _station, "mounts": _check_mounts}
+    context.obj = {"station": _station, "mounts": _check_mounts, "check_place": _check_place}
 
 
 def _station(data: Path, rig: Path | None) -> Any:
@@ -112,3 +81,8 @@ def _station(data: Path, rig: Path | None) -> Any:
 def _check_mounts(recording: Path) -> None:
     """Join the report with who knows about mounts: `sync` and `calibration` are siblings, named as commands are."""
     importlib.import_module("calibration.mount_check").refresh(recording)
+
+
+def _check_place(out: Path) -> None:
+    """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
+    importlib.import_module("storage.outputs").check_place(out)

@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import OutputFolder
 
 
 @click.command()
 @click.argument("recording", metavar="ID")
-@click.option("--data", required=True, type=given_path(), help="Folder of all recordings.")
+@click.option("--data", required=True, type=OutputFolder(), help="Folder of all recordings.")
 @click.option("--rig", type=given_path(exists=True), help="rig.toml with the devices.")
 @click.option("--hololens", multiple=True, metavar="[NAME=]HOST", help="A headset; may be repeated.")
 @click.option(
@@ -28,7 +29,7 @@ from sensors.given_path import given_path
 @click.option("--start-timeout", default=30.0, show_default=True, help="Seconds for the first packets.")
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
 @click.option("--redis", "redis_url", metavar="URL", help="A queue server of yours instead of the built-in.")
-@click.option("--nas", multiple=True, type=given_path(), help="A store that gets proved copies; repeat.")
+@click.option("--nas", multiple=True, type=OutputFolder(), help="A store that gets proved copies; repeat.")
 @click.option("--chunk-seconds", "chunk_s", default=10.0, hidden=True, help="Seal a file this often.")
 @click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
 @click.option("--consent", default="none", help="Reference of the consent, kept with the data.")

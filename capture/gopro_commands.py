@@ -12,10 +12,12 @@ import click
 from capture.lazy import LazyGroup, Table
 from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
+from sensors.refusal import Answered
+from storage.output_options import output_file
 
 COMMANDS: Table = {
     "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
-    "join": ("sensors.gopro.cli:join_files", "Join the chapters of a recording into one MP4."),
+    "join": ("capture.gopro_commands:join_files", "Join the chapters of a recording into one MP4."),
     "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
     "remember": ("sensors.gopro.cli:remember", "Store the password of a camera on the home network."),
     "fetch": ("capture.gopro_commands:fetch", "Bring home what cameras still hold."),
@@ -32,6 +34,45 @@ def gopro() -> None:
     Example:
       kitchensync gopro inspect GX010001.MP4
     """
+
+
+@click.command("join")
+@click.argument("files", nargs=-1, required=True, type=given_path())
+@output_file("target", "--out", "-o", required=True, help="The new MP4.")
+@click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def join_files(
+    files: tuple[Path, ...], target: Path, force: bool, strip_location: bool, as_json: bool
+) -> None:
+    """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
+
+    One FILE stands for all its chapters in the same folder; several are joined in the order given.
+
+    \b
+    Example:
+      kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.join import join
+    from sensors.gopro.take import open_take
+
+    try:
+        take = open_take(*files)
+        paths = [chapter.path for chapter in take.chapters]
+        joined = join(paths, target, strip_location=strip_location, replace=force)
+    except SensorError as error:
+        if as_json:
+            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
+            click.echo(json.dumps({"schema": "gopro-join/1", **refused}))
+        raise Answered(str(error)) from error
+    if as_json:
+        click.echo(json.dumps({**joined._asdict(), "path": str(joined.path)}))
+        return
+    click.echo(
+        f"{joined.path}: {len(joined.chapters)} chapters, {joined.frames} frames, {joined.bytes} bytes"
+    )
+    if joined.stripped:
+        click.echo(f"taken out: {', '.join(joined.stripped)}")
 
 
 @click.command("fetch")

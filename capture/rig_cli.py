@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import output_file
+from storage.outputs import write_output
 
 
 @click.group()
@@ -22,28 +24,21 @@ def rig() -> None:
 
 
 @rig.command()
-@click.argument("path", type=given_path(), default=Path("rig.toml"))
+@output_file("path", default=Path("rig.toml"))
 @click.option("--hololens", default="192.168.1.20", show_default=True, help="Address of the headset.")
 @click.option(
     "--gopro", default="http://172.27.111.51:8080", show_default=True, help="Address of the camera."
 )
-def init(path: Path, hololens: str, gopro: str) -> None:
-    """Write a commented rig file; one that is there is never written over.
+def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
+    """Write a commented rig file.
 
     \b
     Example:
       kitchensync rig init rig.toml --hololens 192.168.1.20
     """
-    from capture.errors import BadRig
     from capture.rig_template import template
 
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(template(hololens, gopro))
-    except FileExistsError as error:
-        raise BadRig(f"{path} is there already; give another name") from error
-    except OSError as error:
-        raise BadRig(f"{path}: cannot be written ({error.strerror})") from error
+    write_output(path, template(hololens, gopro).encode(), force=force)
     click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import OutputFolder
 from storage.progress_bar import byte_bar
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
@@ -89,32 +90,47 @@ def archive(paths: tuple[Path, ...], as_json: bool) -> None:
     """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
 
     PATHS are recordings, or folders of recordings. The small files go only after the archive was read back.
-    An interrupted run may be repeated.
+    An interrupted run may be repeated. A recording that cannot be packed is named and does not stop the rest.
 
     \b
     Example:
       kitchensync archive data/take-1
     """
+    from storage.names import recordings_in
+
+    found = [recording for path in paths for recording in recordings_in(path)]
+    rows = [_packed(recording, alone=found == list(paths[:1]), quiet=as_json) for recording in found]
+    if as_json:
+        click.echo(json.dumps({"schema": "archive/1", "recordings": rows}))
+    if any("reason" in row for row in rows):
+        sys.exit(1)
+
+
+def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
+    """Pack one recording; one among others that cannot be packed gives its reason and says it."""
     from dataclasses import asdict
 
     from storage.archive import archive as pack
-    from storage.names import recordings_in
+    from storage.errors import StorageError
 
-    rows = []
-    for recording in [recording for path in paths for recording in recordings_in(path)]:
+    try:
         with byte_bar() as show:
             packed = pack(recording, show)
-        rows.append({"recording": recording.name, "streams": [asdict(entry) for entry in packed]})
-        if not as_json:
-            files = sum(entry.files for entry in packed)
-            click.echo(f"{recording.name}: {files} files packed into {len(packed)}")
-    if as_json:
-        click.echo(json.dumps({"schema": "archive/1", "recordings": rows}))
+    except (StorageError, OSError) as error:
+        if alone:
+            raise
+        reason = " ".join(str(error).split())
+        click.echo(f"kitchensync: {reason}", err=True)
+        return {"recording": recording.name, "streams": [], "reason": reason}
+    if not quiet:
+        files = sum(entry.files for entry in packed)
+        click.echo(f"{recording.name}: {files} files packed into {len(packed)}")
+    return {"recording": recording.name, "streams": [asdict(entry) for entry in packed]}
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=given_path())
-@click.option("--to", "targets", multiple=True, required=True, type=given_path(), help="Store; repeat it.")
+@click.option("--to", "targets", multiple=True, required=True, type=OutputFolder(), help="Store; repeat it.")
 @click.option("--copies", default=2, show_default=True, help="Verified copies before a local file is freed.")
 @click.option(
     "--keep-days",

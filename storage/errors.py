@@ -6,6 +6,8 @@ from pathlib import Path
 class StorageError(Exception):
     """Base of all storage errors: one line that names the thing and what to do."""
 
+    exit_code = 1
+
 
 class Unusable(StorageError):
     """A recording that cannot be worked on as it is now: a refusal, never a verdict on its data."""
@@ -14,12 +16,16 @@ class Unusable(StorageError):
 class NotARecording(Unusable):
     """The folder has no readable manifest."""
 
+    exit_code = 2
+
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: not a recording: {why}; give the folder that holds recording.json")
 
 
 class ManifestLost(NotARecording):
     """There are recorded files, but no manifest that can be read."""
+
+    exit_code = 1
 
     def __init__(self, path: Path, why: str) -> None:
         StorageError.__init__(
@@ -31,6 +37,8 @@ class ManifestLost(NotARecording):
 
 class ManifestDamaged(NotARecording):
     """The manifest is there, but is not what was written."""
+
+    exit_code = 1
 
     def __init__(self, path: Path, why: str) -> None:
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
@@ -178,7 +186,7 @@ class SecretInAddress(StorageError):
 
 
 class NotOfThisKind(StorageError):
-    """A stream that holds no such thing."""
+    """A stream that a reader does not fit; it says what the stream is, None where nobody knows, and what reads it."""
 
-    def __init__(self, name: str, what: str) -> None:
-        super().__init__(f"{name} holds no {what}")
+    def __init__(self, name: str, wanted: str, kind: str | None, reader: str) -> None:
+        super().__init__(f"{name} is {kind or 'a stream of packets'}, not {wanted}; read it with {reader}")

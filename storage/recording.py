@@ -32,7 +32,7 @@ class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
 
     def samples(self) -> Samples:
-        """Read all samples of an inertial sensor, with stamps as sent and as repaired."""
+        """Read all samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
         from storage.reading.inertial import read_samples
 
         return read_samples(self)
@@ -56,7 +56,10 @@ class StoredStream(StoredPackets):
         return read_records(self)
 
     def sound(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-        """Decode the packets [start, stop) of a microphone: (device_ticks, (channels, samples) float32)."""
+        """Decode the packets [start, stop) of a microphone: (device_ticks, (channels, samples) float32).
+
+        Raises NotOfThisKind.
+        """
         from storage.reading.records import read_sound
 
         return read_sound(self, start, self._until(stop))

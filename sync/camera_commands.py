@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import OutputFolder
 
 
 @click.command("sync-camera")
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
 @click.option(
     "--data",
-    type=given_path(exists=True, file_okay=False),
+    type=OutputFolder(exists=True),
     help="Folder of recordings to keep the result in.  [default: only show it]",
 )
 @click.option(

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from sensors.refusal import Answered
+from storage.output_options import output_file
 
 MARKS = {"aligned": "green", "nothing_to_align": "green", "check": "yellow", "not_aligned": "red"}
 ONE_FILE = given_path(exists=True, dir_okay=False)
@@ -55,7 +57,7 @@ def align(
     except SyncError as error:
         if as_json:
             click.echo(json.dumps(refusal_object(str(error), inputs=[])))
-        raise
+        raise Answered(str(error)) from error
     if as_json:
         click.echo(json.dumps(answer))
     else:
@@ -75,7 +77,7 @@ def align(
     "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
 )
 @click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
-@click.option("--summary", type=given_path(), help="Page over all of them.  [FOLDER/sync-summary.html]")
+@output_file("summary", "--summary", help="Page over all of them.  [FOLDER/sync-summary.html]")
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync(
@@ -85,6 +87,7 @@ def sync(
     workers: int | None,
     again: bool,
     summary: Path | None,
+    force: bool,
     strict: bool,
     as_json: bool,
 ) -> None:
@@ -122,7 +125,7 @@ def sync(
             )
         )
     if (target := _summary_target(paths, summary)) is not None:
-        write_summary(answer, target)
+        write_summary(answer, target, force=force or summary is None)
     if as_json:
         click.echo(json.dumps(answer))
     else:

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from sensors.given_path import given_path
+from storage.output_options import output_file
 
 
 @click.command("side-by-side")
 @click.argument("recording", type=given_path())
-@click.option("--out", required=True, type=given_path(dir_okay=False), help="The MP4 to write.")
+@output_file("out", "--out", required=True, help="The MP4 to write.")
 @click.option(
     "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"
 )
@@ -21,7 +22,9 @@ from sensors.given_path import given_path
 @click.option(
     "--to", "to_s", type=click.FloatRange(min=0.0), help="Seconds since the first frame.  [default: end]"
 )
-def side_by_side(recording: Path, out: Path, streams: str, from_s: float, to_s: float | None) -> None:
+def side_by_side(
+    recording: Path, out: Path, force: bool, streams: str, from_s: float, to_s: float | None
+) -> None:
     """Film what every camera saw at the same instants, with the times burnt in, to check an alignment by eye.
 
     The instants are the frames of the index that `sync` wrote. Below each picture: its number, how many ms it was
@@ -38,6 +41,6 @@ def side_by_side(recording: Path, out: Path, streams: str, from_s: float, to_s: 
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())
     with Bar(out.name, unit="frames") as bar:
         frames = film_side_by_side(
-            recording, out, streams=wanted, from_s=from_s, to_s=to_s, progress=bar.show
+            recording, out, streams=wanted, from_s=from_s, to_s=to_s, progress=bar.show, force=force
         )
     click.echo(f"{out}  {frames} frames")

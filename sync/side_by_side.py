@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from storage.instants import Instant
+from storage.outputs import written
 from storage.recording import Recording, open_recording
 from sync.errors import CannotFilm
 from sync.panels import Panel, drawn, sheet
@@ -34,27 +34,21 @@ def film_side_by_side(
     from_s: float = 0.0,
     to_s: float | None = None,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> int:
     """Write an MP4 with a picture of every stream at each frame of the master; return how many frames it has.
 
     `streams` are names of the index (default: the front cameras and all GoPros); `from_s` and `to_s` are seconds
-    since the first frame of the master. A few pictures are in memory at a time. Raises NotARecording, NotIndexed,
-    CannotFilm.
+    since the first frame of the master; `force` lets `out` be replaced. A few pictures are in memory at a time.
+    Raises NotARecording, NotIndexed, CannotFilm, CannotWrite.
     """
     with open_recording(recording) as opened, ExitStack() as stack:
         rows = _rows(opened, from_s, to_s)
         sources = {
             name: stack.enter_context(_pictures(opened, name)) for name in _chosen(opened, streams, recording)
         }
-        part = out.with_name(out.name + ".part")
-        try:
-            done = _encode(part, opened, rows, sources, progress)
-            os.replace(part, out)
-        except OSError as error:
-            raise CannotFilm(out, error.strerror or str(error)) from error
-        finally:
-            part.unlink(missing_ok=True)
-    return done
+        with written(out, force=force) as part:
+            return _encode(part, opened, rows, sources, progress)
 
 
 def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:

@@ -95,7 +95,10 @@ class _StartUtc(click.ParamType):
     required=True,
     help="Where truth.json goes.",
 )
-def simulate(seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any) -> None:
+@click.pass_obj
+def simulate(
+    joined: Any, seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...], **more: Any
+) -> None:
     """Serve the virtual kitchen: a HoloLens on its standard ports and a GoPro, with the truth about both.
 
     Prints `ready gopro=PORT` when every port accepts. World time 0 is the first data connection.
@@ -103,7 +106,6 @@ def simulate(seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...],
     \b
     Example: kitchensync simulate --seed 7 --seconds 60 --hololens-host 127.3.2.1 --gopro-port 0 --out sim
     """
-    from virtual_kitchen.errors import KitchenError
     from virtual_kitchen.faults import BadFault, parse_faults
 
     try:
@@ -112,10 +114,8 @@ def simulate(seed: int, seconds: float, out: Path, fault_texts: tuple[str, ...],
         raise click.UsageError(str(error)) from error
     from virtual_kitchen.simulation import Options, run
 
+    if joined is not None:
+        joined["check_place"](out)
     start_utc_ns = more.pop("start_utc")
     options = Options(seed, out, seconds or None, faults=plan, start_utc_ns=start_utc_ns, **more)
-    try:
-        run(options)
-    except KitchenError as error:
-        click.echo(f"kitchensync simulate: {error}", err=True)
-        raise SystemExit(1) from error
+    run(options)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
+from storage.output_options import OutputFolder
 
 
 @click.command()
@@ -28,7 +28,7 @@ from sensors.given_path import given_path
 @click.option("--seed", default=1, show_default=True, help="Which ones.")
 @click.option(
     "--keep",
-    type=given_path(),
+    type=OutputFolder(),
     help="Keep every recording and its truth here; go on there later.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -11,7 +11,9 @@ import click
 from recipe_app.commands.options import show
 from recipe_app.errors import RecipeError
 from sensors.given_path import given_path
+from sensors.refusal import Answered
 from storage.errors import StorageError
+from storage.output_options import OutputFolder
 
 SCHEMA = "adopt/1"
 
@@ -21,7 +23,7 @@ SCHEMA = "adopt/1"
 @click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @click.option(
     "--data",
-    type=given_path(),
+    type=OutputFolder(),
     default=Path("recordings"),
     show_default=True,
     help="Data folder.",
@@ -69,6 +71,6 @@ def adopt(
 
 def _refuse(recording: str, error: Exception, *, as_json: bool) -> NoReturn:
     if as_json:
-        show({"schema": SCHEMA, "recording": recording, "status": "FAIL", "error": str(error)})
-    click.echo(f"kitchensync: {error}", err=True)
-    sys.exit(1)
+        refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
+        show({"schema": SCHEMA, "recording": recording, **refused})
+    raise Answered(str(error)) from error

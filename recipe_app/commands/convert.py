@@ -10,6 +10,8 @@ import click
 
 from recipe_app.commands.options import FILE, as_json_option, attempt, show, table
 from sensors.given_path import given_path
+from storage.output_options import output
+from storage.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph
@@ -26,7 +28,7 @@ SOURCES = ("cooklang", "jsonld", "text")
 @click.option(
     "--from", "source", type=click.Choice(FORMATS + SOURCES), help="Format to read [default: seen from FILE]."
 )
-@click.option("--out", type=given_path(), help="File to write [default: standard output].")
+@output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
 @click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
@@ -36,6 +38,7 @@ def convert(
     target: str,
     source: str | None,
     out: Path | None,
+    force: bool,
     toy: str,
     language: str,
     accept: bool,
@@ -52,11 +55,20 @@ def convert(
     Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
     """
     if file.is_dir():
-        answer = attempt(lambda: convert_folder(file, out), schema="convert/1", about=file, as_json=as_json)
+        answer = attempt(
+            lambda: convert_folder(file, out, force=force), schema="convert/1", about=file, as_json=as_json
+        )
     else:
         answer = attempt(
             lambda: convert_file(
-                file, target, source=source, out=out, toy=toy, language=language, accept_all=accept
+                file,
+                target,
+                source=source,
+                out=out,
+                toy=toy,
+                language=language,
+                accept_all=accept,
+                force=force,
             ),
             schema="convert/1",
             about=file,
@@ -81,9 +93,10 @@ def convert_file(
     toy: str,
     language: str,
     accept_all: bool,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file."""
-    from recipe_app.graphs.formats.files import read_text, write_text
+    from recipe_app.graphs.formats.files import read_text
     from recipe_app.graphs.formats.kinds import format_graph, kind_of, parse_graph
     from recipe_app.graphs.formats.same_layout import written_back
     from recipe_app.graphs.text.recipe_text import accept
@@ -107,7 +120,7 @@ def convert_file(
     }
     if out is None:
         return {**answer, "text": made}
-    write_text(out, made)
+    write_output(out, made.encode(), force=force)
     return {**answer, "written": [str(out)]}
 
 
@@ -125,11 +138,11 @@ def lost_in(graph: Graph, target: str) -> list[str]:
     return [name for name, present in facts.items() if present]
 
 
-def convert_folder(folder: Path, out: Path | None) -> dict[str, Any]:
+def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
     """Write all annotation files and task graphs of a folder into another."""
     from recipe_app.errors import BadGraph
     from recipe_app.graphs.formats.annotation_files import format_annotations
-    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs, read_text, write_text
+    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs, read_text
     from recipe_app.graphs.formats.same_layout import written_back
 
     if out is None:
@@ -143,8 +156,7 @@ def convert_folder(folder: Path, out: Path | None) -> dict[str, Any]:
     for stem, graph in read_task_graphs(folder).items():
         path = f"task_graphs/{stem}.json"
         made[path] = written_back(read_text(folder / path), "captaincook4d", graph)
-    for path, text in made.items():
-        write_text(out / path, text)
+    write_into(out, {path: text.encode() for path, text in made.items()}, force=force)
     return {
         "schema": "convert/1",
         "file": folder.name,

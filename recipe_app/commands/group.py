@@ -8,11 +8,11 @@ import click
 
 from recipe_app.commands.check_and_orders import check, orders
 from recipe_app.commands.convert import agree, convert
-from recipe_app.commands.options import refuse
 from recipe_app.commands.score_and_evidence import evidence, score
 from recipe_app.commands.scripts_and_hints import hints, script
 from recipe_app.errors import RecipeError
 from sensors.given_path import given_path
+from storage.output_options import OutputFolder
 
 
 @click.group()
@@ -31,7 +31,7 @@ for command in (check, orders, script, hints, score, evidence, agree, convert):
 @click.command()
 @click.option(
     "--data",
-    type=given_path(),
+    type=OutputFolder(),
     help="Folder of the recordings [default: recordings, made if absent].",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
@@ -66,4 +66,4 @@ def app(demo: bool, **options: Any) -> None:
         joined = click.get_current_context().find_object(dict) or {}
         serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)
     except RecipeError as error:
-        refuse(error)
+        raise click.ClickException(str(error)) from error

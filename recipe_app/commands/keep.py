@@ -12,10 +12,12 @@ import click
 from recipe_app.commands.options import attempt, show
 from recipe_app.errors import BadOperation
 from sensors.given_path import given_path
+from storage.output_options import OutputFolder, output, output_file
+from storage.outputs import write_into
 
 DATA = click.option(
     "--data",
-    type=given_path(),
+    type=OutputFolder(),
     default=Path("recordings"),
     show_default=True,
     help="As for `app`.",
@@ -25,15 +27,15 @@ JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on 
 
 
 @click.command()
-@click.argument("file", type=given_path(dir_okay=False))
+@output_file("file")
 @DATA
 @DATABASE
 @JSON
-def backup(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+def backup(file: Path, force: bool, data: Path, database: str | None, as_json: bool) -> None:
     """Back up what the recipe app remembers into FILE, while it runs.
 
-    People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. FILE is replaced
-    when the new one is whole and was read back; a kill in between leaves the old one.
+    People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. With --force FILE
+    is replaced when the new one is whole and was read back; a kill in between leaves the old one.
 
     \b
     Example: kitchensync backup kitchen.backup --data recordings
@@ -48,7 +50,7 @@ def backup(file: Path, data: Path, database: str | None, as_json: bool) -> None:
 
         def make() -> dict[str, Any]:
             place, recipes = _place(data, database)
-            return back_up(place, recipes, file, utc_ns=utc_anchor().utc_ns, tell=tell)
+            return back_up(place, recipes, file, utc_ns=utc_anchor().utc_ns, tell=tell, force=force)
 
         manifest = attempt(make, schema="backup/1", about=file, as_json=as_json)
     _say("backup/1", file, manifest, as_json=as_json)
@@ -160,11 +162,13 @@ def import_folder(folder: Path, data: Path, database: str | None, as_json: bool)
 
 @collection_commands.command("export")
 @click.option("--collection", help="Its id, as the import says it [default: the only one].")
-@click.option("--out", required=True, type=given_path(), help="Folder to write into.")
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder to write into.")
 @DATA
 @DATABASE
 @JSON
-def export_folder(collection: str | None, out: Path, data: Path, database: str | None, as_json: bool) -> None:
+def export_folder(
+    collection: str | None, out: Path, force: bool, data: Path, database: str | None, as_json: bool
+) -> None:
     """Write a folder of annotations from the app's log, byte for byte as it came.
 
     \b
@@ -172,15 +176,13 @@ def export_folder(collection: str | None, out: Path, data: Path, database: str |
     """
     from recipe_app.commands.at_rest import memory
     from recipe_app.exchange import published
-    from recipe_app.graphs.formats.files import write_text
 
     def make() -> list[str]:
         with memory(data, database) as tools:
             known = list(published.collections(tools.records))
             only = known[0] if len(known) == 1 else ""
             files = published.give_back(collection or only, tools.records)
-            for path, text in files.items():
-                write_text(out / path, text)
+            write_into(out, {path: text.encode() for path, text in files.items()}, force=force)
         return sorted(files)
 
     written = attempt(make, schema="annotations-export/1", about=out, as_json=as_json)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from recipe_app.errors import RecipeError
 from sensors.given_path import given_path
+from sensors.refusal import Answered
+from storage.outputs import CannotWrite
 
 Found = TypeVar("Found")
 
@@ -26,20 +27,15 @@ def as_json_option(schema: str) -> Callable[[Any], Any]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({schema}).")
 
 
-def refuse(error: Exception) -> NoReturn:
-    """End with one line on stderr and exit code 1."""
-    click.echo(f"error: {error}", err=True)
-    sys.exit(1)
-
-
 def attempt(make: Callable[[], Found], *, schema: str, about: Path, as_json: bool, **also: str) -> Found:
-    """Return what `make` gives; a known error is one line on stderr, with --json one object too, and exit code 1."""
+    """Return what `make` gives. Raises Answered for a known error, after one object with --json."""
     try:
         return make()
-    except RecipeError as error:
+    except (RecipeError, CannotWrite) as error:
         if as_json:
-            click.echo(json.dumps({"schema": schema, "file": about.name, **also, "error": str(error)}))
-        refuse(error)
+            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
+            click.echo(json.dumps({"schema": schema, "file": about.name, **also, **refused}))
+        raise Answered(str(error)) from error
 
 
 def show(answer: Mapping[str, Any]) -> None:

@@ -31,7 +31,8 @@ from sqlalchemy import Connection, Table, func, select
 from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, tables
 from recipe_app.store.database import open_database
-from storage.disk import LOCAL, private
+from storage.disk import private
+from storage.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"
@@ -43,21 +44,20 @@ Tell = Callable[[float], None]
 PIECE = 1 << 20
 
 
-def back_up(place: Path | str, recipes: Path, target: Path, *, utc_ns: int, tell: Tell) -> dict[str, Any]:
+def back_up(
+    place: Path | str, recipes: Path, target: Path, *, utc_ns: int, tell: Tell, force: bool = False
+) -> dict[str, Any]:
     """Copy the database at `place` and the recipes to `target`, while the app runs; return the manifest.
 
-    The file is checked before it gets its name; one that was there before is replaced then, and not earlier.
-    Raises BadSetup.
+    The file is checked before it gets its name; with `force` one that was there is replaced then, and not earlier.
+    Raises BadSetup, CannotWrite.
     """
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: there is no database to back up; give the app's --data or --database")
-    part = target.with_name(target.name + ".part")
     try:
-        with _only_one(target), _removed(part, _copy_of(part)):
+        with _only_one(target), written(target, force=force) as part, _removed(_copy_of(part)):
             manifest = _write(place, recipes, part, utc_ns=utc_ns, tell=tell)
             check(part)
-            os.replace(part, target)
-            LOCAL.sync_folder(target.parent)
     except OSError as error:
         raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
@@ -77,15 +77,13 @@ def _only_one(target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _removed(*parts: Path) -> Iterator[None]:
-    """Remove unfinished files: those of a backup that was killed, and ours."""
-    for part in parts:
-        part.unlink(missing_ok=True)
+def _removed(part: Path) -> Iterator[None]:
+    """Remove an unfinished file: that of a backup that was killed, and ours."""
+    part.unlink(missing_ok=True)
     try:
         yield
     finally:
-        for part in parts:
-            part.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def _copy_of(part: Path) -> Path:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.files import read_graph, write_text
+from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import count_orders
 from recipe_app.graphs.scoring.validate import check_graph
+from storage.outputs import write_output
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 MOST_RECIPES = 500
@@ -66,7 +67,7 @@ class Shelf:
         if self.own is None or not _NAME.fullmatch(name):
             raise BadOperation("a recipe's name has letters, digits, dot, underscore and hyphen, at most 64")
         self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_text(self.own / f"{name}.json", text)
+        write_output(self.own / f"{name}.json", text.encode(), force=True)
 
     def recipes(self) -> list[Recipe]:
         """Return the usable recipes."""

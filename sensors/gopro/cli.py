@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sensors.given_path import given_path
+from sensors.refusal import Answered
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,47 +44,13 @@ def inspect_file(file: Path, as_json: bool) -> None:
         described = inspect(file)
     except SensorError as error:
         if as_json:
-            click.echo(json.dumps({"error": str(error)}))
-        raise click.ClickException(str(error)) from error
+            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
+            click.echo(json.dumps({"schema": "gopro-inspect/1", **refused}))
+        raise Answered(str(error)) from error
     if as_json:
         click.echo(json.dumps(described, ensure_ascii=False))
         return
     _show(file, described)
-
-
-@gopro.command("join")
-@click.argument("files", nargs=-1, required=True, type=given_path())
-@click.option("--out", "-o", "target", required=True, type=given_path(), help="The new MP4.")
-@click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def join_files(files: tuple[Path, ...], target: Path, strip_location: bool, as_json: bool) -> None:
-    """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
-
-    One FILE stands for all its chapters in the same folder; several are joined in the order given.
-
-    \b
-    Example:
-      kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
-    """
-    from sensors.errors import SensorError
-    from sensors.gopro.join import join
-    from sensors.gopro.take import open_take
-
-    try:
-        take = open_take(*files)
-        joined = join([chapter.path for chapter in take.chapters], target, strip_location=strip_location)
-    except SensorError as error:
-        if as_json:
-            click.echo(json.dumps({"error": str(error)}))
-        raise click.ClickException(str(error)) from error
-    if as_json:
-        click.echo(json.dumps({**joined._asdict(), "path": str(joined.path)}))
-        return
-    click.echo(
-        f"{joined.path}: {len(joined.chapters)} chapters, {joined.frames} frames, {joined.bytes} bytes"
-    )
-    if joined.stripped:
-        click.echo(f"taken out: {', '.join(joined.stripped)}")
 
 
 @gopro.command("discover")

@@ -41,20 +41,26 @@ class Joined(NamedTuple):
 
 
 def join(
-    paths: list[Path], target: Path, *, strip_location: bool = False, progress: Progress | None = None
+    paths: list[Path],
+    target: Path,
+    *,
+    strip_location: bool = False,
+    replace: bool = False,
+    progress: Progress | None = None,
 ) -> Joined:
-    """Join chapters, in the order given, to `target`, which must not exist.
+    """Join chapters, in the order given, to `target`, which must not exist unless it is to be replaced.
 
     With `strip_location` no GPS record, place or serial number is left in the file; the space they took is zeros.
     Raises `CannotJoin` when the files are not chapters of one recording, `UnreadableMedia` when one is damaged.
     """
-    if target.exists():
+    if target.exists() and not replace:
         raise CannotJoin(target.name, "it exists and is never written over; choose another name")
     chapters = [read_chapter(path) for path in paths]
     _check_same(chapters)
     part = target.with_name(target.name + ".part")
     try:
-        with part.open("w+b") as out:
+        part.unlink(missing_ok=True)  # never written through: it could be a link to anything
+        with part.open("x+b") as out:
             tracks = _write_data(chapters, out, progress)
             taken = strip.strip_data(out, _for_strip(tracks, chapters)) if strip_location else []
             if strip_location:

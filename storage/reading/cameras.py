@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sensors.gopro.names import group_takes
 from sensors.gopro.take import Take, open_take
 from storage.errors import UnknownStream
+from storage.reading.kinds import CAMERA, check_kind
 
 if TYPE_CHECKING:
     from sensors.gopro.motion import ImuTrack
@@ -52,15 +53,24 @@ class CameraStream:
         return self.imu().t_s
 
     def imu(self) -> ImuTrack:
-        """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up."""
+        """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up. Raises NotOfThisKind."""
+        check_kind(self.name, "imu", CAMERA)
         return self.take.gyroscope() if self.name.endswith("/gyroscope") else self.take.accelerometer()
 
     def pictures(self) -> TakePictures:
-        """Open the pictures for access by time or number (a context manager)."""
+        """Open the pictures for access by time or number (a context manager). Raises NotOfThisKind."""
+        check_kind(self.name, "pictures", CAMERA)
         return self.take.pictures()
 
     def sound(self) -> Iterator[Sound]:
-        """Decode the sound lazily, chapter by chapter; chapters follow one another by the sound's own length."""
+        """Decode the sound lazily, chapter by chapter; they follow one another by the sound's own length.
+
+        Raises NotOfThisKind.
+        """
+        check_kind(self.name, "sound", CAMERA)
+        return self._sound()
+
+    def _sound(self) -> Iterator[Sound]:
         begin = Fraction(0)
         for chapter in self.take.chapters:
             length = Fraction(0)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sensors.errors import SensorError
 from sensors.hololens.imu import SAMPLE, decode_samples
 from sensors.stamps import StampRepair, repair_batches, sample_step_ns
+from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.stored_packets import StoredPackets
@@ -39,7 +40,8 @@ class Samples:
 
 
 def read_samples(stream: StoredPackets) -> Samples:
-    """Read all samples of a gyroscope, accelerometer or magnetometer."""
+    """Read all samples of a gyroscope, accelerometer or magnetometer. Raises NotOfThisKind."""
+    check_kind(stream.name, "samples")
     batches, rows, bad = [], [], {}
     for row, payload in enumerate(stream.payloads()):
         try:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sensors.errors import BadPacket, SensorError
 from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, video, vlc, zdepth
-from storage.errors import NotOfThisKind
+from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.stored_packets import StoredPackets
@@ -143,13 +143,15 @@ def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int
 
 
 def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
-    """Yield the pictures of rows [start, stop) of a front, grey or extended camera, a few in memory at a time.
+    """Return the pictures of rows [start, stop) of a front, grey or extended camera, a few in memory at a time.
 
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
     """
-    kind = stream.name.rpartition("/")[2]
-    if kind not in ("pv", "extended_video") and not kind.startswith("vlc_"):
-        raise NotOfThisKind(stream.name, "pictures")
+    check_kind(stream.name, "frames")
+    return _frames(stream, stream.name.rpartition("/")[2], start, stop)
+
+
+def _frames(stream: StoredPackets, kind: str, start: int, stop: int) -> Iterator[Frame]:
     ticks = stream.index["device_ticks"]
     found: Iterator[tuple[int, _Unit, Any]]
     if stream.format.get("codec", RAW) == RAW:
@@ -184,13 +186,16 @@ def _pose(stream: StoredPackets, row: int) -> npt.NDArray[np.float32] | None:
 
 
 def read_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
-    """Yield the depth pictures of rows [start, stop). Raises NotOfThisKind."""
+    """Return the depth pictures of rows [start, stop), lazily. Raises NotOfThisKind."""
+    check_kind(stream.name, "depth")
+    return _depth(stream, start, stop)
+
+
+def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     readers = {"depth_ahat": _ahat, "depth_longthrow": _longthrow, "extended_depth": _extended}
-    kind = stream.name.rpartition("/")[2]
-    if kind not in readers:
-        raise NotOfThisKind(stream.name, "depth")
     ticks = stream.index["device_ticks"]
-    for row, sensor_ticks, depth, brightness in readers[kind](stream, start, stop):
+    read = readers[stream.name.rpartition("/")[2]]
+    for row, sensor_ticks, depth, brightness in read(stream, start, stop):
         yield DepthFrame(row, int(ticks[row]), sensor_ticks, depth, brightness, _pose(stream, row))
 
 

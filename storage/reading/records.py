@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.hololens import eye_tracking, microphone, spatial_input
-from storage.errors import NotOfThisKind
+from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.stored_packets import StoredPackets
@@ -52,9 +52,8 @@ class Hand:
 
 def read_records(stream: StoredPackets) -> Records:
     """Read all packets of spatial input or of the eye tracker. Raises NotOfThisKind."""
-    module = _KINDS.get(stream.name.rpartition("/")[2])
-    if module is None:
-        raise NotOfThisKind(stream.name, "records")
+    check_kind(stream.name, "records")
+    module = _KINDS[stream.name.rpartition("/")[2]]
     size, kept, rows = module.DTYPE.itemsize, [], []
     for row, payload in enumerate(stream.payloads()):
         if len(payload) == size:
@@ -86,12 +85,15 @@ def hand(records: Records, side: str) -> Hand:
 
 
 def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
-    """Yield (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop).
+    """Return (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop), lazily.
 
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
     """
-    if stream.name.rpartition("/")[2] not in ("microphone", "extended_audio"):
-        raise NotOfThisKind(stream.name, "sound")
+    check_kind(stream.name, "sound")
+    return _sound(stream, start, stop)
+
+
+def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
     ticks = stream.index["device_ticks"]
     decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
     for row, payload in enumerate(stream.payloads(start, stop), start):

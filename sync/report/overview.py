@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
+from storage.outputs import write_output
 from sync.batch import SCHEMA, failed
-from sync.errors import CannotWriteReport
 from sync.report.render import render
 from sync.state import kept_answer
 from sync.summary import ORDER, largest_bound_ms, worst_first
@@ -78,14 +77,9 @@ def summary_page(answer: dict[str, Any], folder: Path) -> str:
     )
 
 
-def write_summary(answer: dict[str, Any], target: Path) -> None:
-    """Write the page whole or not at all. Raises CannotWriteReport."""
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_text(summary_page(answer, target.parent), encoding="utf-8")
-        os.replace(part, target)
-    except OSError as error:
-        raise CannotWriteReport(target, error.strerror or str(error)) from error
+def write_summary(answer: dict[str, Any], target: Path, *, force: bool = True) -> None:
+    """Write the page whole or not at all. Raises CannotWrite."""
+    write_output(target, summary_page(answer, target.parent).encode(), force=force)
 
 
 def refresh_summary(folder: Path) -> None:

@@ -16,8 +16,8 @@ from calibration.lens_job import calibrate_lens
 from calibration.results import load
 from calibration.rig import Pair, from_board
 from calibration.rig_job import _lens
+from capture.cli import main
 from sensors.hololens import depth_longthrow, pv
-from virtual_kitchen.cli import simulate
 from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
@@ -147,7 +147,7 @@ def test_far_depth_is_that_of_the_room(kitchen):
 def test_what_does_not_go_with_the_board_is_refused_in_one_line(tmp_path):
     for words in (["--rings"], ["--speed", "0"], ["--gopro-chapter-seconds", "9"]):
         done = CliRunner().invoke(
-            simulate, ["--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *words]
+            main, ["simulate", "--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *words]
         )
         assert done.exit_code == 1
         assert "--scene board does not go with" in done.output

@@ -16,8 +16,8 @@ from scipy.stats import t as student
 
 from calibration.board import Board, Detector
 from calibration.board_print import black_rectangles
-from calibration.cli import calibrate
 from calibration.results import find, lens_from_words
+from capture.cli import main
 from virtual_kitchen.gopro.board_film import film_board, places
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
@@ -34,7 +34,7 @@ def film(tmp_path_factory) -> Path:
 
 
 def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+    result = CliRunner().invoke(main, ["calibrate", *(str(word) for word in words)])
     return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
 
 

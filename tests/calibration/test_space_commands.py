@@ -21,6 +21,7 @@ from calibration.fusion import open3d_or_refuse
 from calibration.onlooker import Onlooker
 from calibration.space_cli import cloud, mesh, overlay
 from calibration.voxels import Voxels
+from capture.cli import main
 from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.room_depth import off_surface_m
@@ -36,7 +37,7 @@ def take(tmp_path_factory):
 
 
 def run(command, *words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(command, [str(word) for word in words])
+    result = CliRunner().invoke(main, [command.name, *(str(word) for word in words)])
     return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
 
 

@@ -188,7 +188,7 @@ def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_g
     eye = near_room.near_pose(kitchen, near_room.TIMES_S[0])[:3, 3]
     assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "what wrapped is not shown"
     (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
-    done = CliRunner().invoke(view, words)
+    done = CliRunner().invoke(view, [*words, "--force"])
     assert done.exit_code == 0
     assert "holds no constants of hololens/depth_ahat" in done.output
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -206,3 +207,21 @@ def test_a_running_recording_is_not_packed(take):
         manifest["state"] = "recording"
     with pytest.raises(NotPackable, match="not finished"):
         archive(path)
+
+
+def test_a_folder_is_packed_past_a_bad_recording(take, tmp_path):
+    """The first cannot be packed, one in the middle is no recording any more: the last is packed all the same."""
+    recording, _ = take
+    data = tmp_path / "data"
+    for name in ("a-bad", "m-lost", "z-good"):
+        shutil.copytree(recording, data / name)
+    with edit_manifest(data / "a-bad") as manifest:
+        manifest["state"] = "recording"
+    (data / "m-lost" / "recording.json").write_bytes(b"\xff{")
+    done = subprocess.run([COMMAND, "archive", data, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    rows = {row["recording"]: row for row in json.loads(done.stdout)["recordings"]}
+    assert "is not finished" in rows["a-bad"]["reason"]
+    assert "m-lost" in rows["m-lost"]["reason"]
+    assert rows["z-good"]["streams"]
+    assert [line.startswith("kitchensync: ") for line in done.stderr.splitlines()] == [True, True]

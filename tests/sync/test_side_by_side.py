@@ -151,6 +151,7 @@ def test_a_recording_without_an_index_says_what_to_do(take, tmp_path):
     result = run(tmp_path / "bare", "--out", tmp_path / "film.mp4")
     assert result.exit_code == 1
     assert "run `kitchensync sync` first" in result.output
-    result = run(take[0], "--out", tmp_path / "missing" / "film.mp4")
+    (tmp_path / "in the way").write_bytes(b"")
+    result = run(take[0], "--out", tmp_path / "in the way" / "film.mp4")
     assert result.exit_code == 1
     assert len(result.output.strip().splitlines()) == 1

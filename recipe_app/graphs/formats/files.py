@@ -1,8 +1,7 @@
-"""The edge to the disk: read a graph file of any known format, write texts whole or not at all."""
+"""The edge to the disk: read a graph file of any known format."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from recipe_app.errors import BadGraph
@@ -43,18 +42,6 @@ def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:
         raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
         raise BadGraph(path.name, f"byte {error.start}", "not UTF-8; save the file as UTF-8") from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all. Raises BadGraph when the place cannot be written."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(text.encode("utf-8"))
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise BadGraph(path.name, "", f"cannot be written ({error.strerror}); check the path") from error
 
 
 def read_annotations(folder: Path) -> Annotations:

@@ -216,7 +216,9 @@ def test_the_command_makes_and_accepts(tmp_path: Path) -> None:
     answer = json.loads(result.stdout)
     assert (answer["from"], answer["to"], answer["suggested"] > 3) == ("text", "graph", True)
     assert read_graph(out).suggested
-    assert CliRunner().invoke(command, ["convert", str(out), "--accept", "--out", str(out)]).exit_code == 0
+    again = ["convert", str(out), "--accept", "--out", str(out)]
+    assert CliRunner().invoke(command, again).exit_code == 1
+    assert CliRunner().invoke(command, [*again, "--force"]).exit_code == 0
     assert read_graph(out).inner_edges
     assert json.loads(CliRunner().invoke(command, ["check", str(out), "--json"]).stdout)["status"] == "PASS"
 

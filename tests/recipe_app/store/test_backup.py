@@ -360,7 +360,7 @@ def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
         for number in range(1, 25):
             sound = {"recording": "r1", "media_type": "audio/webm", "content": rng.randbytes(1 << 20)}
             connection.execute(insert(tables.voice).values(sha256=f"{number:064}", **sound))
-    command = [*COMMAND, str(target), "--data", str(data)]
+    command = [*COMMAND, str(target), "--data", str(data), "--force"]
     begun = time.monotonic()
     subprocess.run(command, check=True, capture_output=True)
     usual_s, killed, half_done = time.monotonic() - begun, 0, 0
@@ -402,7 +402,7 @@ def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> No
     done = run(restore_command, [str(target), "--data", str(tmp_path / "new")])
     assert done.exit_code == 0
     assert f"{said['operations']} operations" in done.output
-    refused = run(backup_command, [str(target), "--data", str(tmp_path / "absent")])
+    refused = run(backup_command, [str(tmp_path / "none.backup"), "--data", str(tmp_path / "absent")])
     assert refused.exit_code == 1
     assert "there is no database to back up" in refused.stderr
     refused = run(backup_command, [str(tmp_path / "no" / "x.backup"), "--data", data])

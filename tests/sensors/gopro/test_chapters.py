@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from films import film
 
+from capture.gopro_commands import gopro
 from sensors.errors import CannotJoin, UnreadableMedia
-from sensors.gopro.cli import gopro
 from sensors.gopro.inspect import inspect
 from sensors.gopro.join import join
 from sensors.gopro.media import open_media

@@ -1,0 +1,71 @@
+"""How commands declare what they write: one type, one `--force`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.outputs import check_output, check_place
+
+Command = Callable[..., Any]
+DefaultName = Callable[[dict[str, Any]], str]
+
+
+class OutputPath(click.Path):
+    """What a command writes, resolved; a place inside a recording is refused where it is given."""
+
+    def __init__(self, *, folder: bool = False, exists: bool = False) -> None:
+        super().__init__(exists=exists, file_okay=not folder, path_type=Path, resolve_path=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises CannotWrite."""
+        return check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
+
+
+class OutputFolder(OutputPath):
+    """A folder that a command writes into: it may exist, and must with `exists`."""
+
+    def __init__(self, *, exists: bool = False) -> None:
+        super().__init__(folder=True, exists=exists)
+
+
+def output_file(
+    name: str, *flags: str, default_name: DefaultName | None = None, **options: Any
+) -> Callable[[Command], Command]:
+    """Declare the file that a command writes, and `--force`; one that is there is refused before any work is done.
+
+    Without `flags` it is an argument. `default_name` makes the name from the other parameters. The command gets the
+    path and `force`.
+    """
+
+    def declare(command: Command) -> Command:
+        @functools.wraps(command)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            if given[name] is None and default_name is not None:
+                given[name] = Path(default_name(given)).resolve()
+            if given[name] is not None:
+                check_output(given[name], force=given["force"])
+            return command(*arguments, **given)
+
+        return output(name, *flags, **options)(checked)
+
+    return declare
+
+
+def output(
+    name: str, *flags: str, kind: OutputPath | None = None, **options: Any
+) -> Callable[[Command], Command]:
+    """Declare what a command writes, and `--force`; the command itself asks whether it may be replaced."""
+
+    def declare(command: Command) -> Command:
+        forced = click.option("--force", is_flag=True, help="Replace what is there.")(command)
+        if flags:
+            return click.option(*flags, name, type=kind or OutputPath(), **options)(forced)
+        return click.argument(name, type=kind or OutputPath(), **options)(forced)
+
+    return declare

@@ -1,0 +1,163 @@
+"""Where commands may write, and how: one rule for every file that a command makes.
+
+Never inside what was recorded, never over a file without `--force`; written beside its name, synced, then renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from storage.disk import LOCAL
+from storage.errors import StorageError
+from storage.names import CLOCK_STREAMS, COPIES, LEDGER_STREAMS, MANIFEST, MEDIA, WORK, chunk_range
+
+PART = ".kitchensync-part"
+"""Behind the name of a file that is not whole yet; long, so that it is nobody else's file."""
+DERIVED = "sync"
+"""The one folder of a recording in which everything can be computed anew."""
+
+
+class CannotWrite(StorageError):
+    """A place that is not written to, or cannot be."""
+
+    def __init__(self, path: Path | str, why: str, advice: str) -> None:
+        super().__init__(f"{path}: {why}; {advice}")
+
+
+def check_output(path: Path, *, force: bool = False) -> Path:
+    """Return where a file goes, links resolved; `force` allows another file in its place. Raises CannotWrite."""
+    place = check_place(path)
+    mode = _mode(place)
+    if mode is None:
+        return place
+    if stat.S_ISDIR(mode):
+        raise CannotWrite(path, "is a folder", "give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise CannotWrite(path, "is no ordinary file", "give the name of a file")
+    if chunk_range(place) is not None:
+        raise CannotWrite(path, "is a sealed file of a recording", "choose another name")
+    if not force:
+        raise CannotWrite(path, "exists and is not written over", "choose another name, or give --force")
+    return place
+
+
+def check_place(path: Path) -> Path:
+    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises CannotWrite."""
+    try:
+        place = path.resolve()
+    except (OSError, RuntimeError) as error:  # links that lead in a circle
+        raise CannotWrite(path, f"cannot be resolved ({error})", "choose another place") from error
+    if _is_sealed(place) or _is_sealed(place.parent):
+        raise CannotWrite(path, "lies among sealed files", "choose another place")
+    for folder in (place, *place.parents):
+        if folder.name == WORK:
+            raise CannotWrite(path, "lies among the work files of recordings", "choose another place")
+        if is_recorded(folder) and not _is_derived(place, folder):
+            raise CannotWrite(
+                path, f"lies inside the recording {folder.name}", "choose a place outside of it"
+            )
+    return place
+
+
+def is_recorded(folder: Path) -> bool:
+    """Tell whether a folder is a recording, also one whose manifest was lost."""
+    with suppress(OSError):
+        told = (folder / MANIFEST).exists() or (folder / COPIES).exists()
+        return told or any(any((folder / name).glob("*/*.h5")) for name in (LEDGER_STREAMS, CLOCK_STREAMS))
+    return False
+
+
+def _is_sealed(folder: Path) -> bool:
+    """Tell whether sealed chunks or camera files lie in a folder itself."""
+    with suppress(OSError):
+        return (folder / MEDIA).exists() or any(chunk_range(path) for path in folder.glob("*.h5"))
+    return False
+
+
+def _is_derived(place: Path, recording: Path) -> bool:
+    """Tell whether a place lies below `sync/` of a recording, however that is spelled."""
+    derived = recording / DERIVED
+    with suppress(OSError):
+        return any(folder.samefile(derived) for folder in place.parents if folder.exists())
+    return False
+
+
+def _mode(place: Path) -> int | None:
+    """Return the mode of a file, None where there is none. Raises CannotWrite."""
+    try:
+        return place.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise cannot_write(place, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> CannotWrite:
+    """Say what a disk said about a file."""
+    where = error.filename if isinstance(error.filename, str) and error.filename else path
+    return CannotWrite(
+        where,
+        f"cannot be written ({(error.strerror or str(error)).lower()})",
+        "make room or choose another place",
+    )
+
+
+@contextmanager
+def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Path]:
+    """Lend a file to write; it gets its name, synced, when the block ends, and goes when the block fails.
+
+    `ending` is for writers that go by the end of a name. Raises CannotWrite, also for what a disk says inside.
+    """
+    place = check_output(path, force=force)
+    part = place.with_name(place.name + PART + ending)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)  # never written through: it could be a link to anything
+        yield part
+        publish(part, path, force=force)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def publish(part: Path, path: Path, *, force: bool = False) -> None:
+    """Give a whole file its name, durably; what came there meanwhile is asked for again. Raises CannotWrite."""
+    place = check_output(path, force=force)
+    try:
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        LOCAL.rename(part, place)
+        LOCAL.sync_folder(place.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def write_output(path: Path, content: bytes, *, force: bool = False) -> None:
+    """Write a file whole, or not at all. Raises CannotWrite."""
+    with written(path, force=force) as part:
+        part.write_bytes(content)
+
+
+def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
+    """Write files, by path inside a folder, each whole; those that are there as they should be are left alone.
+
+    Nothing is written where one of them would need `force`. Raises CannotWrite.
+    """
+    wanted = {folder / name: content for name, content in files.items()}
+    missing = [path for path, content in wanted.items() if not _holds(path, content)]
+    for path in missing:
+        check_output(path, force=force)
+    for path in missing:
+        write_output(path, wanted[path], force=force)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(OSError):
+        return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+    return False

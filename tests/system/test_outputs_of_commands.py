@@ -1,0 +1,192 @@
+"""Every path of every command is known as read or as written, and nothing recorded is ever written over."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from capture.cli import main
+from storage.chunk import Packet, seal
+from storage.manifest import write_json
+from storage.output_options import OutputPath
+
+OUT = "OUT"
+WRITES = {
+    "rig init": [OUT],
+    "sync": ["TAKE", "--summary", OUT],
+    "side-by-side": ["TAKE", "--out", OUT],
+    "graph convert": ["graph.json", "--out", OUT],
+    "backup": [OUT, "--data", "recordings"],
+    "annotations export": ["--out", OUT, "--data", "recordings"],
+    "calibrate board": ["--out", OUT],
+    "view": ["TAKE", "--save", OUT],
+    "cloud": ["TAKE", "--out", OUT],
+    "mesh": ["TAKE", "--out", OUT],
+    "overlay": ["TAKE", "--out", OUT],
+    "gopro join": ["TAKE/gopro/GX010001.MP4", "--out", OUT],
+}
+"""Commands that write where they are told, each with a call."""
+GROWS = {
+    "record": ["new", "--hololens", "127.0.0.1", "--data", OUT],
+    "move": ["TAKE", "--to", OUT],
+    "sync-camera": ["film.mp4", "--data", OUT],
+    "app": ["--data", OUT],
+    "adopt": ["new", "film.mp4", "--data", OUT],
+    "restore": ["some.backup", "--data", OUT],
+    "take-dump": ["film.mp4", "--data", OUT],
+    "annotations import": ["published", "--data", OUT],
+    "calibrate gopro": ["film.mp4", "--data", OUT],
+    "calibrate rig": ["TAKE", "--data", OUT],
+    "rehearse": ["--keep", OUT],
+    "simulate": ["--seed", "1", "--out", OUT],
+}
+"""Commands that add files to a folder, each with a call."""
+READS = {
+    "record": {"rig"},
+    "recover": {"data"},
+    "rig check": {"path"},
+    "doctor": {"data"},
+    "verify": {"paths"},
+    "archive": {"paths"},
+    "move": {"paths"},
+    "upload": {"recording"},
+    "sync": {"paths"},
+    "sync-compare": {"first", "second"},
+    "sync-camera": {"file"},
+    "side-by-side": {"recording"},
+    "align": {"hololens", "gopro"},
+    "report": {"paths"},
+    "graph agree": {"first", "second"},
+    "graph check": {"file"},
+    "graph convert": {"file"},
+    "graph evidence": {"folder"},
+    "graph hints": {"file"},
+    "graph orders": {"file", "recorded"},
+    "graph score": {"folder"},
+    "graph script": {"file"},
+    "app": {"recipes", "rig"},
+    "adopt": {"files"},
+    "restore": {"file"},
+    "take-dump": {"files"},
+    "annotations import": {"folder"},
+    "calibrate check": {"recordings", "data"},
+    "calibrate gopro": {"films"},
+    "calibrate imu": {"recording"},
+    "calibrate rig": {"recording"},
+    "view": {"recording"},
+    "cloud": {"recording", "data"},
+    "mesh": {"recording"},
+    "overlay": {"recording", "data"},
+    "gopro inspect": {"file"},
+    "gopro join": {"files"},
+    "gopro remember": {"certificate"},
+    "gopro fetch": {"path"},
+    "gopro import": {"folder", "recording", "root"},
+    "gopro free": {"recordings", "roots"},
+    "simulate": {"ring_store"},
+}
+"""Paths that a command reads, or that are recordings which it works on (`sync/`, archives, fetched films)."""
+
+
+def commands(group: click.Group, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name}{word} ")
+        else:
+            yield name + word, command
+
+
+def test_every_path_of_every_command_is_read_or_guarded():
+    known = dict(commands(main))
+    for name, command in known.items():
+        paths = {p.name: p.type for p in command.params if isinstance(p.type, (click.Path, click.File))}
+        guarded = {path for path, kind in paths.items() if isinstance(kind, OutputPath)}
+        if name == "simulate":  # it stands apart and is handed the guard
+            guarded.add("out")
+        assert set(paths) - guarded == READS.get(name, set()), f"{name}: read or written?"
+        assert bool(guarded) == (name in WRITES or name in GROWS), name
+        has_force = any("--force" in p.opts for p in command.params)
+        assert has_force == (name in WRITES), f"{name}: --force"
+    assert not (WRITES.keys() | GROWS.keys() | READS.keys()) - known.keys()
+
+
+@pytest.fixture
+def take(tmp_path, monkeypatch):
+    """A recording and everything that the calls name; the current folder is around them."""
+    monkeypatch.chdir(tmp_path)
+    recording = tmp_path / "data" / "take"
+    for folder in ("hololens/pv", "gopro", "sync", "ledger"):
+        (recording / folder).mkdir(parents=True)
+    seal(recording / "hololens" / "pv", 1, [Packet(0, 1, 1, 1, 1, b"picture", b"")], {})
+    (recording / "gopro" / "GX010001.MP4").write_bytes(b"an original")
+    (recording / "sync" / "index.parquet").write_bytes(b"an index")
+    (recording / "rig.toml").write_text("[hololens]")
+    streams, devices = {"hololens/pv": {}}, {"hololens": {"kind": "hololens"}}
+    manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
+    write_json(recording / "recording.json", manifest | {"streams": streams, "devices": devices})
+    for name in ("film.mp4", "some.backup", "mine.txt"):
+        Path(name).write_bytes(b"mine")
+    Path("graph.json").write_text(json.dumps({"steps": {"0": "START", "1": "END"}, "edges": [[0, 1]]}))
+    for name in ("recordings", "published"):
+        Path(name).mkdir()
+    Path("link").symlink_to(recording)
+    return recording
+
+
+def state_of(root: Path) -> dict[str, str]:
+    """Every name below a folder, files with the hash of what they hold."""
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else ""
+        for path in root.rglob("*")
+    }
+
+
+def refused(name: str, call: list[str], out: str, *more: str) -> str:
+    arguments = [
+        {OUT: out, "TAKE": "data/take"}.get(word, word.replace("TAKE", "data/take")) for word in call
+    ]
+    before = state_of(Path())
+    done = CliRunner().invoke(main, [*name.split(), *arguments, *more])
+    said = (name, out, done.output, done.exception)
+    assert done.exit_code in (1, 2), said
+    assert isinstance(done.exception, SystemExit), said
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, said
+    assert lines[0].startswith("kitchensync: "), said
+    assert state_of(Path()) == before, said
+    return lines[0]
+
+
+SEALED = ("data/take/hololens/pv/000001.h5", "data/take/gopro/GX010001.MP4", "data/take/rig.toml")
+NEW = ("data/take/new", "data/take/hololens/pv/new", "link/gopro/new", "data/none/../take/new/er", "link")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_no_command_writes_over_what_was_recorded(take, name):
+    for out in (*SEALED, *NEW):
+        for force in ((), ("--force",)):
+            assert "data/take" in refused(name, WRITES[name], out, *force)
+
+
+@pytest.mark.parametrize("name", GROWS)
+def test_no_command_adds_to_a_recording(take, name):
+    for out in NEW[:-1]:
+        (take.parent / "none").mkdir(exist_ok=True)
+        refused(name, GROWS[name], out)
+
+
+@pytest.mark.parametrize("name", sorted(WRITES.keys() - {"annotations export"}))
+def test_no_command_writes_over_a_file_unless_told_to(take, name):
+    for out in ("mine.txt", "data/take/sync/index.parquet"):
+        assert "--force" in refused(name, WRITES[name], out)
