@@ -13,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,6 +89,12 @@ fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 
 rehearse: $(VENV)/.core  ## break everything on purpose and account for every packet (SCENARIOS=100 SEED=1 KEEP=rehearsal)
 	@$(BIN)/kitchensync rehearse --scenarios $(SCENARIOS) --seed $(SEED) --keep $(KEEP)
+
+verdicts: $(VENV)/.core  ## play every fault at two intensities; write verdicts and cards beside the truth (goes on when run again)
+	@$(BIN)/python -P benchmarks/verdict_table faults --keep $(or $(KEPT),verdicts) --write
+
+clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: which verdicts are below PASS, and why (RUNS=60)
+	@$(BIN)/python -P benchmarks/verdict_table clean --keep $(or $(KEPT),verdicts) --runs $(or $(RUNS),60)
 
 bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)

@@ -1,0 +1,144 @@
+"""Play one recording against the virtual kitchen, and set what was said of it beside the kitchen's truth."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = str(Path(sys.executable).with_name("kitchensync"))
+ADAPTIVE = {"depth_ahat": 0.5}
+NOMINAL_HZ = {
+    "pv": 30.0, "depth_ahat": 45.0, "gyroscope": 21.0, "accelerometer": 11.8,
+    "magnetometer": 4.5, "spatial_input": 30.0, "microphone": 46.9,
+}  # fmt: skip
+CARD = re.compile(r'class="verdict (\w+)"')
+LIMIT_S = 400
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording: what goes wrong, for how long it is made, which streams are asked for (none: the default)."""
+
+    name: str
+    faults: Sequence[str] = ()
+    seconds: float = 15.0
+    streams: str = ""
+    burners: int = 0
+
+
+def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
+    """Record, report, and return verdict and card beside the truth; the recording itself is removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with _kitchen(run, folder / "sim", host, seed) as url, _burning(run.burners):
+        said = _record(run, folder, host, url)
+    truth = _truth(folder / "sim", run.seconds)
+    card = _card(folder / "data" / "take") if said.get("streams") else ""
+    shutil.rmtree(folder, ignore_errors=True)
+    return {"name": run.name, "faults": list(run.faults), "card": card, **said, "truth": truth}
+
+
+@contextmanager
+def _kitchen(run: Run, out: Path, host: str, seed: int) -> Iterator[str]:
+    command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(run.seconds + 40)]
+    command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out)]
+    for fault in run.faults:
+        command += ["--fault", fault]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if line.startswith("ready gopro="))
+        yield f"http://{host}:{int(line[12:])}"
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+@contextmanager
+def _burning(count: int) -> Iterator[None]:
+    """Keep so many processors busy beside it."""
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def _record(run: Run, folder: Path, host: str, url: str) -> dict[str, Any]:
+    command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--hololens", host, "--gopro", url]
+    command += ["--seconds", str(run.seconds), "--start-timeout", "12", "--json"]
+    command += ["--streams", run.streams] if run.streams else []
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    answer = (
+        json.loads(done.stdout) if done.stdout.strip() else {"status": "none", "reason": done.stderr[-300:]}
+    )
+    if answer["status"] == "refused" or "streams" not in answer:
+        return {"status": answer["status"], "reasons": [answer.get("reason", "")]}
+    streams = {
+        name: {key: facts.get(key) for key in ("coverage", "stored", "rate_hz", "latest_arrival_s")}
+        for name, facts in answer["streams"].items()
+    }
+    kept = {key: answer[key] for key in ("status", "reasons", "notes", "good_for", "cameras", "session_s")}
+    return {**kept, "streams": streams}
+
+
+def _card(recording: Path) -> str:
+    """The colour of the first card of the report: what is said of the data."""
+    subprocess.run([COMMAND, "report", str(recording)], capture_output=True, timeout=LIMIT_S, check=False)
+    page = recording / "sync" / "report.html"
+    found = CARD.search(page.read_text(encoding="utf-8")) if page.exists() else None
+    return found[1] if found else "none"
+
+
+def _truth(out: Path, seconds: float) -> dict[str, Any]:
+    """What the kitchen really sent of every stream: packets, losses at the source, coverage counted from stamps."""
+    truth = json.loads((out / "truth.json").read_text(encoding="utf-8"))
+    ticks = {name: _ticks(out / "truth" / f"{name}.jsonl") for name in truth["streams"]}
+    firsts = [values[0] for values in ticks.values() if values]
+    if not firsts:
+        return {}
+    start = max(firsts)
+    found = {}
+    for name, facts in truth["streams"].items():
+        if ticks[name]:
+            keys = ("scheduled", "packets", "dropped_by_backpressure", "most_behind_ms")
+            share = _covered(ticks[name], name, start, start + round(seconds * 1e7))
+            found[name] = {key: facts.get(key) for key in keys} | {"coverage": round(share, 4)}
+    return found
+
+
+def _ticks(path: Path) -> list[int]:
+    if not path.exists():
+        return []
+    return [json.loads(line)["ticks"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _covered(ticks: list[int], name: str, start: int, end: int) -> float:
+    short = name.rpartition("/")[2]
+    limit = 1e7 * max(3 / NOMINAL_HZ.get(short, 30.0), ADAPTIVE.get(short, 0.0))
+    points = [tick for tick in sorted(set(ticks)) if tick <= end]
+    lacking = 0
+    for before, after in zip([start, *points], [*points, end], strict=True):
+        if after - before > limit:
+            lacking += max(min(after, end) - max(before, start), 0)
+    return 1 - lacking / (end - start)
+
+
+def hosts(first: int) -> Iterator[str]:
+    """Loopback addresses of this process, one a recording."""
+    number = (os.getpid() * 7 + first) % 60000
+    while True:
+        number = (number + 1) % 60000
+        yield f"127.{70 + number // 250 % 100}.{number % 250 + 1}.{first % 200 + 1}"
