@@ -12,6 +12,10 @@ KEEP ?= rehearsal
 WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
+FOLDERS := calibration capture recipe_app sensors storage sync virtual_kitchen
+BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
+# Those are loaded by name, or by the library that they make faster or complete.
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
@@ -51,6 +55,8 @@ check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to d
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python docs/requirements.py build
+	@$(BIN)/deptry --no-ansi $(FOLDERS) $(FOLDERS:%=-kf %) -rf build/requirements.txt -rfd build/requirements-dev.txt $(BY_NAME)
 	@$(BIN)/python docs/generate.py --check
 
 format: $(VENV)/.dev  ## put the code into shape
