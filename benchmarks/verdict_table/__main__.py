@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fault_runs import Run, hosts, play
 from verdict_page import page
 
-from storage.verify.thresholds import COVERAGE_WARN
+from storage.verify.thresholds import COVERAGE_WARN, LATE_WARN_S
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults-and-verdicts.md"
 TRUTH_SLACK = 0.03
@@ -96,10 +96,10 @@ def too_green(row: dict[str, Any]) -> bool:
 
 
 def shows_loss(row: dict[str, Any]) -> bool:
-    """Tell whether the truth has a loss, or the virtual device itself late by more than half a second."""
+    """Tell whether the truth has a loss, or the virtual device itself too late."""
     facts = row["truth"].values()
     lost = any(f["dropped_by_backpressure"] or f["coverage"] < COVERAGE_WARN for f in facts)
-    return lost or any((f["most_behind_ms"] or 0) > 500 for f in facts)
+    return lost or any((f["most_behind_ms"] or 0) > 1e3 * LATE_WARN_S for f in facts)
 
 
 def run_all(runs: list[Run], keep: Path, part: tuple[int, int], most: int) -> list[dict[str, Any]]:

@@ -87,7 +87,10 @@ def _record(run: Run, folder: Path, host: str, url: str) -> dict[str, Any]:
     if answer["status"] == "refused" or "streams" not in answer:
         return {"status": answer["status"], "reasons": [answer.get("reason", "")]}
     streams = {
-        name: {key: facts.get(key) for key in ("coverage", "stored", "rate_hz", "latest_arrival_s")}
+        name: {
+            key: facts.get(key)
+            for key in ("coverage", "stored", "rate_hz", "longest_silence_s", "latest_arrival_s")
+        }
         for name, facts in answer["streams"].items()
     }
     kept = {key: answer[key] for key in ("status", "reasons", "notes", "good_for", "cameras", "session_s")}

@@ -16,15 +16,16 @@ COVERAGE_WARN, COVERAGE_FAIL = 0.95, 0.5
 RATE_WARN = 0.8
 """Below this share of a promised rate a stream is WARN; one that adapts its rate promises none."""
 
-SILENCE_WARN_S = 3.0
+SILENCE_WARN_S = 2.0
 """A stream of which nothing arrived for longer is WARN, also where what it sent came afterwards."""
 
-LATE_NOTE_S, LATE_WARN_S = 0.25, 1.0
-"""A packet that arrived later after its stamp than usual is noted from the first on, WARN beyond the second."""
+LATE_NOTE_S, LATE_WARN_S = 0.5, 5.0
+"""A packet that arrived later than this, beyond the shortest way, is noted; WARN beyond the second: a device that is
+behind by seconds lacks as much at the stop, and the operator sees what was."""
 
-TAIL_S = 1.0
+TAIL_S = 0.5
 """So much may lack at the end: the stop finds packets on their way."""
-TAIL_LATE_S = 2.0
+TAIL_LATE_S = 0.5
 """A stream that still came at the stop, late, is judged up to what had come; but at most so much earlier."""
 
 HOLE_NAMED_S = 1.0
