@@ -22,10 +22,10 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from calibration.board import Board, Detector, Seen
-from calibration.cameras import Pinhole
-from calibration.intrinsics import LENSES, Intrinsics, estimate
-from calibration.rig import Pair, from_board
+from calibration.estimate.board import Board, Detector, Seen
+from calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
+from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.geometry.cameras import Pinhole
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 

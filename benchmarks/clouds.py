@@ -29,12 +29,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from small_takes import write_manifest  # noqa: E402
 from tables import look_up_table  # noqa: E402
 
-from calibration.cameras import Pinhole  # noqa: E402
-from calibration.clouds import DepthCamera, moved  # noqa: E402
-from calibration.frames import inverse, rig_from_sensor  # noqa: E402
-from calibration.fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
-from calibration.look_up_table import LookUpTable  # noqa: E402
-from calibration.registration import drawn, registered  # noqa: E402
+from calibration.geometry.cameras import Pinhole  # noqa: E402
+from calibration.geometry.clouds import DepthCamera, moved  # noqa: E402
+from calibration.geometry.look_up_table import LookUpTable  # noqa: E402
+from calibration.geometry.reference_frames import inverse, rig_from_sensor  # noqa: E402
+from calibration.geometry.registration import drawn, registered  # noqa: E402
+from calibration.space.mesh_fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
 from sensors.hololens import calibration, depth_longthrow  # noqa: E402
 from storage.calibration import Table, write_calibration  # noqa: E402
 from storage.chunk import Packet, seal  # noqa: E402

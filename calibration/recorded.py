@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.cameras import Pinhole
 from calibration.errors import NotAligned, Refused
-from calibration.frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
-from calibration.look_up_table import LookUpTable
+from calibration.geometry.cameras import Pinhole
+from calibration.geometry.look_up_table import LookUpTable
+from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
 from storage.calibration import Table

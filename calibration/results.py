@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration.cameras import Fisheye, Pinhole, lens_of
 from calibration.errors import BadResult, Refused
-from calibration.intrinsics import Intrinsics
+from calibration.estimate.intrinsics import Intrinsics
+from calibration.geometry.cameras import Fisheye, Pinhole, lens_of
 from storage.manifest import write_json
 
 SCHEMA = "calibration-result/1"

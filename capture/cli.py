@@ -46,11 +46,14 @@ COMMANDS: Table = {
         "recipe_app.commands.keep:collection_commands",
         "Take in and give back folders of published annotations.",
     ),
-    "calibrate": ("calibration.cli:calibrate", "Calibrate lenses, mounts and inertial sensors."),
-    "view": ("calibration.view_command:view", "Open a recording in Rerun, everything on one timeline."),
-    "cloud": ("calibration.space_cli:cloud", "Write all depth as one coloured cloud in the world."),
-    "mesh": ("calibration.space_cli:mesh", "Fuse depth into a mesh of the kitchen."),
-    "overlay": ("calibration.space_cli:overlay", "Burn hands, gaze and outlines into a camera's film."),
+    "calibrate": (
+        "calibration.commands.calibrate:calibrate",
+        "Calibrate lenses, mounts and inertial sensors.",
+    ),
+    "view": ("calibration.commands.view:view", "Open a recording in Rerun, everything on one timeline."),
+    "cloud": ("calibration.commands.space:cloud", "Write all depth as one coloured cloud in the world."),
+    "mesh": ("calibration.commands.space:mesh", "Fuse depth into a mesh of the kitchen."),
+    "overlay": ("calibration.commands.space:overlay", "Burn hands, gaze and outlines into a camera's film."),
     "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
     "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
@@ -80,7 +83,7 @@ def _station(data: Path, rig: Path | None) -> Any:
 
 def _check_mounts(recording: Path) -> None:
     """Join the report with who knows about mounts: `sync` and `calibration` are siblings, named as commands are."""
-    importlib.import_module("calibration.mount_check").refresh(recording)
+    importlib.import_module("calibration.jobs.mount_check").refresh(recording)
 
 
 def _check_place(out: Path) -> None:

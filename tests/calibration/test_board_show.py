@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
 
-from calibration.board import Board, Detector
-from calibration.cameras import Pinhole
-from calibration.lens_job import calibrate_lens
+from calibration.estimate.board import Board, Detector
+from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.geometry.cameras import Pinhole
+from calibration.jobs.joint_lenses import _lens
+from calibration.jobs.lens import calibrate_lens
 from calibration.results import load
-from calibration.rig import Pair, from_board
-from calibration.rig_job import _lens
 from capture.cli import main
 from sensors.hololens import depth_longthrow, pv
 from virtual_kitchen.gopro.board_roll import BoardRoll

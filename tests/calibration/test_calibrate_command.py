@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import t as student
 
-from calibration.board import Board, Detector
-from calibration.board_print import black_rectangles
+from calibration.estimate.board import Board, Detector
+from calibration.jobs.board_print import black_rectangles
 from calibration.results import find, lens_from_words
 from capture.cli import main
 from virtual_kitchen.gopro.board_film import film_board, places

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.cameras import Fisheye, Pinhole, inside, lens_of
 from calibration.errors import BadModel
-from calibration.look_up_table import LookUpTable
+from calibration.geometry.cameras import Fisheye, Pinhole, inside, lens_of
+from calibration.geometry.look_up_table import LookUpTable
 from virtual_kitchen.world.optics import Optics
 
 WIDE = Fisheye(1920, 1080, 880, 878, 955, 545, 0.03, -0.01, 0.004, -0.001)

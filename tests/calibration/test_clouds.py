@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.cameras import Pinhole, inside
-from calibration.clouds import DepthCamera, moved
-from calibration.look_up_table import LookUpTable
-from calibration.registration import colours, registered
+from calibration.geometry.cameras import Pinhole, inside
+from calibration.geometry.clouds import DepthCamera, moved
+from calibration.geometry.look_up_table import LookUpTable
+from calibration.geometry.registration import colours, registered
 from virtual_kitchen.headset.cameras import LONGTHROW
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import NotTracked
-from calibration.frames import (
+from calibration.geometry.reference_frames import (
     inverse,
     opencv_camera_from_world,
     rig_from_sensor,

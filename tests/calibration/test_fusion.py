@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from tables import look_up_table
 
 from calibration.errors import Refused
-from calibration.fusion import Fusion, PinholeDepth, open3d_or_refuse
+from calibration.space.mesh_fusion import Fusion, PinholeDepth, open3d_or_refuse
 from virtual_kitchen.headset.cameras import LONGTHROW
 from virtual_kitchen.world.room import BACK, FLOOR, RIGHT
 from virtual_kitchen.world.room_depth import distance_m, off_surface_m

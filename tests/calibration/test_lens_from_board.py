@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from calibration.board import Board, Detector, Seen
-from calibration.choice import Candidate, choose
 from calibration.errors import Refused
-from calibration.intrinsics import Intrinsics, estimate, estimate_best
-from calibration.lens_quality import DETECTOR_PX, farther_out
+from calibration.estimate.board import Board, Detector, Seen
+from calibration.estimate.choice import Candidate, choose
+from calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
+from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 

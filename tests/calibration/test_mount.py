@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from calibration.board import Board, Seen
-from calibration.cameras import Fisheye, Pinhole
 from calibration.errors import Refused
-from calibration.intrinsics import Intrinsics
-from calibration.lens_quality import DETECTOR_PX, farther_out
-from calibration.motion import check_mount, rotation_from_motion
-from calibration.rig import Pair, from_board
+from calibration.estimate.board import Board, Seen
+from calibration.estimate.intrinsics import Intrinsics
+from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
+from calibration.estimate.motion import check_mount, rotation_from_motion
+from calibration.geometry.cameras import Fisheye, Pinhole
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial import KDTree
 
+from calibration.commands.space import cloud, mesh
 from calibration.errors import Refused
-from calibration.fusion import open3d_or_refuse
-from calibration.space_cli import cloud, mesh
-from calibration.wrapping import without_wrapped
+from calibration.geometry.wrapping import without_wrapped
+from calibration.space.mesh_fusion import open3d_or_refuse
 from sensors.hololens import depth_ahat
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.room_depth import off_surface_m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibration.partial import Partial
+from calibration.space.partial import Partial
 from storage.outputs import CannotWrite
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from calibration.poses import PoseTrack
+from calibration.geometry.poses import PoseTrack
 
 
 def wire_pose(t_s: float) -> np.ndarray:

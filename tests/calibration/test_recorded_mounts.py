@@ -21,8 +21,8 @@ from small_takes import (
     write_true_alignment,
 )
 
-from calibration.cli import calibrate
-from calibration.mount_check import refresh
+from calibration.commands.calibrate import calibrate
+from calibration.jobs.mount_check import refresh
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import imu

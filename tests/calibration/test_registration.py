@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.cameras import Fisheye, Pinhole
-from calibration.clouds import DepthCamera, moved
-from calibration.registration import colours, registered
+from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.clouds import DepthCamera, moved
+from calibration.geometry.registration import colours, registered
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW
 from virtual_kitchen.world.optics import Optics
 

@@ -21,7 +21,7 @@ from small_takes import (
     write_true_alignment,
 )
 
-from calibration.cli import calibrate
+from calibration.commands.calibrate import calibrate
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import pv

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tables import look_up_table
 
-from calibration.cameras import Pinhole
-from calibration.registration import Surface
-from calibration.sight import Sight, meets, seen_by
+from calibration.geometry.cameras import Pinhole
+from calibration.geometry.registration import Surface
+from calibration.geometry.visibility import Sight, meets, seen_by
 from virtual_kitchen.headset.cameras import LONGTHROW
 
 CAMERA = Pinhole(640, 360, 500, 500, 319.5, 179.5)

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from calibration import cloud_job, overlay_job, partial
-from calibration.body import Body
-from calibration.depth_edges import STEP, STEP_MM
-from calibration.depth_views import DepthSource
+from calibration.commands.space import cloud, mesh, overlay
 from calibration.errors import Refused
-from calibration.eyes import eye_of
-from calibration.fusion import open3d_or_refuse
-from calibration.onlooker import Onlooker
-from calibration.space_cli import cloud, mesh, overlay
-from calibration.voxels import Voxels
+from calibration.geometry.depth_edges import STEP, STEP_MM
+from calibration.geometry.voxels import Voxels
+from calibration.space import cloud as cloud_job
+from calibration.space import overlay as overlay_job
+from calibration.space import partial
+from calibration.space.body import Body
+from calibration.space.depth_views import DepthSource
+from calibration.space.eyes import eye_of
+from calibration.space.mesh_fusion import open3d_or_refuse
+from calibration.space.onlooker import Onlooker
 from capture.cli import main
 from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics

@@ -25,7 +25,7 @@ from small_takes import (
     write_true_alignment,
 )
 
-from calibration.view_command import view
+from calibration.commands.view import view
 from sensors.hololens import pv
 from storage.events import EventLog
 from storage.recording import open_recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.look_up_table import LookUpTable
+from calibration.geometry.look_up_table import LookUpTable
 from virtual_kitchen.headset import cameras as built
 
 

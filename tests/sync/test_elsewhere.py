@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from calibration.mount_check import KEPT
+from calibration.jobs.mount_check import KEPT
 from capture.cli import main
 from storage.errors import FilesFreed
 from storage.freeing import FreeRule

@@ -1,0 +1,1 @@
+"""The commands `calibrate`, `view`, `cloud`, `mesh` and `overlay`."""

@@ -1,0 +1,252 @@
+"""The commands `kitchensync calibrate ...`: boards, lenses, mounts, inertial sensors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sensors.given_path import given_path
+from sensors.progress import Bar
+from storage.output_options import OutputFolder, output_file
+
+BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
+DEFAULT_BOARD = "11x8:24mm/18mm"
+
+
+@click.group()
+def calibrate() -> None:
+    """Find out how cameras see, where they sit, and what inertial sensors do at rest.
+
+    \b
+    Example:
+      kitchensync calibrate board --out board.pdf
+      kitchensync calibrate gopro GX010042.MP4 --data data
+    """
+
+
+@calibrate.command()
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option("--paper", type=click.Choice(["a4", "a3", "a2", "letter"]), default="a4", show_default=True)
+@output_file("out", "--out", default=Path("board.pdf"), show_default=True, help="The PDF.")
+def board(words: str, paper: str, out: Path, force: bool) -> None:
+    """Write a ChArUco board as PDF in true scale.
+
+    Print it at 100 %, measure the ruler below it, and glue it on something flat and stiff: a bent board is the most
+    common cause of a bad calibration.
+
+    \b
+    Example:
+      kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
+    """
+    from calibration.estimate.board import Board
+    from calibration.jobs.board_print import print_board
+
+    chosen = Board.from_words(words)
+    print_board(chosen, paper, out, force=force)
+    click.echo(f"{out}: {chosen.words()}; print at 100 %, then check that the ruler is 100 mm long")
+
+
+@calibrate.command()
+@click.argument("films", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option(
+    "--model",
+    type=click.Choice(["auto", "fisheye", "pinhole"]),
+    default="auto",
+    show_default=True,
+    help="How the lens is described; auto takes what predicts unseen pictures better.",
+)
+@click.option(
+    "--data",
+    type=OutputFolder(exists=True),
+    default=Path(),
+    show_default="this folder",
+    help="Folder of recordings; the result is kept beside them, where it is found again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: bool) -> None:
+    """Calibrate the lens of a GoPro from FILMS of a board, one lens mode at a time.
+
+    Film the board for a minute, stabilization off: slowly into every corner of the picture, near and far, slanted
+    to all sides, holding still for a moment at each place.
+
+    \b
+    Example:
+      kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
+    """
+    from calibration.estimate.board import Board
+    from calibration.jobs.lens import calibrate_lens
+
+    chosen = Board.from_words(words)
+    with Bar(unit="s looked through", shown=not as_json) as bar:
+        found = calibrate_lens(films, chosen, model, data, _shown_by(bar))
+    if as_json:
+        click.echo(
+            json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(found.path), **found.answer})
+        )
+        return
+    _show_lens(found.answer)
+    click.echo(f"  kept in {found.path}\n  picture {found.picture}")
+
+
+@calibrate.command()
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
+@click.option(
+    "--data",
+    type=OutputFolder(exists=True),
+    show_default="the recording's folder",
+    help="Folder of recordings whose calibrations are used and added to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
+    """Find how a GoPro sits on the headset from a synchronized RECORDING in which both see a board.
+
+    Look at the board for a minute with the rig on, from near and far and all sides, holding the head still for a
+    moment at each place. The GoPro's lens must be known (`calibrate gopro`). The rotation is found from motion too.
+
+    \b
+    Example:
+      kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
+    """
+    from calibration.estimate.board import Board
+    from calibration.jobs.joint_lenses import calibrate_rig
+
+    chosen = Board.from_words(words)
+    with Bar(unit="s looked through", shown=not as_json) as bar:
+        found = calibrate_rig(recording, chosen, data or recording.absolute().parent, _shown_by(bar))
+    if as_json:
+        mounts = [{"path": str(mount.path), **mount.answer} for mount in found]
+        click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "mounts": mounts}))
+        return
+    for mount in found:
+        _show_mount(mount.answer)
+        click.echo(f"  kept in {mount.path}\n  picture {mount.picture}")
+
+
+@calibrate.command()
+@click.argument("recordings", nargs=-1, required=True, type=given_path(exists=True, file_okay=False))
+@click.option(
+    "--data",
+    type=given_path(exists=True, file_okay=False),
+    show_default="the recording's folder",
+    help="Folder whose calibrations are compared with.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 when a mount moved.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json: bool) -> None:
+    """Check that each camera stayed where it was on the head, by motion alone.
+
+    RECORDINGS are synchronized recordings, or folders of them. Both gyroscopes tell how camera and headset are turned
+    against each other; a minute that differs from the whole by more than half a degree is a mount that moved, and so
+    is a recording that differs from the calibration that counts for it. The answer is kept for `kitchensync report`,
+    which asks the same of recordings that were not checked.
+
+    \b
+    Example:
+      kitchensync calibrate check data/take-1
+    """
+    from calibration.jobs.mount_check import check_and_keep
+    from storage.names import recordings_in
+
+    found = [recording for path in recordings for recording in recordings_in(path)]
+    answers = [check_and_keep(path, data) for path in found]
+    worst = max((answer["status"] for answer in answers), key=("PASS", "WARN", "FAIL").index)
+    if as_json:
+        click.echo(json.dumps({"schema": "calibrate-check-all/1", "status": worst, "recordings": answers}))
+    else:
+        for answer in answers:
+            _show_check(answer)
+    if worst == "FAIL" or (strict and worst == "WARN"):
+        sys.exit(1)
+
+
+@calibrate.command()
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def imu(recording: Path, as_json: bool) -> None:
+    """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.
+
+    Bias, noise, Allan deviation and which way is down, from the longest rest of at least ten seconds; an hour on a
+    table tells the bias instability too. The result is kept beside the recording.
+
+    \b
+    Example:
+      kitchensync calibrate imu data/on-the-table
+    """
+    from calibration.jobs.mount import calibrate_imu
+
+    answer, path = calibrate_imu(recording, recording.absolute().parent)
+    if as_json:
+        click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
+        return
+    for name, unit in (("gyroscope", "as sent"), ("accelerometer", "m/s^2")):
+        sensor = answer[name]
+        click.secho(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz", bold=True)
+        click.echo(f"  mean   {', '.join(f'{v:.6f}' for v in sensor['mean'])} {unit}")
+        click.echo(
+            f"  noise  {', '.join(f'{v:.2e}' for v in sensor['white_noise_per_sqrt_hz'])} {unit}/sqrt(Hz)"
+        )
+    click.echo(f"down in the sensor's axes: {', '.join(f'{v:.4f}' for v in answer['down'])}")
+    click.echo(f"kept in {path}")
+
+
+def _show_mount(answer: dict[str, Any]) -> None:
+    """Print a mount for people."""
+    click.secho(f"{answer['file']} on {answer['headset']}/pv", fg="green", bold=True)
+    place = f"{answer['distance_mm']:.1f} +- {2 * answer['sigma_mm']:.1f} mm"
+    turn = f"{answer['angle_deg']:.2f} +- {2 * answer['sigma_deg']:.2f} degrees"
+    click.echo(f"  {place} away, turned {turn}")
+    left = answer["rms_px"]
+    click.echo(f"  {left['pv']:.2f} px left in the front camera, {left['camera']:.2f} px in this one")
+    motion = answer["by_motion"]
+    if "refused" in motion:
+        click.echo(f"  no second opinion by motion: {motion['refused']}")
+    else:
+        click.echo(
+            f"  by motion alone {motion['apart_deg']:.2f} degrees apart (+- {2 * motion['sigma_deg']:.2f})"
+        )
+    click.echo(f"  {len(answer['used'])} instants used, {len(answer['left_out'])} left out")
+
+
+def _show_check(answer: dict[str, Any]) -> None:
+    """Print for people how the mounts of one recording went."""
+    colour = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}[answer["status"]]
+    click.secho(f"{answer['status']}  {answer['recording']}", fg=colour, bold=True)
+    for reason in answer["reasons"]:
+        click.echo(f"  - {reason}")
+    for mount in answer["mounts"]:
+        if mount["status"] == "PASS":
+            click.echo(f"  {mount['words']}")
+        for minute in mount["minutes"]:
+            turned, doubt = minute["turned_deg"], minute["sigma_deg"]
+            said = "too little motion" if turned is None else f"{turned:.2f} +- {2 * doubt:.2f} degrees"
+            click.echo(f"    {minute['middle_s']:7.0f} s  {said}")
+
+
+def _show_lens(answer: dict[str, Any]) -> None:
+    """Print a lens for people."""
+    lens, sigma = answer["parameters"], answer["sigma"]
+    click.secho(
+        f"{answer['device']} {answer['serial']}, {answer['mode']}: {answer['model']}", fg="green", bold=True
+    )
+    click.echo(
+        f"  focal length {lens['fx']:.2f} +- {2 * sigma['fx']:.2f} px, {lens['fy']:.2f} +- {2 * sigma['fy']:.2f} px"
+    )
+    click.echo(f"  distortion {', '.join(f'{name} {lens[name]:.5f}' for name in lens if name[0] in 'kp')}")
+    size = answer["picture_sigma_px"]
+    click.echo(
+        f"  {answer['rms_px']:.2f} px left, {answer['held_out_px']:.2f} px on unseen pictures; a ray is known to "
+        f"{size['median']:.2f} px, at worst {size['largest']:.2f} px (one sigma)"
+    )
+    click.echo(f"  {len(answer['used'])} pictures used, {len(answer['left_out'])} left out")
+
+
+def _shown_by(bar: Bar) -> Callable[[str, float], None]:
+    """Show how many seconds of which file are looked through."""
+    return lambda name, seconds: bar.show(seconds, words=name)

@@ -1,0 +1,72 @@
+"""The command `kitchensync view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sensors.given_path import given_path
+from storage.output_options import output_file
+
+
+@click.command()
+@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@output_file(
+    "save",
+    "--save",
+    metavar="FILE.rrd",
+    help="Write FILE.rrd instead of opening the viewer: for a computer without a screen.",
+)
+@click.option(
+    "--from-s", type=click.FloatRange(min=0), default=0.0, help="Begin here, seconds of the session."
+)
+@click.option("--to-s", type=click.FloatRange(min=0), help="End here, seconds of the session.")
+@click.option(
+    "--pictures-per-second",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Of each camera.",
+)
+@click.option(
+    "--width", type=click.IntRange(min=64), default=640, show_default=True, help="Of pictures, pixels."
+)
+@click.option(
+    "--clouds-per-second", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Of depth."
+)
+def view(
+    recording: Path,
+    save: Path | None,
+    force: bool,
+    from_s: float,
+    to_s: float | None,
+    pictures_per_second: float,
+    width: int,
+    clouds_per_second: float,
+) -> None:
+    """Open a recording in Rerun: pictures, depth, poses, hands, gaze, sensors and events on one timeline.
+
+    Session time counts from the first packet of the headset. Cameras are shown once the recording is synchronized,
+    and in space once lens and mount are calibrated. Needs the extra `view`.
+
+    \b
+    Example:
+      kitchensync view data/take-1
+      kitchensync view data/take-1 --save take-1.rrd
+    """
+    from calibration.space.recording_view import view_recording
+    from calibration.space.view_parts import Shown
+    from sensors.progress import Bar
+
+    shown = Shown(
+        pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s
+    )
+    with Bar(unit="s handed over") as bar:
+        left_out = view_recording(
+            recording, save, shown, lambda name, seconds: bar.show(seconds, words=name), force=force
+        )
+    for why in left_out:
+        click.echo(f"left out: {why}", err=True)
+    if save is not None:
+        click.echo(f"{save}: {save.stat().st_size / 1e6:.1f} MB; open it with `rerun {save}`")

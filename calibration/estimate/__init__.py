@@ -1,0 +1,1 @@
+"""Lenses, mounts and inertial sensors estimated from observations. Pure."""

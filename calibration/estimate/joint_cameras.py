@@ -1,0 +1,230 @@
+"""Where one camera sits on another: from a board that both see, and the rotation alone from motion.
+
+`b_from_a` (4, 4) takes points of camera a to camera b, column vectors, metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from calibration.errors import Refused
+from calibration.estimate.adjust import Adjusted, adjust
+from calibration.estimate.board import IN_LINE, Board, Seen, in_line
+from calibration.estimate.freedom import Part, stated
+from calibration.estimate.intrinsics import Intrinsics, board_poses
+from calibration.estimate.lens_quality import farther_out
+from calibration.geometry.cameras import Lens
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_PAIRS = 8
+ROUNDS = 4
+"So often at most a mount is fitted, with the instants left out that fit far worse than the rest."
+FEWEST_CORNERS = 8
+WORST_RMS_PX = 2.5
+"Of both pictures, at 1920 columns."
+WORST_PAIR = 4.0
+"A pair this many times worse than the median is left out: the head moved."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The board in the pictures of both cameras at one instant."""
+
+    in_a: Seen
+    in_b: Seen
+    lens_a: Lens
+    "Camera a at that instant: a focusing camera has another lens in each picture."
+
+
+@dataclass(frozen=True)
+class RigPose:
+    """Camera b from camera a, and how well it is known."""
+
+    b_from_a: Floats
+    "(4, 4)"
+    sigma: Floats
+    "(6,) rotation vector in camera b (rad), then metres: two of them hold 95 %, widened by Student's quantile."
+    sigma_deg: float
+    "The same of the turn about its worst axis, degrees."
+    sigma_mm: float
+    "The same of the place along its worst axis, millimetres."
+    covariance: Floats
+    "(6, 6) as estimated, the systematic part included; nothing is widened in it."
+    systematic: Floats
+    "(6, 6) the part of `covariance` that is alike at all instants."
+    rms_px: tuple[float, float]
+    "In the pictures of a and b."
+    used: tuple[str, ...]
+    left_out: dict[str, str]
+    left: tuple[tuple[Floats, Floats], ...]
+    "(n, 2) observed less predicted in the pictures of a and b, for each pair used, pixels."
+    pairs: tuple[Pair, ...]
+    "The pairs used."
+
+
+def worst_axes(covariance: Floats) -> Floats:
+    """Return the unit axes (2, 6) with most doubt of a mount's covariance (6, 6): of the turn, of the place."""
+    axes = np.zeros((2, 6))
+    axes[0, :3] = np.linalg.eigh(covariance[:3, :3])[1][:, -1]
+    axes[1, 3:] = np.linalg.eigh(covariance[3:, 3:])[1][:, -1]
+    return axes
+
+
+def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
+    """Estimate camera b from camera a.
+
+    Lens a is taken as given for each pair; lens b comes with its covariance, which goes into the answer's. Of its
+    degrees of freedom those of focal length and middle count, the fewest: a mount follows these.
+
+    Raises Refused with the reason when there are too few pairs or they do not fit one rigid mount.
+    """
+    good, left_out = _with_enough_corners(pairs, board)
+    start = _consensus(good, b.lens, board)
+    for attempt in range(ROUNDS):
+        fitted = _Fit(good, board, start)
+        result = fitted.run(b.lens)
+        bad = fitted.outliers(result.residuals) if attempt + 1 < ROUNDS else []
+        start = fitted.mounted(result.shared)
+        if not bad:
+            break
+        left_out |= {good[i].in_a.name: "the mount or the head moved" for i in bad}
+        good = [pair for i, pair in enumerate(good) if i not in bad]
+        if len(good) < FEWEST_PAIRS:
+            raise Refused(_too_few(len(good)), next(iter(left_out), None))
+    rms = fitted.rms(result.residuals)
+    widths = good[0].lens_a.width, b.lens.width
+    if max(r * 1920 / w for r, w in zip(rms, widths, strict=True)) > WORST_RMS_PX:
+        raise Refused(
+            f"one rigid mount does not explain the pictures ({rms[0]:.1f} and {rms[1]:.1f} px are left): check the "
+            "time alignment, the board's size, and that the mount is tight"
+        )
+    systematic = _from_lens(fitted, result.shared, b.lens, b.systematic)
+    systematic += _from_detector(good, board, start, b.lens)
+    of_lens = _from_lens(fitted, result.shared, b.lens, b.covariance - b.systematic)
+    covariance = result.covariance + of_lens + systematic
+    asked = np.concatenate((np.eye(6), worst_axes(covariance)))
+    *sigma, sigma_rad, sigma_m = stated(
+        asked,
+        [
+            Part(result.covariance, result.witnesses.freedom(asked)),
+            Part(of_lens, float(b.freedom[:4].min())),
+            Part(systematic, np.inf),
+        ],
+    )
+    used, left = tuple(pair.in_a.name for pair in good), fitted.by_pair(result.residuals)
+    return RigPose(
+        start, np.array(sigma), float(np.degrees(sigma_rad)), float(1e3 * sigma_m), covariance, systematic,
+        rms, used, left_out, left, tuple(good),
+    )  # fmt: skip
+
+
+def _too_few(count: int) -> str:
+    return f"{count} instants with the board in both pictures, at least {FEWEST_PAIRS} are needed: hold still longer"
+
+
+def _with_enough_corners(pairs: Sequence[Pair], board: Board) -> tuple[list[Pair], dict[str, str]]:
+    good, left_out = [], {}
+    for pair in pairs:
+        fewest = min(len(pair.in_a.ids), len(pair.in_b.ids))
+        if fewest < FEWEST_CORNERS:
+            left_out[pair.in_a.name] = f"only {fewest} corners"
+        elif in_line(pair.in_a, board) or in_line(pair.in_b, board):
+            left_out[pair.in_a.name] = IN_LINE
+        else:
+            good.append(pair)
+    if len(good) < FEWEST_PAIRS:
+        raise Refused(_too_few(len(good)), next(iter(left_out), None))
+    return good, left_out
+
+
+def _consensus(pairs: Sequence[Pair], lens_b: Lens, board: Board) -> Floats:
+    """Return the pair-wise mount that agrees with most others: single board poses can flip."""
+    in_a = np.concatenate([board_poses(pair.lens_a, [pair.in_a], board) for pair in pairs])
+    in_b = board_poses(lens_b, [pair.in_b for pair in pairs], board)
+    mounts = in_b @ np.linalg.inv(in_a)
+    turns = Rotation.from_matrix(mounts[:, :3, :3])
+    apart = np.stack([(turns * turn.inv()).magnitude() for turn in turns])
+    shifts = np.linalg.norm(mounts[:, None, :3, 3] - mounts[None, :, :3, 3], axis=-1)
+    best: Floats = mounts[int(np.argmin(np.median(apart + shifts, axis=1)))]
+    return best
+
+
+class _Fit:
+    """The mount and the board's pose in camera a at each instant, from all corners of both pictures."""
+
+    def __init__(self, pairs: Sequence[Pair], board: Board, start: Floats) -> None:
+        self._pairs, self._start = pairs, start
+        self._counts = np.array([(len(pair.in_a.ids), len(pair.in_b.ids)) for pair in pairs])
+        self._points = [(board.corners_m[p.in_a.ids], board.corners_m[p.in_b.ids]) for p in pairs]
+        self._view_of = np.repeat(np.arange(len(pairs)), self._counts.sum(1))
+        self._poses = np.concatenate([board_poses(pair.lens_a, [pair.in_a], board) for pair in pairs])
+
+    def mounted(self, step: Floats) -> Floats:
+        """Return the mount after a step (6,): rotation vector in camera b, metres."""
+        mount = self._start.copy()
+        mount[:3, :3] = Rotation.from_rotvec(step[:3]).as_matrix() @ mount[:3, :3]
+        mount[:3, 3] += step[3:]
+        return mount
+
+    def run(self, lens_b: Lens) -> Adjusted:
+        """Fit mount and poses for a lens of camera b."""
+
+        def residuals(shared: Floats, poses: Floats) -> Floats:
+            mount, parts = self.mounted(shared), []
+            for pair, (for_a, for_b), pose in zip(self._pairs, self._points, poses, strict=True):
+                parts.append(pair.in_a.pixels - pair.lens_a.project(for_a @ pose[:3, :3].T + pose[:3, 3]))
+                both = mount @ pose
+                parts.append(pair.in_b.pixels - lens_b.project(for_b @ both[:3, :3].T + both[:3, 3]))
+            return np.concatenate(parts)
+
+        scale = np.array([1e-3] * 3 + [1e-3] * 3)
+        return adjust(residuals, np.zeros(6), self._poses, self._view_of, scale)
+
+    def _by_picture(self, residuals: Floats) -> Floats:
+        """Return mean squared residuals (pairs, 2) of the pictures a and b."""
+        squared = np.sum(residuals**2, axis=1)
+        starts = np.concatenate(([0], np.cumsum(self._counts.ravel())[:-1]))
+        return np.asarray((np.add.reduceat(squared, starts) / self._counts.ravel()).reshape(-1, 2))
+
+    def by_pair(self, residuals: Floats) -> tuple[tuple[Floats, Floats], ...]:
+        """Return the residuals of each pair, in the pictures of a and b."""
+        parts = np.split(residuals, np.cumsum(self._counts.ravel())[:-1])
+        return tuple(zip(parts[::2], parts[1::2], strict=True))
+
+    def rms(self, residuals: Floats) -> tuple[float, float]:
+        """Return the RMS in the pictures of a and b, pixels."""
+        a, b = np.sqrt(np.average(self._by_picture(residuals), axis=0, weights=self._counts))
+        return float(a), float(b)
+
+    def outliers(self, residuals: Floats) -> list[int]:
+        """Return the pairs that fit far worse than the others."""
+        each = np.sqrt(self._by_picture(residuals)).max(1)
+        limit = max(WORST_PAIR * float(np.median(each)), 0.5)
+        return [int(i) for i in np.flatnonzero(each > limit)]
+
+
+def _from_lens(fitted: _Fit, at: Floats, b: Lens, covariance: Floats) -> Floats:
+    """Return what a doubt (p, p) about lens b adds to the mount's covariance, by refitting along its main axes."""
+    size, axes = np.linalg.eigh(covariance)
+    added = np.zeros((6, 6))
+    for variance, axis in zip(size, axes.T, strict=True):
+        if variance > 0:
+            moved = fitted.run(b.changed(b.parameters + np.sqrt(variance) * axis)).shared - at
+            added += np.outer(moved, moved)
+    return added
+
+
+def _from_detector(pairs: Sequence[Pair], board: Board, mount: Floats, b: Lens) -> Floats:
+    """Return what an error of the detector that is alike in all pictures of camera a adds, by refitting with it."""
+    stretched = [
+        replace(pair, lens_a=pair.lens_a.changed(pair.lens_a.parameters + farther_out(pair.lens_a)))
+        for pair in pairs
+    ]
+    plain, moved = (_Fit(of, board, mount).run(b).shared for of in (pairs, stretched))
+    return np.outer(moved - plain, moved - plain)

@@ -1,0 +1,69 @@
+"""Depth pictures as points, points in pictures: vectorized, one picture at a time, so that memory stays bounded.
+
+The headset's depth is the distance along the ray in millimetres, 0 = invalid (hl2ss, section 5). Points are metres.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.geometry.look_up_table import LookUpTable
+from calibration.geometry.reference_frames import Transform
+
+Floats32 = npt.NDArray[np.float32]
+U16 = npt.NDArray[np.uint16]
+Mask = npt.NDArray[np.bool_]
+
+MM_PER_M = 1000.0
+
+
+class DepthCamera:
+    """Turns depth pictures of one look-up-table camera into points; the rays are worked out once."""
+
+    def __init__(self, camera: LookUpTable) -> None:
+        self.camera = camera
+
+    @cached_property
+    def _rays(self) -> Floats32:
+        """Unit rays (height * width, 3) of all pixels, metres a millimetre of depth; zero where there is none."""
+        plane = self.camera.plane.reshape(-1, 2).astype(np.float64)
+        rays = np.column_stack((plane, np.ones(len(plane))))
+        rays /= np.linalg.norm(rays, axis=1, keepdims=True) * MM_PER_M
+        rays[~self.camera.mappable.ravel()] = 0
+        return rays.astype(np.float32)
+
+    @cached_property
+    def _known(self) -> Mask:
+        return self.camera.mappable.ravel()
+
+    @cached_property
+    def _all_known(self) -> bool:
+        return bool(self._known.all())
+
+    def points(self, depth_mm: U16) -> tuple[Floats32, npt.NDArray[np.intp]]:
+        """Return points (n, 3) float32 in the camera frame, metres, and the pixel (row * width + column) of each."""
+        flat = depth_mm.ravel()
+        at = np.flatnonzero(flat if self._all_known else (flat > 0) & self._known)
+        points = self._rays * flat[:, None].astype(np.float32)
+        return (points if len(at) == len(flat) else points.take(at, axis=0)), at
+
+    def image(self, depth_mm: U16) -> Floats32:
+        """Return points of all pixels (height, width, 3) float32, metres; zero where invalid."""
+        height, width = depth_mm.shape
+        return (self._rays * depth_mm.reshape(-1, 1).astype(np.float32)).reshape(height, width, 3)
+
+
+def moved(target_from_source: Transform, points: npt.NDArray[np.floating]) -> Floats32:
+    """Move points (n, 3) float32; single precision keeps 0.1 micrometre at arm's length.
+
+    By OpenCV: NumPy hands products with a 3 x 3 matrix to BLAS, whose threads cost more than the work.
+    """
+    if not len(points):
+        return np.empty((0, 3), np.float32)
+    points = np.ascontiguousarray(points, np.float32)
+    there = cv2.transform(points[:, None], target_from_source[:3].astype(np.float32))
+    return np.asarray(there, np.float32).reshape(-1, 3)

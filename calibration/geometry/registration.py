@@ -1,0 +1,154 @@
+"""Depth as another camera sees it: points drawn with a z-buffer, holes closed, what is hidden told.
+
+Every depth pixel is one point; neighbouring points land a few pixels apart in a finer picture. They are drawn
+nearest first, and the gaps between them are closed by a grey opening (Matheron 1975; Serra 1982) of the distances:
+the largest, over all windows around a pixel, of the least distance in the window. Windows are a little wider than the
+points lie apart, so that each holds one: what shines through between points of a near surface goes away, silhouettes
+stay where they are, and a place that a whole empty window covers stays empty. Where the surface is smooth, the mean
+of its points in the window takes the place of the opening (normalized convolution, Knutsson and Westin 1993).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.geometry.cameras import Camera, inside
+from calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
+from calibration.geometry.reference_frames import Transform
+
+Floats = npt.NDArray[np.floating]
+Floats32 = npt.NDArray[np.float32]
+U16 = npt.NDArray[np.uint16]
+Mask = npt.NDArray[np.bool_]
+
+_EMPTY = 65535
+_WIDEST_WINDOW = 41
+SLACK, SLACK_MM = 0.03, 15
+"A point this part of its distance (and this much) behind the surface still belongs to it."
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The nearest surface in each direction, as some camera sees it."""
+
+    distance_mm: U16
+    "(rows, columns) along the camera's rays, 0 = nothing is known."
+    cell_px: float
+    "Pixels of the camera that one cell is wide."
+
+    def at(self, pixels: Floats) -> U16:
+        """Return distances (n,) at pixels (n, 2) of the camera; 0 outside of the picture and where there is none."""
+        rows, columns = self.distance_mm.shape
+        with np.errstate(invalid="ignore"):
+            u = np.floor((pixels[:, 0] + 0.5) / self.cell_px)
+            v = np.floor((pixels[:, 1] + 0.5) / self.cell_px)
+            ok = (u >= 0) & (v >= 0) & (u < columns) & (v < rows)
+        at = np.where(ok, v, 0).astype(np.intp), np.where(ok, u, 0).astype(np.intp)
+        return np.where(ok, self.distance_mm[at], 0).astype(np.uint16)
+
+    def shows(self, pixels: Floats, distance_mm: Floats) -> Mask:
+        """Tell which points, given by pixels (n, 2) and distances (n,), no nearer surface hides."""
+        surface = self.at(pixels).astype(np.float32)
+        return np.asarray((surface == 0) | (distance_mm <= surface * (1 + SLACK) + SLACK_MM))
+
+
+def registered(depth: DepthCamera, depth_mm: U16, target: Camera, target_from_depth: Transform) -> U16:
+    """Draw a depth picture as another camera sees it: (height, width) uint16, mm along its own rays, 0 = nothing."""
+    points, at = depth.points(depth_mm)
+    points = moved(target_from_depth, points)
+    return surface_of(target, points, at, cell_px=1.0).distance_mm
+
+
+def surface_of(
+    camera: Camera, points: Floats32, order: npt.NDArray[np.intp], cell_px: float | None = None
+) -> Surface:
+    """Draw points (n, 3) in the camera's frame, metres, which lie row after row in a depth picture.
+
+    `order` (n,) is the pixel of each point there, so that neighbours are known. Without `cell_px` cells are as wide
+    as the points lie apart: enough to ask what is hidden, and quick for cameras of any size.
+    """
+    pixels = camera.project(points)
+    apart_px = _apart_px(pixels, order)
+    cell = cell_px or max(1.0, apart_px)
+    return Surface(_closed(drawn(camera, points, pixels, cell), _window(apart_px / cell)), cell)
+
+
+def drawn(camera: Camera, points: Floats32, pixels: Floats, cell_px: float = 1.0) -> U16:
+    """Draw points (n, 3), metres, that lie at pixels (n, 2) of a camera, and nothing between them: a z-buffer.
+
+    Returns distances (rows, columns) uint16, mm along the camera's rays; 65535 where there is no point.
+    """
+    x, y, z = points.T
+    near_mm = np.sqrt(x * x + y * y + z * z) * np.float32(MM_PER_M)
+    columns, rows = int(np.ceil(camera.width / cell_px)), int(np.ceil(camera.height / cell_px))
+    seen = inside(camera, pixels) & (near_mm < _EMPTY)
+    pixels, near_mm = (pixels[seen], near_mm[seen]) if not seen.all() else (pixels, near_mm)
+    at = ((pixels + 0.5) / cell_px).astype(np.int32)
+    nearest = np.full(rows * columns, _EMPTY, np.uint16)
+    np.minimum.at(nearest, at[:, 1] * columns + at[:, 0], (near_mm + 0.5).astype(np.uint16))
+    return nearest.reshape(rows, columns)
+
+
+def colours(
+    camera: Camera, points: Floats32, order: npt.NDArray[np.intp], picture: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.uint8], Mask]:
+    """Return colours (n, 3) uint8 of points in a camera's picture (h, w, 3), and which points (n,) it shows.
+
+    `points` and `order` are those of `surface_of`; the nearest pixel counts, and a point behind another is not seen.
+    """
+    pixels = camera.project(points)
+    seen = inside(camera, pixels)
+    away_mm = np.linalg.norm(points[seen], axis=1) * MM_PER_M
+    seen[seen] = surface_of(camera, points, order).shows(pixels[seen], away_mm)
+    result = np.zeros((len(pixels), 3), np.uint8)
+    at = np.rint(pixels[seen]).astype(np.intp)
+    result[seen] = picture[at[:, 1], at[:, 0]]
+    return result, seen
+
+
+def _apart_px(pixels: Floats, order: npt.NDArray[np.intp]) -> float:
+    """Return how far apart neighbours of a depth row land, pixels: the 90th percentile over a part of them."""
+    next_to = np.flatnonzero(np.diff(order) == 1)[::17]
+    if not len(next_to):
+        return 1.0
+    way = np.abs(pixels[next_to + 1] - pixels[next_to])
+    way = np.maximum(way[:, 0], way[:, 1])
+    way = way[np.isfinite(way)]
+    return float(np.percentile(way, 90)) if len(way) else 1.0
+
+
+def _window(apart: float) -> int:
+    """Return the side of the least window that always holds a point, if points lie `apart` cells apart."""
+    return int(np.clip(np.ceil(1.2 * apart) + 1, 2, _WIDEST_WINDOW))
+
+
+def _closed(nearest: U16, side: int) -> U16:
+    """Close the gaps between points; `_EMPTY` is nothing before, 0 is nothing after.
+
+    In place as far as it goes: memory that is let go of and asked for again at every picture costs page faults, five
+    times the time of the arithmetic.
+    """
+    window = (side, side)
+    closed = np.asarray(cv2.morphologyEx(nearest, cv2.MORPH_OPEN, np.ones(window, np.uint8)), np.uint16)
+    surface = closed.astype(np.float32)
+    work = surface * np.float32(1 + SLACK)
+    work += SLACK_MM
+    belongs = nearest <= work
+    belongs &= nearest != _EMPTY
+    np.multiply(nearest, belongs, out=work, casting="unsafe")
+    mean = np.asarray(cv2.blur(work, window), np.float32)
+    count = np.asarray(cv2.boxFilter(belongs.view(np.uint8), cv2.CV_32F, window), np.float32)
+    np.divide(mean, count, out=mean, where=count > 0)
+    np.abs(np.subtract(mean, surface, out=work), out=work)
+    surface *= np.float32(SLACK / 2)
+    surface += SLACK_MM
+    flat = work <= surface
+    flat &= count > 0
+    flat &= closed != _EMPTY
+    closed[closed == _EMPTY] = 0
+    np.copyto(closed, np.rint(mean, out=mean), where=flat, casting="unsafe")
+    return closed

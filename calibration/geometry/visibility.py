@@ -1,0 +1,103 @@
+"""What a camera sees of points in the world: where in its picture, and whether something hides them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.geometry.cameras import Camera, inside
+from calibration.geometry.clouds import MM_PER_M
+from calibration.geometry.reference_frames import Transform, transform_points
+from calibration.geometry.registration import Surface
+
+Floats = npt.NDArray[np.float64]
+
+NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400
+THICK_M = 0.15
+"A ray that comes out farther than this behind a surface passed behind it instead of meeting it."
+
+
+class Sight(IntEnum):
+    """Whether a camera sees a point."""
+
+    VISIBLE = 0
+    "In the picture, nothing known is in front of it."
+    HIDDEN = 1
+    "In the picture, behind a surface."
+    OUTSIDE = 2
+    "Before the camera, beside its picture."
+    BEHIND = 3
+    "Behind the camera, or beyond what its lens model describes."
+    UNKNOWN = 4
+    "The point itself is not known."
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Points in a picture."""
+
+    pixels: Floats
+    "(n, 2); NaN where the optics see nothing."
+    distance_m: Floats
+    "(n,) from the camera's centre."
+    sight: npt.NDArray[np.int8]
+    "(n,) of `Sight`."
+
+    @property
+    def visible(self) -> npt.NDArray[np.bool_]:
+        """Which points (n,) are seen."""
+        return np.asarray(self.sight == Sight.VISIBLE)
+
+
+def seen_by(
+    camera: Camera,
+    camera_from_world: Transform,
+    points: npt.ArrayLike,
+    surface: Surface | None = None,
+    radius_m: npt.ArrayLike = 0.0,
+) -> Seen:
+    """Bring points (n, 3) of the world, metres, into a picture and tell which are seen.
+
+    `surface` is what depth shows in the same camera; without it nothing is hidden. `radius_m` (n,) is how far inside
+    of a surface a point lies: a joint inside of its finger. Points that hold NaN are UNKNOWN.
+    """
+    at = transform_points(camera_from_world, points)
+    known = np.isfinite(at).all(1)
+    at[~known] = 0.0
+    pixels, away = np.asarray(camera.project(at), np.float64), np.linalg.norm(at, axis=1)
+    sight = np.full(len(at), Sight.VISIBLE, np.int8)
+    imaged = np.isfinite(pixels).all(1)
+    if surface is not None:
+        near_mm = (away - np.asarray(radius_m)) * MM_PER_M
+        sight[~surface.shows(pixels, near_mm)] = Sight.HIDDEN
+    sight[imaged & ~inside(camera, pixels)] = Sight.OUTSIDE
+    sight[~imaged] = Sight.BEHIND
+    sight[~known] = Sight.UNKNOWN
+    pixels[~known], away[~known] = np.nan, np.nan
+    return Seen(pixels, away, sight)
+
+
+def meets(
+    camera: Camera, camera_from_world: Transform, surface: Surface, origin: Floats, direction: Floats
+) -> float | None:
+    """Return how far (m) along a ray of the world, (3,) and (3,) unit, the surface is that a depth camera sees.
+
+    None when the ray meets nothing that is known: it leaves the picture, or passes behind something first.
+    """
+    along = np.geomspace(NEAREST_M, FARTHEST_M, GAZE_STEPS)
+    at = transform_points(camera_from_world, origin + along[:, None] * direction)
+    pixels, away = np.asarray(camera.project(at), np.float64), np.linalg.norm(at, axis=1)
+    there = surface.at(pixels) / MM_PER_M
+    known = there > 0
+    behind = np.flatnonzero(known & (away >= there))
+    if not len(behind):
+        return None
+    last = int(behind[0])
+    if last == 0 or not known[last - 1] or away[last] - there[last] > THICK_M:
+        return None
+    before, after = there[last - 1] - away[last - 1], away[last] - there[last]
+    part = before / max(before + after, 1e-9)
+    return float(along[last - 1] + part * (along[last] - along[last - 1]))

@@ -1,0 +1,1 @@
+"""One calibration from films and recordings to results on the disk."""

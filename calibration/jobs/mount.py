@@ -1,0 +1,108 @@
+"""What both gyroscopes of a recording tell: a mount by motion, and sensors at rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from calibration.estimate.imu import (
+    STILL_ACCELEROMETER_M_PER_S2,
+    STILL_GYROSCOPE_RAD_PER_S,
+    allan,
+    down,
+    rest,
+)
+from calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
+from calibration.geometry.reference_frames import inverse
+from calibration.recorded import GRID_HZ, Alignment, rig_from, turning
+from calibration.results import save
+from sensors.gopro.media import open_media
+from storage.recording import Recording, open_recording
+
+
+def mount_by_motion(recording: Recording, alignment: Alignment) -> dict[str, Any]:
+    """Return one camera's rotation from the front camera by motion, and how it went. Raises Refused."""
+    together = turning(recording, alignment)
+    found = rotation_from_motion(GRID_HZ, together.of_headset, together.of_camera)
+    checked = check_mount(GRID_HZ, together.of_headset, together.of_camera, found.b_from_a)
+    pv_from_gyroscope = inverse(rig_from(recording, f"{alignment.headset}/pv")) @ rig_from(
+        recording, f"{alignment.headset}/gyroscope"
+    )
+    camera_from_pv = found.b_from_a @ pv_from_gyroscope[:3, :3].T
+    return {
+        "file": alignment.file.relative_to(recording.readable).as_posix(),
+        "headset": alignment.headset,
+        "serial": open_media(alignment.file).serial,
+        "camera_from_pv": camera_from_pv.tolist(),
+        "angle_deg": round(float(np.degrees(Rotation.from_matrix(camera_from_pv).magnitude())), 4),
+        "sigma_deg": round(found.sigma_deg, 4),
+        "residual_rad_per_s": round(found.residual_rad_per_s, 5),
+        "moved": checked.moved,
+        "minutes": _minutes(checked),
+    }
+
+
+def _minutes(checked: MountCheck) -> list[dict[str, float | None]]:
+    def known(value: float) -> float | None:
+        return round(float(value), 4) if np.isfinite(value) else None
+
+    rows = zip(checked.middle_s, checked.turned_deg, checked.sigma_deg, strict=True)
+    return [
+        {"middle_s": known(at), "turned_deg": known(turn), "sigma_deg": known(sigma)}
+        for at, turn, sigma in rows
+    ]
+
+
+def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
+    """Describe the headset's gyroscope and accelerometer from the longest rest in a recording, and keep it.
+
+    Values are in the units that the headset sends. Raises Refused, StorageError.
+    """
+    with open_recording(path) as recording:
+        headset = next(
+            (name.partition("/")[0] for name in recording.streams if name.endswith("/gyroscope")), "hololens"
+        )
+        answer: dict[str, Any] = {"recording": recording.id, "device": headset}
+        unit = _gyroscope_scale(recording.manifest["streams"].get(f"{headset}/gyroscope", {}))
+        for name, still in (
+            ("gyroscope", STILL_GYROSCOPE_RAD_PER_S / unit),
+            ("accelerometer", STILL_ACCELEROMETER_M_PER_S2),
+        ):
+            answer[name] = _sensor_at_rest(recording, f"{headset}/{name}", still)
+        felt = np.array(answer["accelerometer"]["mean"])
+        direction, excess = down(felt)
+        answer["down"] = direction.tolist()
+        answer["gravity_excess_m_per_s2"] = round(excess, 5)
+        started = recording.manifest["started"]["utc_ns"]
+        device = recording.manifest["devices"].get(headset, {})
+        serial = str(device.get("serial") or device.get("address") or headset)
+    measured = datetime.fromtimestamp(started / 1e9, UTC)
+    return answer, save(data, serial, "imu", "rest", measured, answer)
+
+
+def _gyroscope_scale(description: dict[str, Any]) -> float:
+    """Return rad/s per unit sent: headsets send deg/s unless the rig says otherwise."""
+    return 1.0 if description.get("format", {}).get("unit") == "rad_per_s" else float(np.pi / 180)
+
+
+def _sensor_at_rest(recording: Any, stream: str, still: float) -> dict[str, Any]:
+    samples = recording[stream].samples()
+    seconds = float(samples.vinyl_ns[-1] - samples.vinyl_ns[0]) / 1e9 if len(samples.vinyl_ns) > 1 else 0.0
+    rate_hz = (len(samples.vinyl_ns) - 1) / seconds if seconds else 1.0
+    values = samples.xyz.astype(np.float64)
+    found = rest(values, rate_hz, still)
+    curve = allan(values[found.start : found.stop], rate_hz)
+    return {
+        "rate_hz": round(rate_hz, 3),
+        "still_s": round((found.stop - found.start) / rate_hz, 1),
+        "mean": found.mean.tolist(),
+        "mean_sigma": found.sigma.tolist(),
+        "noise": found.noise.tolist(),
+        "white_noise_per_sqrt_hz": curve.white_noise.tolist(),
+        "bias_instability": curve.bias_instability.tolist(),
+        "allan": {"tau_s": curve.tau_s.tolist(), "deviation": curve.deviation.tolist()},
+    }

@@ -1,0 +1,184 @@
+"""The mount of every camera of a recording, checked and kept where the report finds it: `sync/mounts.json`.
+
+Three questions: did the camera stay where it was on the head, does it sit as it did when it was calibrated, and which
+lens and mount count for this recording (found by serial number, lens mode and date).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from calibration.errors import CalibrationError, Refused
+from calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
+from calibration.jobs.mount import mount_by_motion
+from calibration.recorded import Alignment, alignments
+from calibration.results import find, folder_of
+from sensors.errors import SensorError
+from sensors.gopro.media import open_media
+from storage.errors import StorageError, Unusable
+from storage.manifest import write_json
+from storage.recording import Recording, open_recording
+
+SCHEMA = "calibrate-check/1"
+KEPT = Path("sync") / "mounts.json"
+
+
+def check_recording(path: Path, data: Path | None = None) -> dict[str, Any]:
+    """Check the mount of each camera of a recording by motion, minute by minute.
+
+    Calibrations are looked for in `data` (default: the folder of the recording). Raises Refused, NotAligned,
+    StorageError.
+    """
+    data = data or path.absolute().parent
+    with open_recording(path) as recording:
+        mounts = [_checked(recording, alignment, data) for alignment in alignments(recording)]
+        reasons = [mount["words"] for mount in mounts if mount["status"] != "PASS"]
+        return {
+            "schema": SCHEMA,
+            "recording": recording.id,
+            "status": "WARN" if reasons else "PASS",
+            "reasons": reasons,
+            "mounts": mounts,
+        }
+
+
+def check_and_keep(path: Path, data: Path | None = None) -> dict[str, Any]:
+    """Check a recording, or say why that cannot be done, and keep the answer in its `sync/mounts.json`.
+
+    An earlier answer stands while its files cannot be read.
+    """
+    try:
+        answer = check_recording(path, data)
+    except Unusable as error:
+        return _failed(path, error)
+    except (CalibrationError, SensorError, StorageError) as error:
+        answer = _failed(path, error)
+    if (path / "sync" / "alignment").is_dir():
+        write_json(path / KEPT, answer | {"rests_on": rests_on(path, answer, data)})
+    return answer
+
+
+def _failed(path: Path, error: Exception) -> dict[str, Any]:
+    reason = " ".join(str(error).split())
+    return {"schema": SCHEMA, "recording": path.name, "status": "FAIL", "reasons": [reason], "mounts": []}
+
+
+def refresh(path: Path) -> None:
+    """Check a recording unless the kept answer still rests on the same alignments and calibrations."""
+    try:
+        kept = json.loads((path / KEPT).read_text(encoding="utf-8"))
+        if kept["rests_on"] == rests_on(path, kept, None):
+            return
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # there is none, or it is broken: it is made anew below
+    if (path / "sync" / "alignment").is_dir():
+        check_and_keep(path)
+
+
+def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
+    """Return a digest of what an answer was made from: software, alignments, and the calibrations of its cameras."""
+    digest = hashlib.sha256(version("kitchensync").encode())
+    files = sorted((path / "sync" / "alignment").glob("*.json"))
+    for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):
+        files += sorted(folder_of(data or path.absolute().parent, serial).glob("*.json"))
+    for file in files:
+        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _checked(recording: Recording, alignment: Alignment, data: Path) -> dict[str, Any]:
+    """Return one mount with verdict, words and the calibrations that count for it."""
+    media = open_media(alignment.file)
+    serial, mode = media.serial or "unknown", media.mode.lens_name
+    when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
+    lens, rig = (_counts(data, recording.path, serial, what, mode, when) for what in ("lens", "rig"))
+    about = {
+        "file": alignment.file.relative_to(recording.readable).as_posix(),
+        "headset": alignment.headset, "serial": serial, "mode": mode, "lens": lens,
+    }  # fmt: skip
+    try:
+        motion = mount_by_motion(recording, alignment)
+    except Refused as refusal:
+        words = f"{alignment.file.name} could not be checked: {refusal.reason}"
+        return about | {"status": "WARN", "words": words, "moved": None, "rig": rig, "minutes": []}
+    rig = _against(rig, motion)
+    moved_since = rig is not None and rig["turned_deg"] > rig["limit_deg"]
+    is_fine = not motion["moved"] and not moved_since
+    return (
+        motion
+        | about
+        | {
+            "status": "PASS" if is_fine else "WARN",
+            "words": _words(alignment.file.name, motion, rig),
+            "rig": rig,
+        }
+    )
+
+
+def _counts(
+    data: Path, recording: Path, serial: str, what: str, mode: str, when: datetime
+) -> dict[str, Any] | None:
+    """Return what is told of the calibration that counts at a time; None when there is none."""
+    known = find(data, serial, what, mode, when)
+    if known is None:
+        return None
+    path, answer = known
+    kept = ("measured_utc", "rms_px", "held_out_px", "model")
+    told: dict[str, Any] = {name: answer[name] for name in kept if name in answer}
+    picture = path.with_suffix(".png")
+    told |= {
+        "file": path.name,
+        "picture": os.path.relpath(picture, recording) if picture.exists() else None,
+    }  # fmt: skip
+    if what == "rig":
+        names = ("camera_from_pv", "distance_mm", "angle_deg", "sigma_deg", "sigma_mm", "recording")
+        told |= {name: answer[name] for name in names}
+    else:
+        told |= {"picture_sigma_px": answer["picture_sigma_px"], "views": len(answer["used"])}
+    return told
+
+
+def _against(rig: dict[str, Any] | None, motion: dict[str, Any]) -> dict[str, Any] | None:
+    """Add how far the mount is turned against the one that was calibrated, and what would be too far."""
+    if rig is None:
+        return None
+    turn = np.array(motion["camera_from_pv"]) @ np.array(rig["camera_from_pv"])[:3, :3].T
+    sigma_deg = float(np.hypot(motion["sigma_deg"], rig["sigma_deg"]))
+    return rig | {
+        "turned_deg": round(float(np.degrees(Rotation.from_matrix(turn).magnitude())), 4),
+        "limit_deg": round(max(MOVED_DEG, MOVED_SIGMAS * sigma_deg), 4),
+    }
+
+
+def _words(name: str, motion: dict[str, Any], rig: dict[str, Any] | None) -> str:
+    """Say in one sentence or two how the mount went."""
+    known = [minute for minute in motion["minutes"] if minute["turned_deg"] is not None]
+    if motion["moved"]:
+        worst = max(known, key=lambda minute: minute["turned_deg"])
+        said = (
+            f"{name} moved on the head: around {worst['middle_s'] / 60:.1f} min it is turned by "
+            f"{worst['turned_deg']:.1f} degrees against the whole recording"
+        )
+    elif len(motion["minutes"]) < 2:
+        said = f"{name} was filmed too briefly to tell whether it moved on the head"
+    else:
+        most = max((minute["turned_deg"] for minute in known), default=0.0)
+        most = max(most, 0.01)
+        said = f"{name} stayed where it was on the head (no part is turned by more than {most:.2f} degrees)"
+    if rig is None:
+        return f"{said}; where it sits was never calibrated"
+    if rig["turned_deg"] > rig["limit_deg"]:
+        return (
+            f"{said}; it does not sit as it did when it was calibrated on {rig['measured_utc'][:10]}: turned by "
+            f"{rig['turned_deg']:.1f} degrees, so run `kitchensync calibrate rig` again"
+        )
+    return f"{said} and sits as calibrated on {rig['measured_utc'][:10]} ({rig['turned_deg']:.2f} degrees by motion)"

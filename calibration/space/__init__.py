@@ -1,0 +1,1 @@
+"""A recording in one space: clouds, meshes, overlays, the viewer."""

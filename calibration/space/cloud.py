@@ -1,0 +1,138 @@
+"""From a recording to one coloured cloud of its kitchen: `kitchensync cloud`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.geometry.clouds import moved
+from calibration.geometry.registration import colours
+from calibration.geometry.voxels import VOXEL_M, Voxels
+from calibration.recorded import TICKS_PER_S
+from calibration.space.depth_views import DepthSource, DepthView, Rows, depth_stream
+from calibration.space.depth_walk import DepthWalk, Progress
+from calibration.space.eyes import Eye, Shot, eye_of, usable_eyes
+from calibration.space.ply import write_cloud
+from storage.recording import Recording, open_recording
+
+SCHEMA = "cloud/1"
+COLOUR_WITHIN_S = 0.05
+LEAST_SEEN = 2
+Colours = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CloudRequest:
+    """What is wanted."""
+
+    depth: str | None = None
+    "Stream; by default far depth before near."
+    cameras: tuple[str, ...] | None = None
+    "Which cameras give colour; by default all that can, and none when empty."
+    voxel_m: float = VOXEL_M
+    start_s: float = 0.0
+    seconds: float | None = None
+
+
+def make_cloud(
+    path: Path,
+    out: Path,
+    data: Path,
+    wanted: CloudRequest,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write the coloured cloud of a recording as PLY and return what it holds; work that was cut off is taken up.
+
+    One depth picture and one picture a camera are in memory at a time, beside the cubes of the room. `data` holds the
+    calibrations; `force` lets `out` be replaced. Raises Refused, NotAligned, StorageError.
+    """
+    with open_recording(path) as recording, ExitStack() as stack:
+        source = DepthSource(recording, depth_stream(recording, wanted.depth))
+        eyes, without = _eyes(recording, data, wanted, source.headset)
+        names = [eye.name for eye in eyes]
+        request = [SCHEMA, recording.manifest["recording"], [eye.rests_on for eye in eyes], wanted.voxel_m]
+        walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
+        for eye in eyes:
+            stack.enter_context(eye)
+        colourists = [_Colourist(eye, source, walk.rows) for eye in eyes]
+        voxels = Voxels(wanted.voxel_m)
+        if walk.kept is not None:
+            voxels.load(walk.kept)
+        for view in walk.views(voxels.save, ".npy", progress):
+            _add(voxels, source, view, colourists)
+        cloud = voxels.cloud(LEAST_SEEN)
+        write_cloud(out, cloud, force=force)
+        return walk.done(SCHEMA, recording.id) | {
+            "points": len(cloud.points),
+            "voxel_mm": wanted.voxel_m * 1e3,
+            "coloured": round(float(cloud.coloured.mean()), 4) if len(cloud.points) else 0.0,
+            "cameras": names,
+            "cameras_left_out": without,
+        }
+
+
+def _eyes(
+    recording: Recording, data: Path, wanted: CloudRequest, headset: str
+) -> tuple[list[Eye], dict[str, str]]:
+    if wanted.cameras is not None:
+        return [eye_of(recording, camera, data) for camera in wanted.cameras], {}
+    eyes, without = usable_eyes(recording, data)
+    other = [eye for eye in eyes if eye.headset != headset]
+    return [eye for eye in eyes if eye not in other], without | {
+        eye.name: f"it rides with {eye.headset}" for eye in other
+    }
+
+
+def _add(voxels: Voxels, source: DepthSource, view: DepthView, colourists: list[_Colourist]) -> None:
+    points, order = source.points(view)
+    shades = np.zeros((len(points), 3), np.uint8)
+    known = np.zeros(len(points), np.bool_)
+    for colourist in colourists:
+        shot = colourist.near(view)
+        if shot is None or shot.view is None or shot.view.world != view.world:
+            continue
+        in_camera = moved(shot.view.camera_from_world, points)
+        found, seen = colours(shot.view.camera, in_camera, order, shot.rgb)
+        new = seen & ~known
+        shades[new], known[new] = found[new], True
+    voxels.add(points, shades, known)
+
+
+class _Colourist:
+    """Gives the picture of one camera nearest to each depth picture, rising."""
+
+    def __init__(self, eye: Eye, source: DepthSource, rows: Rows) -> None:
+        self._ticks = eye.ticks
+        self._of_depth: dict[int, int] = {}
+        if len(eye.ticks):
+            for row in rows.rows:
+                at = int(source.ticks[row])
+                after = int(np.searchsorted(eye.ticks, at).clip(1, max(len(eye.ticks) - 1, 1)))
+                two = [min(index, len(eye.ticks) - 1) for index in (after - 1, after)]
+                near = min(two, key=lambda index: abs(int(eye.ticks[index]) - at))
+                if abs(int(eye.ticks[near]) - at) <= COLOUR_WITHIN_S * TICKS_PER_S:
+                    self._of_depth[row] = near
+        self._eye = eye
+        self._shots: Iterator[Shot] | None = None
+        self._held: Shot | None = None
+
+    def near(self, view: DepthView) -> Shot | None:
+        """Return the picture nearest to a depth picture, at most 50 ms away."""
+        wanted = self._of_depth.get(view.row)
+        if wanted is None:
+            return None
+        if self._shots is None:
+            rest = sorted({row for depth, row in self._of_depth.items() if depth >= view.row})
+            self._shots = self._eye.shots(rest)
+            self._held = next(self._shots, None)
+        while self._held is not None and self._held.row < wanted:
+            self._held = next(self._shots, None)
+        return self._held if self._held is not None and self._held.row == wanted else None

@@ -1,0 +1,154 @@
+"""Depth of a recording in the world: pictures, the constants they want, and the pose of each, read on one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import Refused
+from calibration.geometry.clouds import DepthCamera, moved
+from calibration.geometry.reference_frames import Transform, tracked, world_from_local
+from calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
+from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from storage.notes import read_notes
+from storage.reading.pictures import DepthFrame
+from storage.recording import Recording, StoredStream
+from storage.worlds import world_frames
+
+U16 = npt.NDArray[np.uint16]
+Floats32 = npt.NDArray[np.float32]
+
+KINDS = ("depth_longthrow", "depth_ahat")
+"What can be brought to the world, in the order of choice: far depth sees the room, near depth the hands."
+
+
+@dataclass(frozen=True)
+class DepthView:
+    """One depth picture and where it was taken."""
+
+    row: int
+    ticks: int
+    depth_mm: U16
+    "(h, w) radial, 0 = invalid; what wrapped is invalid."
+    wrapped: int
+    "Pixels that were blanked since they wrapped."
+    world_from_depth: Transform
+    "(4, 4) column-vector, metres."
+    world: int
+    "Number of the world frame."
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which pictures are used, and how many are not."""
+
+    rows: range
+    world: int
+    untracked: int
+    other_world: int
+
+
+class DepthSource:
+    """One depth stream of a recording, its pictures read lazily. Raises Refused without constants."""
+
+    def __init__(self, recording: Recording, name: str) -> None:
+        self.stream: StoredStream = recording[name]
+        self.name = name
+        self.headset = name.partition("/")[0]
+        self.table = look_up_table(recording, name)
+        self.camera = DepthCamera(self.table)
+        self.rig_from_depth = rig_from(recording, name)
+        self.ticks = self.stream.index["device_ticks"].astype(np.int64)
+        self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
+        alias = constants_of(recording, name).get("alias")
+        self.bright = 0.0
+        "The largest reflectance of near depth so far, which `without_wrapped` takes up."
+        self._alias_mm = float(np.asarray(alias.values)) if alias is not None else AHAT_ALIAS_MM
+
+    def rows(self, start_s: float = 0.0, seconds: float | None = None) -> Rows:
+        """Choose pictures by time since the first one, in the world frame that most of them are in.
+
+        Raises Refused when none has a pose.
+        """
+        poses = self.stream.poses()
+        if poses is None or not len(self.ticks):
+            raise Refused(f"{self.name} holds no depth with poses")
+        at_s = (self.ticks - self.ticks[0]) / TICKS_PER_S
+        wanted = (at_s >= start_s) & (at_s < (np.inf if seconds is None else start_s + seconds))
+        known = wanted & tracked(poses)
+        if not known.any():
+            raise Refused(f"{self.name} holds no picture with a pose there; it lasts {at_s[-1]:.1f} s")
+        world = int(np.bincount(self.worlds[known]).argmax())
+        other = int(np.count_nonzero(known & (self.worlds != world)))
+        first, last = np.flatnonzero(wanted)[[0, -1]]
+        rows = range(int(first), int(last) + 1)
+        return Rows(rows, world, int(np.count_nonzero(wanted & ~known)), other)
+
+    def views(self, start: int, stop: int) -> Iterator[DepthView]:
+        """Yield the pictures [start, stop) whose pose is known, one in memory at a time."""
+        for frame in self.stream.depth(start, stop):
+            if frame.pose is not None:
+                yield self._view(frame, world_from_local(frame.pose))
+
+    def _view(self, frame: DepthFrame, world_from_rig: Transform) -> DepthView:
+        depth, wrapped = frame.depth_mm, 0
+        if self.name.endswith("depth_ahat") and frame.brightness is not None:
+            found = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
+            self.bright = found.bright
+            depth, wrapped = found.depth_mm, int(np.count_nonzero(found.wrapped))
+        pose = world_from_rig @ self.rig_from_depth
+        return DepthView(frame.row, frame.device_ticks, depth, wrapped, pose, int(self.worlds[frame.row]))
+
+    def points(self, view: DepthView) -> tuple[Floats32, npt.NDArray[np.intp]]:
+        """Return the points (n, 3) of a picture in the world, metres, and the depth pixel of each."""
+        points, order = self.camera.points(view.depth_mm)
+        return moved(view.world_from_depth, points), order
+
+
+class NearestDepth:
+    """The depth picture nearest to each of rising instants: read on, two in memory."""
+
+    WITHIN_S = 0.3
+
+    def __init__(self, source: DepthSource) -> None:
+        self._source = source
+        self._views: Iterator[DepthView] | None = None
+        self._two: list[DepthView] = []
+
+    def at(self, ticks: int) -> DepthView | None:
+        """Return the picture nearest to an instant, at most 0.3 s away; None where there is none."""
+        if self._views is None:
+            first = int(np.searchsorted(self._source.ticks, ticks - self.WITHIN_S * TICKS_PER_S))
+            self._views = self._source.views(first, len(self._source.ticks))
+        while not self._two or self._two[-1].ticks < ticks:
+            following = next(self._views, None)
+            if following is None:
+                break
+            self._two = [*self._two[-1:], following]
+        near = min(self._two, key=lambda view: abs(view.ticks - ticks), default=None)
+        if near is None or abs(near.ticks - ticks) > self.WITHIN_S * TICKS_PER_S:
+            return None
+        return near
+
+
+def depth_stream(recording: Recording, wanted: str | None = None) -> str:
+    """Return the full name of a depth stream: the one named, or far depth before near. Raises Refused."""
+    there = [name for kind in KINDS for name in recording.streams if name.rpartition("/")[2] == kind]
+    if wanted is None and there:
+        return there[0]
+    chosen = [name for name in there if wanted in (name, name.rpartition("/")[2])]
+    if not chosen:
+        raise Refused(
+            f"{recording.id} has no depth stream{f' {wanted}' if wanted else ''} that can be brought to the world;"
+            f" there are: {', '.join(there) or 'none'}"
+        )
+    return chosen[0]
+
+
+def skipped(rows: Rows, stream: StoredStream) -> dict[str, Any]:
+    """Return for people and scripts what was left out, and why."""
+    return {"untracked": rows.untracked, "other_world": rows.other_world, "undecodable": len(stream.bad)}

@@ -1,0 +1,228 @@
+"""Cameras of a recording as eyes in the world: for each of their pictures the lens, the place, and the picture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import NotAligned, Refused
+from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.poses import PoseTrack
+from calibration.geometry.reference_frames import (
+    OPENCV_FROM_PV_AXES,
+    Transform,
+    inverse,
+    opencv_camera_from_world,
+)
+from calibration.recorded import Alignment, alignments, front_lens, rig_from, started_at
+from calibration.results import lens_from_words, lens_result, mount_result
+from sensors.errors import SensorError
+from sensors.gopro.media import open_media
+from sensors.gopro.pictures import PictureReader
+from storage.notes import read_notes
+from storage.recording import Recording
+from storage.worlds import world_frames
+
+Rgb = npt.NDArray[np.uint8]
+Ticks = npt.NDArray[np.int64]
+
+PV = "pv"
+
+
+@dataclass(frozen=True)
+class View:
+    """How a camera saw the world at one instant."""
+
+    camera: Pinhole | Fisheye
+    camera_from_world: Transform
+    "(4, 4) column-vector, metres, OpenCV's camera axes."
+    world: int
+    "Number of the world frame."
+
+    def scaled(self, width: int) -> View:
+        """Return the same view for a picture of another width."""
+        if width == self.camera.width:
+            return self
+        return View(self.camera.scaled(width), self.camera_from_world, self.world)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture of a camera."""
+
+    row: int
+    ticks: int
+    rgb: Rgb
+    view: View | None
+    "None where the headset did not know where it was."
+
+
+class FrontCamera:
+    """The headset's front camera: every packet tells its focal length and its pose."""
+
+    def __init__(self, recording: Recording, name: str) -> None:
+        self.name, self.headset = PV, name.partition("/")[0]
+        self._recording, self._stream = recording, recording[name]
+        self.ticks: Ticks
+        "(n,) device ticks of the middle of each picture."
+        self.ticks = self._stream.index["device_ticks"].astype(np.int64)
+        self._worlds = world_frames(self._stream, read_notes(recording.readable).get(name, []))
+        first = next(self._stream.frames(), None)
+        if first is None:
+            raise Refused(f"{name} holds no picture that decodes")
+        lens = front_lens(recording, name, first)
+        self.size = (lens.width, lens.height)
+
+    def __enter__(self) -> FrontCamera:
+        """Open nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing open."""
+
+    @property
+    def rests_on(self) -> str:
+        """What places its pictures beside the recording itself: nothing."""
+        return self.name
+
+    def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
+        """Yield some pictures in rising order; decoding reads on from the key frame before the first."""
+        wanted = set(rows)
+        if not wanted:
+            return
+        for frame in self._stream.frames(min(wanted), max(wanted) + 1):
+            if frame.row not in wanted:
+                continue
+            view = None
+            if frame.pose is not None:
+                lens = front_lens(self._recording, self._stream.name, frame)
+                view = View(lens, opencv_camera_from_world(frame.pose), int(self._worlds[frame.row]))
+            rgb = frame.rgb()
+            if width is not None and view is not None:
+                view, rgb = view.scaled(width), _resized(rgb, width)
+            yield Shot(frame.row, frame.device_ticks, rgb, view)
+
+
+class GoPro:
+    """A GoPro file whose lens and mount are calibrated and whose clock is aligned; the headset carries it about.
+
+    Its rolling shutter is not taken into account: rows are read over some hundredths of a second, and all of a
+    picture is put at one instant.
+    """
+
+    def __init__(self, recording: Recording, alignment: Alignment, data: Path) -> None:
+        """Raises Refused when lens or mount are not known."""
+        self._media = open_media(alignment.file)
+        self.name, self.headset = alignment.file.name, alignment.headset
+        serial, mode = self._media.serial or "unknown", self._media.mode.lens_name
+        when = started_at(recording)
+        self._lens = lens_from_words(lens_result(data, serial, mode, when)[1])[0]
+        self._camera_from_pv: Transform = np.array(
+            mount_result(data, serial, mode, when)[1]["camera_from_pv"]
+        )
+        self.size = (self._lens.width, self._lens.height)
+        self.ticks = alignment.taken_at(self._media.frame_times_s)
+        self._track = front_track(recording, alignment.headset)
+        self._stack = ExitStack()
+        self._reader: PictureReader | None = None
+
+    def __enter__(self) -> GoPro:
+        """Open the file."""
+        self._reader = self._stack.enter_context(PictureReader(self._media))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close the file."""
+        self._stack.__exit__(None, None, None)
+
+    @property
+    def rests_on(self) -> str:
+        """Digest of what places its pictures beside the recording itself: lens, mount and clock."""
+        parts = (self._lens.parameters, self._camera_from_pv, self.ticks)
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        return f"{self.name} {digest.hexdigest()}"
+
+    def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
+        """Yield some pictures in rising order; those not far ahead are reached by decoding on."""
+        assert self._reader is not None, "use the camera in a `with` block"
+        lens = self._lens if width is None else self._lens.scaled(width)
+        poses, worlds = self._track.at(self.ticks[list(rows)])
+        for row, pose, world in zip(rows, poses, worlds, strict=True):
+            view = None
+            if world >= 0:
+                view = View(lens, self._camera_from_pv @ inverse(pose), int(world))
+            rgb = self._reader.number(row, width=width).rgb
+            yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view)
+
+
+Eye = FrontCamera | GoPro
+
+
+def front_track(recording: Recording, headset: str) -> PoseTrack:
+    """Return where the headset's front camera was (OpenCV's axes), by its own poses or by those of the rig.
+
+    Raises Refused when no stream of the headset carries poses.
+    """
+    names = [name for name in recording.streams if name.partition("/")[0] == headset]
+    for name in sorted(names, key=lambda name: not name.endswith("/pv")):
+        poses = None if name.endswith("/eye_tracking") else recording[name].poses()
+        if poses is None:
+            continue
+        worlds = world_frames(recording[name], read_notes(recording.readable).get(name, []))
+        track = PoseTrack.of_wire(recording[name].index["device_ticks"].astype(np.int64), poses, worlds)
+        if name.endswith("/pv"):
+            return track.moved(inverse(OPENCV_FROM_PV_AXES))
+        return track.moved(rig_from(recording, f"{headset}/pv"))
+    raise Refused(f"no stream of {headset} carries poses: record with mode 1 (with poses)")
+
+
+def eye_of(recording: Recording, camera: str, data: Path) -> Eye:
+    """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film. Raises Refused, NotAligned."""
+    if camera == PV:
+        names = [name for name in recording.streams if name.endswith("/pv")]
+        if not names:
+            raise Refused(f"{recording.id} has no front camera")
+        return FrontCamera(recording, names[0])
+    films = alignments(recording)
+    chosen = [film for film in films if camera in ("gopro", film.file.name)]
+    if len(chosen) != 1:
+        names = [film.file.name for film in films]
+        raise Refused(
+            f"give one of {', '.join([PV, *names])} as camera: {recording.id} has no single {camera!r}"
+        )
+    return GoPro(recording, chosen[0], data)
+
+
+def usable_eyes(recording: Recording, data: Path) -> tuple[list[Eye], dict[str, str]]:
+    """Return all cameras that can be used, and why others cannot."""
+    eyes: list[Eye] = []
+    why: dict[str, str] = {}
+    try:
+        films: list[Any] = [film.file.name for film in alignments(recording)]
+    except NotAligned as error:
+        films, why["gopro"] = [], str(error)
+    for name in [PV, *films]:
+        try:
+            eyes.append(eye_of(recording, name, data))
+        except (Refused, SensorError) as error:
+            why[name] = " ".join(str(error).split())
+    return eyes, why
+
+
+def _fitted(rgb: Rgb, lens: Pinhole | Fisheye) -> Rgb:
+    return rgb if rgb.shape[:2] == (lens.height, lens.width) else _resized(rgb, lens.width, lens.height)
+
+
+def _resized(rgb: Rgb, width: int, height: int | None = None) -> Rgb:
+    if rgb.shape[1] == width and height is None:
+        return rgb
+    rows = height or max(2, 2 * round(rgb.shape[0] * width / rgb.shape[1] / 2))
+    return np.asarray(cv2.resize(rgb, (width, rows), interpolation=cv2.INTER_AREA), np.uint8)

@@ -1,0 +1,111 @@
+"""What a camera of a recording sees of hands, gaze and the outlines of things, and what is hidden from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.geometry.cameras import inside
+from calibration.geometry.clouds import MM_PER_M, moved
+from calibration.geometry.depth_edges import depth_edges
+from calibration.geometry.reference_frames import inverse
+from calibration.geometry.registration import Surface, surface_of
+from calibration.geometry.visibility import Seen, meets, seen_by
+from calibration.space.body import Body, Gaze, Moment
+from calibration.space.depth_views import DepthSource, DepthView, NearestDepth
+from calibration.space.eyes import Shot, View
+from storage.recording import Recording
+
+Floats = npt.NDArray[np.float64]
+
+ASSUMED_GAZE_M = 1.5
+"Where a gaze is drawn that meets no depth."
+SKIN_M = 0.03
+"Joints lie inside of the hand, and depth of a moving hand is some hundredths of a second old."
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One picture's share of the world."""
+
+    hands: dict[str, Seen] = field(default_factory=dict)
+    "The 26 joints of each hand, in the order of `spatial_input.JOINTS`."
+    gaze: Seen | None = None
+    "One point: what is looked at."
+    gaze_m: float | None = None
+    "How far from the eyes that is, by depth; None where the point is put at an assumed distance."
+    edges: Floats = field(default_factory=lambda: np.empty((0, 2, 2)))
+    "(n, 2, 2) pixels of begin and end of each visible piece of an outline."
+    depth_late_s: float | None = None
+    "How much later the depth picture was taken; None without one."
+
+
+class Onlooker:
+    """Joins one headset's hands, gaze and depth with pictures of any camera that rides with it, rising in time."""
+
+    def __init__(self, recording: Recording, headset: str, source: DepthSource | None = None) -> None:
+        """`source` is the depth that hides and bounds things; without it nothing is hidden."""
+        self._body, self._source = Body(recording, headset), source
+        self._nearest = NearestDepth(source) if source is not None else None
+        self._edges: tuple[int, Floats] = (-1, np.empty((0, 2, 3)))
+
+    def at(self, shot: Shot) -> Sighting:
+        """Return what a picture shows; nothing where the camera's place is not known."""
+        if shot.view is None:
+            return Sighting()
+        moment = self._body.at(shot.ticks)
+        depth = self._nearest.at(shot.ticks) if self._nearest is not None else None
+        depth = depth if depth is not None and depth.world == shot.view.world else None
+        surface = None if depth is None else self._surface(shot.view, depth)
+        edges = (
+            Sighting().edges
+            if depth is None or surface is None
+            else self._outlines(shot.view, depth, surface)
+        )
+        late_s = None if depth is None else (depth.ticks - shot.ticks) / 1e7
+        if moment is None or moment.world != shot.view.world:
+            return Sighting(edges=edges, depth_late_s=late_s)
+        gaze, gaze_m = self._gaze(shot.view, moment, surface, depth)
+        return Sighting(_hands(shot.view, moment, surface), gaze, gaze_m, edges, late_s)
+
+    def _surface(self, view: View, depth: DepthView) -> Surface:
+        assert self._source is not None
+        points, order = self._source.points(depth)
+        return surface_of(view.camera, moved(view.camera_from_world, points), order)
+
+    def _outlines(self, view: View, depth: DepthView, surface: Surface) -> Floats:
+        assert self._source is not None
+        if self._edges[0] != depth.row:
+            self._edges = depth.row, depth_edges(self._source.table, depth.depth_mm)
+        pieces = self._edges[1]
+        at = moved(view.camera_from_world @ depth.world_from_depth, pieces.reshape(-1, 3))
+        pixels = view.camera.project(at)
+        seen = inside(view.camera, pixels) & surface.shows(pixels, np.linalg.norm(at, axis=1) * MM_PER_M)
+        shown = pixels.reshape(-1, 2, 2)[seen.reshape(-1, 2).all(axis=1)]
+        return shown.astype(np.float64)
+
+    def _gaze(
+        self, view: View, moment: Moment, surface: Surface | None, depth: DepthView | None
+    ) -> tuple[Seen | None, float | None]:
+        if moment.gaze is None:
+            return None, None
+        away = None
+        if depth is not None and self._source is not None:
+            away = gaze_distance_m(moment.gaze, self._source, depth)
+        at = moment.gaze.origin_m + (away or ASSUMED_GAZE_M) * moment.gaze.direction
+        return seen_by(view.camera, view.camera_from_world, at[None], surface, SKIN_M), away
+
+
+def _hands(view: View, moment: Moment, surface: Surface | None) -> dict[str, Seen]:
+    return {
+        side: seen_by(view.camera, view.camera_from_world, joints, surface, moment.radius_m[side] + SKIN_M)
+        for side, joints in moment.joints_m.items()
+    }
+
+
+def gaze_distance_m(gaze: Gaze, source: DepthSource, depth: DepthView) -> float | None:
+    """Return how far from the eyes the gaze meets what a depth picture shows; None when it meets nothing known."""
+    surface = Surface(depth.depth_mm, 1.0)
+    return meets(source.table, inverse(depth.world_from_depth), surface, gaze.origin_m, gaze.direction)

@@ -1,0 +1,214 @@
+"""A camera's film with hands, gaze and the outlines of things burnt in: `kitchensync overlay`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.errors import Refused
+from calibration.recorded import TICKS_PER_S
+from calibration.space.depth_views import DepthSource, depth_stream
+from calibration.space.eyes import Eye, eye_of
+from calibration.space.onlooker import Onlooker
+from calibration.space.overlay_drawing import caption, draw
+from calibration.space.partial import Partial
+from storage.outputs import written
+from storage.recording import Recording, open_recording
+
+if TYPE_CHECKING:
+    import av
+
+SCHEMA = "overlay/1"
+TIMESCALE = 90_000
+SEGMENT_PICTURES = 600
+"A piece of film of this length is finished before the next one is begun: work that is cut off goes on behind it."
+NO_DEPTH = "none"
+Progress = Callable[[float, float, str], None]
+
+
+@dataclass(frozen=True)
+class OverlayRequest:
+    """What is wanted."""
+
+    camera: str = "pv"
+    "`pv`, `gopro`, or the name of a film."
+    depth: str | None = None
+    "Stream that hides and bounds things; by default far depth before near, `none` for none."
+    start_s: float = 0.0
+    seconds: float | None = None
+    width: int | None = 1280
+    "Columns of the film; None as the camera took it. It is never made larger."
+
+
+@dataclass
+class _Count:
+    """What was drawn."""
+
+    pictures: int = 0
+    unplaced: int = 0
+    hands: int = 0
+    gazes: int = 0
+    edges: int = 0
+
+
+def make_overlay(
+    path: Path,
+    out: Path,
+    data: Path,
+    wanted: OverlayRequest,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write the film as MP4 and return what it shows; work that was cut off is taken up.
+
+    One picture and two depth pictures are in memory at a time. `data` holds the calibrations; `force` lets `out`
+    be replaced. Raises Refused, NotAligned, StorageError, SensorError.
+    """
+    with open_recording(path) as recording, eye_of(recording, wanted.camera, data) as eye:
+        rows = _rows(eye, wanted)
+        source = _source(recording, wanted, eye)
+        width = eye.size[0] if wanted.width is None else min(wanted.width // 2 * 2, eye.size[0])
+        request = [
+            recording.id,
+            eye.rests_on,
+            source.name if source else NO_DEPTH,
+            width,
+            rows.start,
+            rows.stop,
+        ]
+        partial = Partial(out, {"schema": SCHEMA, "of": request, "piece": SEGMENT_PICTURES}, force=force)
+        partial.begin()
+        count, pieces = _Count(), []
+        for start in range(rows.start, rows.stop, SEGMENT_PICTURES):
+            piece = range(start, min(start + SEGMENT_PICTURES, rows.stop))
+            file = partial.folder / f"{start:08d}.mp4"
+            if not file.is_file():
+                onlooker = Onlooker(recording, eye.headset, source)
+                _film(file, eye, onlooker, piece, rows, width, count, progress)
+            pieces.append((file, _pts(int(eye.ticks[start] - eye.ticks[rows.start]))))
+        _join(out, pieces, force=force)
+        partial.remove()
+        return {
+            "schema": SCHEMA,
+            "recording": recording.id,
+            "status": "ok",
+            "path": str(out),
+            "camera": eye.name,
+            "depth": source.name if source else None,
+            "width": width,
+            "pictures": len(rows),
+            "drawn_now": vars(count),
+        }
+
+
+def _rows(eye: Eye, wanted: OverlayRequest) -> range:
+    if not len(eye.ticks):
+        raise Refused(f"{eye.name} holds no pictures")
+    at_s = (eye.ticks - eye.ticks[0]) / TICKS_PER_S
+    end_s = np.inf if wanted.seconds is None else wanted.start_s + wanted.seconds
+    chosen = np.flatnonzero((at_s >= wanted.start_s) & (at_s < end_s))
+    if not len(chosen):
+        raise Refused(f"{eye.name} lasts {at_s[-1]:.1f} s: there is nothing from {wanted.start_s:g} s on")
+    return range(int(chosen[0]), int(chosen[-1]) + 1)
+
+
+def _source(recording: Recording, wanted: OverlayRequest, eye: Eye) -> DepthSource | None:
+    """Return the depth that is used; by default what there is, else what was asked for or a refusal."""
+    if wanted.depth == NO_DEPTH:
+        return None
+    try:
+        source = DepthSource(recording, depth_stream(recording, wanted.depth))
+    except Refused:
+        if wanted.depth is not None:
+            raise
+        return None
+    if source.headset != eye.headset:
+        raise Refused(
+            f"{source.name} and {eye.name} are on different heads: name a depth stream of {eye.headset}"
+        )
+    return source
+
+
+def _film(
+    file: Path,
+    eye: Eye,
+    onlooker: Onlooker,
+    piece: range,
+    rows: range,
+    width: int,
+    count: _Count,
+    progress: Progress | None,
+) -> None:
+    """Write one piece of the film, under another name until it is whole."""
+    import av
+
+    part = file.with_name(file.name + ".part")
+    first, begin = int(eye.ticks[0]), int(eye.ticks[piece.start])
+    with av.open(str(part), "w", format="mp4") as container:
+        stream: Any = None
+        for shot in eye.shots(piece, width):
+            sighting = onlooker.at(shot)
+            count.pictures += 1
+            count.unplaced += shot.view is None
+            count.hands += len(sighting.hands)
+            count.gazes += sighting.gaze is not None
+            count.edges += len(sighting.edges)
+            picture = draw(shot.rgb, sighting, caption((shot.ticks - first) / TICKS_PER_S, sighting))
+            if stream is None:
+                stream = _open(container, picture.shape[1], picture.shape[0])
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame.pts, frame.time_base = _pts(shot.ticks - begin), Fraction(1, TIMESCALE)
+            container.mux(stream.encode(frame))
+            if progress is not None:
+                progress(shot.row + 1 - rows.start, len(rows), eye.name)
+        if stream is not None:
+            container.mux(stream.encode(None))
+    os.replace(part, file)
+
+
+def _pts(ticks: int) -> int:
+    return round(Fraction(ticks * TIMESCALE, round(TICKS_PER_S)))
+
+
+def _open(container: av.container.OutputContainer, width: int, height: int) -> Any:
+    """Open a stream without pictures that are sent late, so that pieces follow one another by their stamps alone."""
+    stream: Any = container.add_stream("libx264", rate=30)
+    stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+    stream.time_base = stream.codec_context.time_base = Fraction(1, TIMESCALE)
+    stream.options = {"preset": "veryfast", "crf": "21", "bf": "0"}
+    return stream
+
+
+def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
+    """Write the pieces, each with its place in the film (1/90000 s), as one, without encoding anew."""
+    import av
+
+    stream: Any = None
+    with written(out, force=force) as part, av.open(str(part), "w", format="mp4") as container:
+        for file, place in pieces:
+            for packet in _packets(file):
+                if stream is None:
+                    stream = container.add_stream_from_template(packet.stream)
+                    stream.time_base = Fraction(1, TIMESCALE)
+                scale = packet.time_base * TIMESCALE
+                packet.pts = round(packet.pts * scale) + place
+                packet.dts = round(packet.dts * scale) + place
+                packet.time_base, packet.stream = Fraction(1, TIMESCALE), stream
+                container.mux(packet)
+        if stream is None:
+            raise Refused(f"no picture of {out.name} could be decoded")
+
+
+def _packets(file: Path) -> Iterator[Any]:
+    import av
+
+    with av.open(str(file)) as container:
+        if container.streams.video:
+            yield from (packet for packet in container.demux(video=0) if packet.pts is not None)

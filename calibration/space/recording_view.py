@@ -1,0 +1,129 @@
+"""A recording in Rerun: pictures, depth cloud, poses, hands, gaze, inertial sensors and events on `session_ns`.
+
+Everything is read and handed over piece by piece: memory does not grow with the recording's length. Pictures go as
+small JPEGs, a few a second; the recording itself stays what counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from calibration.errors import CalibrationError
+from calibration.space.session_time import SessionTime, session_time
+from calibration.space.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
+from calibration.space.view_parts import log_camera as log_camera_file
+from calibration.space.viewer import open_viewer
+from storage.outputs import written
+from storage.recording import Recording, open_recording
+
+APPLICATION = "kitchensync"
+Progress = Callable[[str, float], None]
+"""Called with what is being handed over and the second of the session."""
+
+
+class NoRerun(CalibrationError):
+    """The extra `view` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'Rerun is not installed: pip install "kitchensync[view]" (half a gigabyte), then try again'
+        )
+
+
+def view_recording(
+    path: Path,
+    save: Path | None = None,
+    shown: Shown | None = None,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+) -> list[str]:
+    """Hand a recording to a Rerun viewer that is opened for it, or write it to a file; return what was left out.
+
+    `force` lets the file be replaced.
+
+    Raises NoRerun, Refused, StorageError, CalibrationError when the file cannot be written.
+    """
+    rr = _rerun()
+    shown = shown or Shown()
+    target = written(save, force=force) if save is not None else nullcontext()
+    with open_recording(path) as recording, target as file:
+        time = session_time(recording)
+        sink = rr.RecordingStream(APPLICATION, recording_id=str(recording.manifest.get("id") or recording.id))
+        _open(rr, sink, file, _layout(time))
+        left_out = [time.unplaced] if time.unplaced else []
+        for name, part in _parts(recording, time, shown):
+            if (why := part(rr, sink, progress or (lambda _name, _seconds: None))) is not None:
+                left_out.append(f"{name}: {why}")
+        sink.flush()
+        sink.disconnect()
+    return left_out
+
+
+def _rerun() -> Any:
+    try:
+        import rerun
+    except ImportError as error:
+        raise NoRerun from error
+    return rerun
+
+
+def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
+    if save is None:
+        open_viewer(sink, layout)
+    else:
+        try:
+            sink.save(save, default_blueprint=layout)
+        except (OSError, RuntimeError) as error:
+            raise CalibrationError(f"{save} cannot be written: {error}") from error
+    sink.log("world", rr.ViewCoordinates.RIGHT_HAND_Y_UP, static=True)
+
+
+def _parts(
+    recording: Recording, time: SessionTime, shown: Shown
+) -> list[tuple[str, Callable[..., str | None]]]:
+    """Return name and logger of everything that the recording holds, quick ones first."""
+    from functools import partial
+
+    headset = time.headset
+    has = {name for name in recording.streams if name.startswith(f"{headset}/") and len(recording[name])}
+    parts: list[tuple[str, Callable[..., str | None]]] = [("events", partial(log_events, recording, time))]
+    for short in ("gyroscope", "accelerometer", "magnetometer"):
+        if (name := f"{headset}/{short}") in has:
+            parts.append((name, partial(log_inertial, recording[name], time)))
+    if (name := f"{headset}/spatial_input") in has:
+        parts.append((name, partial(log_bodies, recording[name], time)))
+    for short in ("depth_longthrow", "depth_ahat"):
+        if (name := f"{headset}/{short}") in has:
+            parts.append((name, partial(log_cloud, recording, name, time, shown)))
+            break
+    if (name := f"{headset}/pv") in has:
+        parts.append((name, partial(log_pv, recording[name], time, shown)))
+    parts += [
+        (
+            file.file.relative_to(recording.readable).as_posix(),
+            partial(log_camera_file, recording, file, time, shown),
+        )
+        for file in time.cameras
+    ]
+    return parts
+
+
+def _layout(time: SessionTime) -> Any:
+    """Return how the viewer arranges it at first: space left, pictures right, sensors and events below."""
+    import rerun.blueprint as rrb
+
+    cameras = sorted({file.file.parent.name for file in time.cameras})
+    pictures = [rrb.Spatial2DView(origin="world/pv", name="front camera")]
+    pictures += [rrb.Spatial2DView(origin=camera, name=camera) for camera in cameras]
+    inertial = [rrb.TimeSeriesView(origin=f"{time.headset}/gyroscope", name="headset's gyroscope, as sent")]
+    inertial += [
+        rrb.TimeSeriesView(origin=f"{camera}/gyroscope", name=f"{camera}'s gyroscope, rad/s")
+        for camera in cameras
+    ]
+    above = rrb.Horizontal(rrb.Spatial3DView(origin="world", name="kitchen"), rrb.Vertical(*pictures))
+    below = rrb.Horizontal(*inertial, rrb.TextLogView(origin="events", name="events"))
+    return rrb.Blueprint(rrb.Vertical(above, below, row_shares=[3, 1]), collapse_panels=True)

@@ -1,0 +1,286 @@
+"""What a recording shows in Rerun, part by part; each hands over one stream, piece by piece, on `session_ns`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import Refused
+from calibration.geometry.cameras import Fisheye, Pinhole
+from calibration.geometry.clouds import MM_PER_M
+from calibration.geometry.reference_frames import inverse, opencv_camera_from_world
+from calibration.recorded import Alignment, started_at
+from calibration.results import lens_from_words, lens_result, mount_result
+from calibration.space.depth_views import DepthSource
+from calibration.space.session_time import SessionTime
+from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.pictures import PictureReader
+from sensors.hololens import imu, spatial_input
+from storage.recording import Recording, StoredStream
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Say = Callable[[str, float], None]
+
+TIMELINE = "session_ns"
+BLOCK_ROWS = 900
+SAMPLE_S = 0.01
+"Inertial samples are shown as means over this."
+CLOUD_STEP = 2
+"Every second row and column of depth."
+FARTHEST_M = 4.0
+GAZE_M = 1.0
+JPEG_QUALITY = 80
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How much of the pictures is handed over, and which seconds of the session."""
+
+    pictures_per_s: float = 5.0
+    width: int = 640
+    clouds_per_s: float = 1.0
+    from_s: float = 0.0
+    to_s: float = float("inf")
+
+    def chosen(self, session_ns: Int64, per_s: float) -> npt.NDArray[np.intp]:
+        """Return which of ascending instants (n,) are shown, at most `per_s` a second."""
+        seconds = session_ns / 1e9
+        inside = (seconds >= self.from_s) & (seconds <= self.to_s)
+        slot = np.floor(seconds * per_s).astype(np.int64)
+        first = np.concatenate(([True], np.diff(slot) > 0)) if len(slot) else np.zeros(0, bool)
+        return np.flatnonzero(inside & first)
+
+
+def log_events(recording: Recording, time: SessionTime, rr: Any, sink: Any, _say: Say) -> str | None:
+    """Hand over what people did, as lines of text."""
+    events = recording.events()
+    if not events:
+        return None
+    at = time.of_host(np.array([event["host_ns"] for event in events], np.int64))
+    if at is None:
+        return "no clock probe tells when on the headset's clock they were"
+    words = [" ".join([event["kind"], *_words(event["body"])]) for event in events]
+    sink.send_columns("events", [_time(rr, at)], rr.TextLog.columns(text=words))
+    return None
+
+
+def _words(body: dict[str, Any]) -> Iterator[str]:
+    for name, value in body.items():
+        if isinstance(value, (str, int, float)):
+            yield f"{name}={value}"
+
+
+def log_inertial(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, say: Say) -> str | None:
+    """Hand over an inertial sensor of the headset as means over 10 ms, in the unit that it sends."""
+    _name_axes(rr, sink, stream.name)
+    ticks: list[Int64] = []
+    values: list[Floats] = []
+
+    def hand_over() -> None:
+        at = time.of_ticks(np.concatenate(ticks))
+        sink.send_columns(stream.name, [_time(rr, at)], rr.Scalars.columns(scalars=np.concatenate(values)))
+        say(stream.name, float(at[-1]) / 1e9)
+        ticks.clear()
+        values.clear()
+
+    for payload in stream.payloads():
+        samples = imu.decode_samples(stream.name, payload)
+        if not len(samples):
+            continue
+        edges = _edges(samples["vinyl_ns"])
+        counts = np.diff(np.append(edges, len(samples)))
+        ticks.append(imu.repaired_soc_ticks(samples)[edges])
+        values.append(np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0) / counts[:, None])
+        if len(ticks) >= BLOCK_ROWS:
+            hand_over()
+    if ticks:
+        hand_over()
+    return None
+
+
+def _name_axes(rr: Any, sink: Any, entity: str) -> None:
+    """Draw x, y and z in their usual colours: red, green, blue."""
+    axes = rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
+    sink.log(entity, axes, static=True)
+
+
+def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
+    """Return the first sample of each 10 ms."""
+    slot = ((at_ns - at_ns[0]) / 1e9 / SAMPLE_S).astype(np.int64)
+    return np.flatnonzero(np.concatenate(([True], np.diff(slot) > 0)))
+
+
+def log_bodies(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, say: Say) -> str | None:
+    """Hand over head, gaze and hands in the world frame."""
+    ticks = stream.index["device_ticks"].astype(np.int64)
+    for start in range(0, len(stream), BLOCK_ROWS):
+        payloads = list(stream.payloads(start, start + BLOCK_ROWS))
+        whole = [len(payload) == spatial_input.DTYPE.itemsize for payload in payloads]
+        records = np.frombuffer(
+            b"".join(p for p, ok in zip(payloads, whole, strict=True) if ok), spatial_input.DTYPE
+        )
+        at = time.of_ticks(ticks[start : start + len(payloads)][whole])
+        _send_bodies(rr, sink, at, records)
+        if len(at):
+            say(stream.name, float(at[-1]) / 1e9)
+    return None
+
+
+def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -> None:
+    def where(bit: int) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = (records["valid"] & bit) != 0
+        return found
+
+    head, gaze = where(spatial_input.HEAD), where(spatial_input.EYE_RAY)
+    for name, seen, origin, way, length in (
+        ("world/head", head, "head_position", "head_forward", 0.2),
+        ("world/gaze", gaze, "eye_origin", "eye_direction", GAZE_M),
+    ):
+        if seen.any():
+            arrows = rr.Arrows3D.columns(
+                origins=records[origin][seen], vectors=records[way][seen] * np.float32(length)
+            )
+            sink.send_columns(name, [_time(rr, at[seen])], arrows)
+    for side, bit in (("left", spatial_input.LEFT_HAND), ("right", spatial_input.RIGHT_HAND)):
+        seen = where(bit)
+        if not seen.any():
+            continue
+        joints = records[f"{side}_hand"][seen]
+        count = len(spatial_input.JOINTS)
+        points = rr.Points3D.columns(
+            positions=joints["position"].reshape(-1, 3), radii=joints["radius"].ravel()
+        )
+        sink.send_columns(
+            f"world/{side}_hand", [_time(rr, at[seen])], points.partition([count] * int(seen.sum()))
+        )
+
+
+def log_cloud(
+    recording: Recording, name: str, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say
+) -> str | None:
+    """Hand over depth as points in the world frame, coloured by distance; say why when the constants are missing."""
+    try:
+        source = DepthSource(recording, name)
+    except Refused as refusal:
+        return refusal.reason
+    at = time.of_ticks(source.ticks)
+    placed = 0
+    for row in shown.chosen(at, shown.clouds_per_s):
+        for view in source.views(int(row), int(row) + 1):
+            points, order = source.points(view)
+            line, column = np.divmod(order, view.depth_mm.shape[1])
+            thin = (line % CLOUD_STEP == 0) & (column % CLOUD_STEP == 0)
+            colours = _by_distance(view.depth_mm.ravel()[order[thin]] / MM_PER_M)
+            sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
+            sink.log("world/depth", rr.Points3D(points[thin], colors=colours, radii=0.006))
+            placed += 1
+        say(name, float(at[row]) / 1e9)
+    return None if placed else "no picture of it has a pose"
+
+
+def _by_distance(distance_m: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
+    near = np.clip(255 * (1 - distance_m / FARTHEST_M), 0, 255).astype(np.uint8).reshape(-1, 1)
+    return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
+
+
+def log_pv(stream: StoredStream, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say) -> str | None:
+    """Hand over the front camera: pictures, optics and where it was."""
+    at = time.of_ticks(stream.index["device_ticks"].astype(np.int64))
+    wanted = set(shown.chosen(at, shown.pictures_per_s).tolist())
+    if not wanted:
+        return "no picture between these seconds"
+    for frame in stream.frames(min(wanted), max(wanted) + 1):
+        if frame.row not in wanted:
+            continue
+        sink.set_time(TIMELINE, duration=np.timedelta64(int(at[frame.row]), "ns"))
+        if frame.pose is not None:
+            _log_pose(rr, sink, "world/pv", inverse(opencv_camera_from_world(frame.pose)))
+        rgb = frame.rgb()
+        small, scale = _small(rgb, shown.width)
+        if frame.intrinsics is not None:
+            fx, fy, cx, cy = (value * scale for value in frame.intrinsics)
+            _log_optics(rr, sink, "world/pv", (fx, fy, cx, cy), small)
+        sink.log("world/pv", rr.EncodedImage(contents=_jpeg(small), media_type="image/jpeg"))
+        say(stream.name, float(at[frame.row]) / 1e9)
+    return None
+
+
+def log_camera(
+    recording: Recording, file: Alignment, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say
+) -> str | None:
+    """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
+    media, device = open_media(file.file), file.file.parent.name
+    track = media.gyroscope()
+    _name_axes(rr, sink, f"{device}/gyroscope")
+    at = time.of_media(file, track.t_s)
+    sink.send_columns(
+        f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=track.xyz.astype(np.float64))
+    )
+    place = _mounted(recording, media)
+    at = time.of_media(file, media.frame_times_s)
+    with PictureReader(media) as reader:
+        for number in shown.chosen(at, shown.pictures_per_s):
+            picture = reader.number(int(number), shown.width).rgb
+            sink.set_time(TIMELINE, duration=np.timedelta64(int(at[number]), "ns"))
+            coded = rr.EncodedImage(contents=_jpeg(picture), media_type="image/jpeg")
+            sink.log(device, coded)
+            if place is not None:
+                lens, pv_from_camera = place
+                scale = picture.shape[1] / lens.width
+                _log_optics(rr, sink, f"world/pv/{device}", tuple(scale * lens.parameters[:4]), picture)
+                _log_pose(rr, sink, f"world/pv/{device}", pv_from_camera)
+            say(file.file.name, float(at[number]) / 1e9)
+    return None
+
+
+def _mounted(recording: Recording, media: GoProMedia) -> tuple[Pinhole | Fisheye, Floats] | None:
+    """Return lens and front camera from camera (4, 4) that count for a file; None when one is not known."""
+    known = recording.path.absolute().parent, media.serial or "unknown", media.mode.lens_name
+    when = started_at(recording)
+    try:
+        lens, mount = lens_result(*known, when)[1], mount_result(*known, when)[1]
+    except Refused:
+        return None
+    return lens_from_words(lens)[0], inverse(np.array(mount["camera_from_pv"]))
+
+
+def _log_pose(rr: Any, sink: Any, entity: str, parent_from_child: Floats) -> None:
+    sink.log(entity, rr.Transform3D(translation=parent_from_child[:3, 3], mat3x3=parent_from_child[:3, :3]))
+
+
+def _log_optics(
+    rr: Any, sink: Any, entity: str, optics: tuple[float, ...], picture: npt.NDArray[np.uint8]
+) -> None:
+    """Log a camera's pyramid; Rerun knows pinholes only, so a wide lens is drawn by its middle."""
+    fx, fy, cx, cy = (float(value) for value in optics)
+    resolution = [picture.shape[1], picture.shape[0]]
+    sink.log(
+        entity,
+        rr.Pinhole(
+            focal_length=[fx, fy], principal_point=[cx, cy], resolution=resolution,
+            camera_xyz=rr.ViewCoordinates.RDF, image_plane_distance=0.2,
+        ),
+    )  # fmt: skip
+
+
+def _small(rgb: npt.NDArray[np.uint8], width: int) -> tuple[npt.NDArray[np.uint8], float]:
+    scale = min(1.0, width / rgb.shape[1])
+    if scale == 1.0:
+        return rgb, scale
+    size = (width, max(2, round(rgb.shape[0] * scale)))
+    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8), scale
+
+
+def _jpeg(rgb: npt.NDArray[np.uint8]) -> bytes:
+    quality = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+    return bytes(cv2.imencode(".jpg", np.ascontiguousarray(rgb[:, :, ::-1]), quality)[1])
+
+
+def _time(rr: Any, session_ns: Int64) -> Any:
+    return rr.TimeColumn(TIMELINE, duration=session_ns.astype("timedelta64[ns]"))
