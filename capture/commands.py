@@ -69,6 +69,8 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     else:
         show(checked)
         click.echo(f"recorded in {result.path}")
+    if result.waiting is not None:
+        raise result.waiting
     if checked["status"] == "FAIL":
         sys.exit(1)
 
@@ -90,7 +92,7 @@ def stop(recording: str | None) -> None:
 @click.command()
 @click.option("--data", required=True, type=given_path(exists=True), help="Folder of all recordings.")
 def recover(data: Path) -> None:
-    """Take up recordings whose recorder was killed: store what the queue holds, close the books.
+    """Take up recordings whose recorder was killed or could not store everything: store what the queue holds.
 
     The next `record` into the same folder does this by itself.
 
@@ -101,7 +103,11 @@ def recover(data: Path) -> None:
     from capture.recover import recover_all
 
     found = recover_all(data)
-    for name in found:
-        click.echo(f"{name} is recovered; check it with `kitchensync verify {data / name}`")
-    if not found:
+    for path in found.paths:
+        click.echo(f"{path.name} is recovered; check it with `kitchensync verify {path}`")
+    for line in found.left:
+        click.echo(f"kitchensync: {line}", err=True)
+    if found.left:
+        sys.exit(1)
+    if not found.paths:
         click.echo("nothing to recover")

@@ -3,7 +3,8 @@
     python -P -m capture.drainer PLAN NUMBER [--end]
 
 A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
-again under the same name and gets back whatever it had taken and not sealed.
+again under the same name and gets back whatever it had taken and not sealed. A stream that cannot be sealed is set
+aside: its packets stay in the queue, the others go on.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import json
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,19 +24,19 @@ import redis
 
 from capture import queue
 from capture.health import HealthSender
-from capture.log import tell
+from capture.log import tell, warn
+from capture.open_chunk import OpenChunk, open_chunk
 from capture.outcome import NO_SPACE
 from capture.plan import Plan
 from capture.worker_process import run_process
-from storage.chunk import Chunk, Packet, Sealed, chunk_paths, prepare_folder, seal
+from storage.chunk import Packet, Sealed, seal
 from storage.disk import LOCAL, Disk
 from storage.manifest import read_manifest
-from storage.names import MANIFEST, chunk_number
+from storage.names import MANIFEST
 
-CHUNK_BYTES = 64 << 20
 QUEUE_BYTES = 64 << 20
-"""A chunk is sealed at 64 MB or after `Plan.chunk_s`; when all drainers together hold this much back, the largest go
-first, so that a raw depth camera does not cut every other stream into small files."""
+"""When all drainers together hold this much back, the largest chunks are sealed first, so that a raw depth camera
+does not cut every other stream into small files."""
 
 LINGER_S = 0.05
 """Packets are left to gather this long: a wake-up costs more than a packet.
@@ -57,52 +58,6 @@ RETRY_S = 1.0
 ASK_AGAIN_S = 0.1
 
 T = TypeVar("T")
-
-
-@dataclass
-class OpenChunk:
-    """The packets of one stream that wait to be sealed."""
-
-    stream: str
-    folder: Path
-    number: int
-    next_seq: int
-    packets: list[Packet] = field(default_factory=list)
-    bytes: int = 0
-    since_s: float = 0.0
-    stored: int = 0
-    duplicates: int = 0
-
-    def is_due(self, now_s: float, longest_s: float) -> bool:
-        """Tell whether it is time to seal."""
-        return bool(self.packets) and (self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s)
-
-    def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
-        """Keep the packets that are new; return those that were sealed before."""
-        is_new = packets[0].seq >= self.next_seq
-        fresh = packets if is_new else [packet for packet in packets if packet.seq >= self.next_seq]
-        if fresh and not self.packets:
-            self.since_s = now_s
-        self.packets += fresh
-        self.bytes += sum([len(packet.payload) for packet in fresh])
-        if fresh:
-            self.next_seq = fresh[-1].seq + 1
-        if is_new:
-            return []
-        old = [packet for packet in packets if packet.seq < fresh[0].seq] if fresh else packets
-        self.duplicates += len(old)
-        return old
-
-
-def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
-    """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
-    folder = prepare_folder(recording, stream, disk)
-    sealed = chunk_paths(folder)
-    if not sealed:
-        return OpenChunk(stream, folder, 1, 0)
-    with Chunk(sealed[-1]) as chunk:
-        next_seq = int(chunk.attributes["last_seq"]) + 1
-    return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
 
 
 def _only_one(lock: Path) -> int:
@@ -135,12 +90,32 @@ class Drainer:
         self._client = queue.connect(plan.queue_url)
         share = plan.share(number)
         self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
-        self._chunks = {stream: open_chunk(Path(plan.path), stream, disk) for stream in share}
+        self._chunks: dict[str, OpenChunk] = {}
+        self._aside: dict[str, str] = {}
+        for stream in share:
+            self._open(stream)
         self._constants = constants_of(Path(plan.path), share)
         self._largest_bytes = READ_BYTES // LEAST_COUNT
         self._full_readings = 0
         self._problem = ""
         self._told_s = 0.0
+
+    def _open(self, stream: str) -> None:
+        try:
+            self._chunks[stream] = open_chunk(Path(self._plan.path), stream, self._disk)
+        except Exception as error:
+            if _lacks_room(error):
+                raise
+            self._set_aside(stream, error)
+
+    def _set_aside(self, stream: str, error: Exception) -> None:
+        """Leave a stream in the queue: software that is mended can store it."""
+        why = f"{type(error).__name__}: {error}"
+        warn("stream is set aside", stream=stream, error="".join(traceback.format_exception(error)))
+        self._aside[stream] = why
+        self._chunks.pop(stream, None)
+        self._reader.leave_out(stream)
+        self._told_s = 0.0  # a red light at once
 
     def end(self) -> None:
         """Ask the end: the queue is emptied and everything sealed first."""
@@ -167,9 +142,10 @@ class Drainer:
             self._take(got)
             self._seal_due(everything=last_round and not got)
             self._tell()
-            if last_round and not got and not any(chunk.packets for chunk in self._chunks.values()):
+            waits = any(chunk.packets for chunk in self._chunks.values())
+            if last_round and not got and not waits:
                 break
-            if not last_round and not is_full:
+            if not is_full and (not last_round or (waits and not got)):
                 time.sleep(LINGER_S)
         self._tell(done=True)
 
@@ -191,6 +167,9 @@ class Drainer:
 
     def _take(self, got: dict[str, list[Packet]]) -> None:
         now_s = time.monotonic()
+        for stream, error in self._reader.unreadable.items():
+            if stream not in self._aside:
+                self._set_aside(stream, error)
         if got:
             largest = max(len(packets[-1].payload) for packets in got.values())
             self._largest_bytes = max(largest, self._largest_bytes // 2, 1)
@@ -207,7 +186,9 @@ class Drainer:
         now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
         held = sum(chunk.bytes for chunk in self._chunks.values())
         for chunk in sorted(self._chunks.values(), key=lambda chunk: -chunk.bytes):
-            if chunk.packets and (everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s)):
+            if not chunk.packets or now_s < chunk.retry_s:
+                continue
+            if everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s):
                 held -= chunk.bytes
                 self._seal(chunk)
 
@@ -217,12 +198,16 @@ class Drainer:
         disk, hurried = self._disk, self._full_readings >= BEHIND
         try:
             sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, disk, hurried=hurried)
-        except OSError as error:
-            self._problem = NO_SPACE if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        except (OSError, MemoryError) as error:
+            # Nothing is lost: the packets stay here and in the queue.
+            chunk.problem = NO_SPACE if _lacks_room(error) else f"{chunk.stream}: {error}"
+            chunk.retry_s = time.monotonic() + RETRY_S
             self._tell()
-            time.sleep(RETRY_S)  # nothing is lost: the packets stay here and in the queue
             return
-        self._problem = ""
+        except Exception as error:  # noqa: BLE001 (the other streams go on, whatever it is)
+            self._set_aside(chunk.stream, error)
+            return
+        chunk.problem = ""
         self._acknowledge(chunk.stream, chunk.packets, sealed)
         tell("sealed", stream=chunk.stream, file=sealed.path.name, packets=sealed.count, bytes=sealed.bytes)
         chunk.number += 1
@@ -268,7 +253,13 @@ class Drainer:
             }
             for chunk in self._chunks.values()
         }
-        self._health.send(streams=streams, problem=self._problem, done=done)
+        problems = {chunk.problem for chunk in self._chunks.values()} | {self._problem}
+        worst = NO_SPACE if NO_SPACE in problems else max(problems)
+        self._health.send(streams=streams, problem=worst, aside=self._aside, done=done)
+
+
+def _lacks_room(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def drainer_of(plan: Plan, number: str) -> Drainer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -92,6 +93,28 @@ class DiskTooFull(CaptureError):
         super().__init__(
             f"{path}: {free_bytes / 1e6:.0f} MB free, a recording needs {needed_bytes / 1e6:.0f} MB to begin;"
             " free some space or give another --data"
+        )
+
+
+class RecordingGone(CaptureError):
+    """The folder of a recording is not where it was, nor anywhere near."""
+
+    def __init__(self, path: Path, work: Path) -> None:
+        super().__init__(
+            f"{path} is gone (renamed, moved away or unmounted); what is not stored yet waits in {work}:"
+            f" put the recording back below {work.parent.parent},"
+            f" then `kitchensync recover --data {work.parent.parent}`"
+        )
+
+
+class StillWaiting(CaptureError):
+    """Packets that could not be stored and are still in the queue."""
+
+    def __init__(self, recording: str, waiting: Sequence[object], work: Path) -> None:
+        super().__init__(
+            f"{recording}: {', '.join(map(str, waiting))} could not be stored and wait in the queue ({work});"
+            " see the recording's logs, mend what is wrong,"
+            f" then `kitchensync recover --data {work.parent.parent}` stores them"
         )
 
 

@@ -17,3 +17,5 @@ class Outcome:
     restarts: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     first_packets: bool = False
+    aside: dict[str, str] = field(default_factory=dict)
+    """Streams that could not be stored, and why: their packets are still in the queue."""

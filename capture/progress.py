@@ -44,6 +44,7 @@ class Progress:
         self._seconds = seconds
         self._start_s = time.monotonic()
         self._shown_s = 0.0
+        self._told: set[str] = set()
         console = Console(stderr=True)
         live = enabled and sys.stderr.isatty()
         self._live = Live(console=console, auto_refresh=False, transient=True) if live else None
@@ -64,8 +65,10 @@ class Progress:
     def update(self, supervisor: Supervisor) -> None:
         """Show the newest state, twice a second at most."""
         now_s = time.monotonic()
-        if now_s - self._shown_s < (SHOW_S if self._live else LINE_S):
+        news = set(supervisor.problems()) - self._told
+        if not news and now_s - self._shown_s < (SHOW_S if self._live else LINE_S):
             return
+        self._told |= news  # what is wrong is said at once
         self._shown_s = now_s
         streams = supervisor.streams()
         if self._live:

@@ -29,6 +29,7 @@ __all__ = [
     "lacks_room",
     "reached",
     "sealed_files",
+    "share_of_memory",
     "wait_until_ready",
 ]
 
@@ -61,6 +62,12 @@ def reached(url: str) -> Iterator[redis.Redis]:
 def lacks_room(error: redis.RedisError) -> bool:
     """Tell whether the server refuses because its disk is full: then it does not even hand packets out."""
     return str(error).startswith(LACKS_ROOM)
+
+
+def share_of_memory(client: redis.Redis) -> float:
+    """Return how much of its memory the server has used, 0 to 1; 0 where it knows no bound."""
+    memory = client.info("memory")
+    return float(memory["used_memory"]) / memory["maxmemory"] if memory["maxmemory"] else 0.0
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:

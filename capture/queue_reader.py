@@ -7,6 +7,7 @@ back (a repeated XREADGROUP would skip what the first one had taken), and a pack
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ class QueueReader:
         self._consumer = consumer
         self._stream_of = {stream_key(recording_uuid, stream).encode(): stream for stream in streams}
         self._connection: Any = None
+        self.unreadable: dict[str, Exception] = {}
+        """Streams whose entries are not what we queue, and why: nobody takes them out."""
         self._fresh_commands: dict[tuple[int, int | None], bytes] = {}
 
     def _make_groups(self) -> None:
@@ -50,21 +53,43 @@ class QueueReader:
         for key, stream in self._stream_of.items():
             after = b"0"
             while entries := self._entries(self._command({key: after}, 64, None)).get(stream):
-                taken.setdefault(stream, []).extend(_packets(entries))
+                taken.setdefault(stream, []).extend(self._packets(stream, entries))
                 after = entries[-1][0]
-        return taken
+        return self._readable(taken)
+
+    def leave_out(self, stream: str) -> None:
+        """Take nothing more of a stream; what was taken and not acknowledged stays in the queue as well."""
+        self._stream_of = {key: name for key, name in self._stream_of.items() if name != stream}
+        self._fresh_commands = {}
 
     def fresh(self, *, count: int, block_ms: int | None) -> dict[str, list[Packet]]:
         """Return new packets by stream, at most `count` of each; wait up to `block_ms` for the first.
 
         None does not wait: an idle server looks at its clock ten times a second, so a wait of 1 ms takes 100.
         """
+        if not self._stream_of:
+            time.sleep((block_ms or 0) / 1000)
+            return {}
         command = self._fresh_commands.get((count, block_ms))
         if command is None:
             command = self._command(dict.fromkeys(self._stream_of, b">"), count, block_ms)
             self._fresh_commands[count, block_ms] = command
         got = self._entries(command)
-        return {stream: _packets(entries) for stream, entries in got.items()}
+        return self._readable({stream: self._packets(stream, entries) for stream, entries in got.items()})
+
+    def _packets(self, stream: str, entries: list[Any]) -> list[Packet]:
+        try:
+            return _packets(entries)
+        except (ValueError, TypeError, struct.error) as error:
+            self.unreadable[stream] = error
+            return []
+
+    def _readable(self, got: dict[str, list[Packet]]) -> dict[str, list[Packet]]:
+        if not self.unreadable:
+            return got
+        for stream in self.unreadable:
+            self.leave_out(stream)
+        return {stream: packets for stream, packets in got.items() if stream not in self.unreadable}
 
     def _command(self, positions: dict[bytes, bytes], count: int, block_ms: int | None) -> bytes:
         wait = [] if block_ms is None else [b"BLOCK", b"%d" % block_ms]

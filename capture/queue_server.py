@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import redis
@@ -22,6 +23,9 @@ MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 256 << 20, 64 << 20, 8
 """The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
 these. Each time costs a copy of all that waits; but a server that was killed reads the whole file before it answers
 (1 GB of small packets: a quarter of a minute on a busy computer)."""
+
+KEEP_FILES_S = 30.0
+LOOK_S = 0.05
 
 FOR_PACKETS = {
     # What waits has been compressed by the sensor, or soon will be by the drainer.
@@ -85,6 +89,24 @@ class QueueServer:
         with queue.reached(self.url) as client:
             client.config_set("appendonly", "no")
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
+
+    def keep_files(self) -> bool:
+        """Tell whether what waits outlives the server; files that were given back are written anew, if there is room.
+
+        Raises QueueUnavailable when the server does not answer.
+        """
+        with queue.reached(self.url) as client:
+            if client.config_get("appendonly").get("appendonly") != "yes":
+                client.config_set("appendonly", "yes")
+            end_s = time.monotonic() + KEEP_FILES_S
+            while (state := client.info("persistence"))["aof_rewrite_in_progress"] or state[
+                "aof_rewrite_scheduled"
+            ]:
+                if time.monotonic() > end_s:
+                    return False
+                time.sleep(LOOK_S)
+            told = {state["aof_last_bgrewrite_status"], state["aof_last_write_status"]}
+            return bool(state["aof_enabled"]) and told == {"ok"}
 
     def is_up(self) -> bool:
         """Tell whether the process runs."""

@@ -1,4 +1,4 @@
-"""Takes up a recording whose recorder was killed: drains what its queue still holds, seals it, closes the books."""
+"""Takes up a recording whose recorder was killed, or could not store everything: drains its queue and closes it."""
 
 from __future__ import annotations
 
@@ -6,49 +6,56 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from capture import queue
-from capture.books import clear_queue, close_books
-from capture.errors import StillEnding
+from capture.closing import clear_queue, close_recording, queued_packets
+from capture.errors import RecordingGone, StillEnding, StillWaiting
 from capture.heartbeat import last_beat
 from capture.hold import held
-from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, load_plan, own_queue_url, runtime_folder
+from capture.orphans import orphan_in, work_folders
+from capture.plan import GROUP, QUEUE, RUNNING, Plan, own_queue_url, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
-from storage.manifest import read_manifest
-from storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK
+from storage.manifest import Manifest, read_manifest
+from storage.names import LOGS, MANIFEST, PART_SUFFIX
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
 
 
-def orphans(data: Path) -> Iterator[tuple[Path, Plan]]:
-    """Yield work folder and plan of every recording below `data` that nobody is making any more.
+@dataclass
+class Recovered:
+    """What became of the recordings that nobody is making any more."""
 
-    `data` may lie elsewhere than when it was recorded: a disk that is mounted under another name.
-    """
-    data = data.resolve()  # the queue server runs in a folder of its own
-    for file in sorted((data / WORK).glob("*/plan.json")):
+    paths: list[Path] = field(default_factory=list)
+    """Those that are whole again."""
+    left: list[str] = field(default_factory=list)
+    """One line for each of the others: why not, where its packets wait, and what to do."""
+
+
+def recover_all(data: Path) -> Recovered:
+    """Recover every orphan below `data`; one that cannot be recovered keeps none of the others waiting."""
+    done = Recovered()
+    for work in list(work_folders(data)):
         try:
-            plan = load_plan(file)
-        except FileNotFoundError:
-            continue  # its recorder has ended just now
-        plan = replace(plan, path=str(data / plan.recording))
-        if not is_running(runtime_folder(Path(plan.path))):
-            yield file.parent, plan
+            plan = orphan_in(work)
+            if plan is not None:
+                recover(work, plan)
+                done.paths.append(Path(plan.path))
+        except Exception as error:  # noqa: BLE001 (whatever it is: it stays where it is, and the next one is looked at)
+            done.left.append(
+                f"{work.name} is not recovered yet: {' '.join(str(error).split()) or repr(error)}"
+            )
+    return done
 
 
-def recover_all(data: Path) -> list[str]:
-    """Recover every orphan below `data`; return their ids. Raises StillEnding."""
-    return [recover(work, plan) for work, plan in list(orphans(data))]
+def recover(work: Path, plan: Plan) -> None:
+    """Recover one recording and remove its work folder.
 
-
-def recover(work: Path, plan: Plan) -> str:
-    """Recover one recording and remove its work folder; return its id. Raises StillEnding.
-
-    A queue on a server of yours is drained there. Running it again after a crash in between is harmless.
+    A queue on a server of yours is drained there. Running it again after a crash in between is harmless. Raises
+    StillEnding, RecordingGone, StillWaiting, QueueUnavailable, NotARecording; then the work folder stays.
     """
     is_own = plan.queue_url == own_queue_url(plan)
     try:
@@ -60,35 +67,60 @@ def recover(work: Path, plan: Plan) -> str:
     except FileNotFoundError:
         if work.exists():
             raise
-    return plan.recording
 
 
 def _take_up(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
     runtime = runtime_folder(Path(plan.path))
     shutil.rmtree(runtime, ignore_errors=True)
     runtime.mkdir(mode=0o700, parents=True)
+    plan = replace(plan, work=str(work), runtime=str(runtime), supervisor_pid=os.getpid())
+    server = QueueServer(work, runtime / QUEUE, hold=hold) if is_own else None
+    if server is not None:
+        plan = replace(plan, queue_url=server.url)
     try:
         with held(runtime / RUNNING):
-            plan = replace(plan, work=str(work), runtime=str(runtime), supervisor_pid=os.getpid())
-            _settle(work, plan, hold, is_own=is_own)
+            _settle(work, plan, hold, server)
     finally:
         shutil.rmtree(runtime, ignore_errors=True)
 
 
-def _settle(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
+def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> None:
     """Bring the recording to its end, then remove the work folder; not where its manifest cannot be read."""
     recording = Path(plan.path)
     if (recording / MANIFEST).exists():
-        if read_manifest(recording).get("state") == "recording":
-            _drain(work, plan, hold, is_own=is_own)
-        elif not is_own:
+        manifest = read_manifest(recording)
+        if manifest.get("state") == "recording":
+            _drain(work, plan, hold, server, manifest)
+        elif server is None:
             clear_queue(plan)
+    elif _holds_packets(plan, server):
+        raise RecordingGone(recording, work)
     elif recording.is_dir():
         (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)
         _remove_empty(recording)  # killed before it began
     shutil.rmtree(work)
     with contextlib.suppress(OSError):
         work.parent.rmdir()
+
+
+def _holds_packets(plan: Plan, server: QueueServer | None) -> bool:
+    with _serving(plan, server):
+        return queued_packets(plan) > 0
+
+
+@contextlib.contextmanager
+def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
+    """Have the queue for a block: our own is started from its files, a server of yours has to be there."""
+    try:
+        if server is not None:
+            server.start()
+        else:
+            with queue.connect(plan.queue_url) as client:
+                queue.wait_until_ready(client, plan.queue_url, limit_s=5)
+        yield
+    finally:
+        if server is not None:
+            server.stop()
 
 
 def _remove_empty(folder: Path) -> None:
@@ -98,24 +130,29 @@ def _remove_empty(folder: Path) -> None:
             path.rmdir()
 
 
-def _drain(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
+def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manifest: Manifest) -> None:
     alive = last_beat(work)
-    server = QueueServer(work, Path(plan.runtime) / QUEUE, hold=hold) if is_own else None
-    try:
-        if server is not None:
-            server.start()
-            plan = replace(plan, queue_url=server.url)
-        else:
-            with queue.connect(plan.queue_url) as client:
-                queue.wait_until_ready(client, plan.queue_url, limit_s=5)
+    with _serving(plan, server):
         plan.save(work / "plan.json")
         (Path(plan.path) / LOGS).mkdir(exist_ok=True)
         supervisor = Supervisor(plan, server, [], hold=hold)
+        outcome = supervisor.outcome
+        outcome.problems += _said_of(manifest)
         try:
             supervisor.drain()
         finally:
             supervisor.close()
-        close_books(plan, supervisor.outcome, own_queue=is_own, ended=alive)
-    finally:
-        if server is not None:
-            server.stop()
+        waiting = close_recording(plan, outcome, server, ended=alive)
+    if waiting:
+        raise StillWaiting(plan.recording, waiting, work)
+
+
+def _said_of(manifest: Manifest) -> list[str]:
+    """Return what the manifest says of the recovery: a recorder that ended in order was not killed."""
+    waiting = manifest.get("waiting")
+    if not waiting:
+        return ["its recorder was killed; what the queue held was recovered"]
+    return [
+        f"{facts['packets']} packets of {stream} waited in the queue ({facts['why']}) until they were recovered"
+        for stream, facts in waiting.items()
+    ]

@@ -1,4 +1,4 @@
-"""One recording as a whole: checks before, folder and manifest, the live part, and the closing of the books."""
+"""One recording as a whole: checks before, folder and manifest, the live part, and its closing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from capture import queue
-from capture.books import BOOKS, BOOKS_BYTES, clear_queue, close_books, is_open
 from capture.camera_take import CameraTake
-from capture.errors import AlreadyRunning, CannotWrite, DiskTooFull, ProcessKeepsDying, StreamsMissing
+from capture.closing import CLOSING, CLOSING_BYTES, Waiting, clear_queue, close_recording
+from capture.errors import (
+    AlreadyRunning,
+    CannotWrite,
+    DiskTooFull,
+    ProcessKeepsDying,
+    StillWaiting,
+    StreamsMissing,
+)
 from capture.first_manifest import first_manifest
 from capture.hold import held
 from capture.order import Order
@@ -44,14 +51,17 @@ class Result:
     path: Path
     outcome: Outcome
     warnings: list[str] = field(default_factory=list)
+    waiting: StillWaiting | None = None
+    """What the queue still holds, where, and what to do: it could not be stored."""
 
 
 def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
     path = _check_place(order)
+    earlier = recover_all(order.data)
     recovered = [
-        f"{name} was left open by a killed recorder and is recovered" for name in recover_all(order.data)
-    ]
+        f"{path.name} was left open by a killed recorder and is recovered" for path in earlier.paths
+    ] + earlier.left
     devices, warnings = _check_headsets(order)
     warnings += recovered
     cameras = [
@@ -60,7 +70,8 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     devices |= {camera.device: camera.prepare() for camera in cameras}
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
     plan = _plan(order, path)
-    with _private_folders(order, plan) as hold, _queue(order, plan, hold) as server:
+    waiting: list[Waiting] = []
+    with _private_folders(order, plan) as work, _queue(order, plan, work.hold) as server:
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
         plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
         make_durable_folders(path, order.data)
@@ -68,19 +79,23 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
             (path / "events").mkdir()
             (path / LOGS).mkdir()
             write_json(path / MANIFEST, first_manifest(order, plan, devices))
-            set_aside(Path(plan.work) / BOOKS, BOOKS_BYTES)
+            work.is_needed = True  # from here on packets may wait in it
+            set_aside(Path(plan.work) / CLOSING, CLOSING_BYTES)
             with _mover(order, path) as mover:
-                supervisor = Supervisor(plan, server, cameras, hold=hold, mover=mover)
+                supervisor = Supervisor(plan, server, cameras, hold=work.hold, mover=mover)
                 outcome = _run(supervisor, order, show)
-                close_books(plan, outcome, own_queue=server is not None)
+                waiting = close_recording(plan, outcome, server)
+                work.is_needed = bool(waiting)
         except (StreamsMissing, ProcessKeepsDying):
             _take_back(path)
             if server is None:
                 clear_queue(plan)
+            work.is_needed = False
             raise
         except OSError as error:
             raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
-    return Result(path, outcome, warnings)
+    left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
+    return Result(path, outcome, warnings, left)
 
 
 @contextlib.contextmanager
@@ -167,12 +182,18 @@ def _plan(order: Order, path: Path) -> Plan:
     )
 
 
-@contextlib.contextmanager
-def _private_folders(order: Order, plan: Plan) -> Iterator[int]:
-    """Make the private work folder and the folder of sockets; remove both at the end.
+@dataclass
+class WorkFolder:
+    """The private work folder of a recording; `hold` is the lock that every process of the recording shares."""
 
-    Yields the handle of the lock that every process of the recording shares.
-    """
+    hold: int
+    is_needed: bool = False
+    """Packets may wait in its queue files: then `recover` takes it up, and nobody removes it before."""
+
+
+@contextlib.contextmanager
+def _private_folders(order: Order, plan: Plan) -> Iterator[WorkFolder]:
+    """Make the private work folder and the folder of sockets; remove both at the end, but what is still needed."""
     work, runtime = Path(plan.work), Path(plan.runtime)
     try:
         runtime.mkdir(mode=0o700)
@@ -189,16 +210,13 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[int]:
         work.mkdir(mode=0o700)
         make_durable_folders(work, work.parent.parent)
         with held(runtime / RUNNING), held(work / GROUP) as hold:
+            folder = WorkFolder(hold)
             try:
-                yield hold
+                yield folder
             finally:
-                if not is_open(Path(plan.path)):  # while it is ours: nobody takes up what is being removed
+                if not folder.is_needed:  # while it is ours: nobody takes up what is being removed
                     shutil.rmtree(work, ignore_errors=True)
     finally:
-        if not is_open(
-            Path(plan.path)
-        ):  # else something unforeseen ended us: `recover` needs the queue's files
-            shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(runtime, ignore_errors=True)
         with contextlib.suppress(OSError):
             work.parent.rmdir()

@@ -20,6 +20,7 @@ from capture.patience import Patience
 from capture.plan import Plan
 from capture.queue_server import QueueServer
 from capture.reserve import RESERVE, RESERVE_BYTES, set_aside
+from capture.storage_trouble import StorageTrouble
 from capture.worker import Worker
 from storage.disk_guard import STOP, DiskGuard, Outlook
 from storage.mover_process import MoverProcess
@@ -61,6 +62,8 @@ class Supervisor:
         self._stop_asked = ""
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
+        self._trouble = StorageTrouble(plan, self.board)
+        self._given_up: set[str] = set()
         plan_file = str(Path(plan.work) / "plan.json")
         python = [sys.executable, "-P", "-m"]
         self.producers = [
@@ -92,11 +95,7 @@ class Supervisor:
 
     def problems(self) -> list[str]:
         """Return what is wrong now, in words: what befell the recording, and why a drainer cannot store."""
-        told = {state.get("problem") for state in self.board.states.values()} - {None, "", NO_SPACE}
-        waiting = [
-            f"a drainer cannot go on: {why}; its packets stay in the queue" for why in sorted(map(str, told))
-        ]
-        return [*self.outcome.problems, *waiting]
+        return [*self.outcome.problems, *self._trouble.words()]
 
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
         """Record until the time, a request, or the end of every stream; then end everything in order.
@@ -121,7 +120,6 @@ class Supervisor:
         """Store what the queue of a killed recorder still holds."""
         warn("recording is recovered", recording=self.plan.recording, pid=os.getpid())
         self.outcome.reason = "recovered"
-        self.outcome.problems.append("its recorder was killed; what the queue held was recovered")
         try:
             for worker in self.drainers:
                 worker.start_to_end()
@@ -164,6 +162,9 @@ class Supervisor:
             elif self._space_runs_out():
                 self.ask_stop(NO_SPACE)
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
+            elif self._trouble.fills_queue():
+                self.ask_stop("failed")
+                self.outcome.problems.append("the queue is nearly full: the recording was stopped early")
         self.outcome.reason = self._stop_asked
         tell("recording ends", reason=self._stop_asked)
 
@@ -187,6 +188,7 @@ class Supervisor:
     def _hear(self) -> list[str]:
         """Hear the processes, keep the queue server up, tell who asks how it is; return what was asked."""
         self.board.update(LOOP_MS)
+        self._trouble.look()
         if self.server is not None and not self.server.is_up():
             self._restarted("queue server", self.server.process.returncode if self.server.process else None)
             self.server.start()
@@ -217,12 +219,15 @@ class Supervisor:
 
     def _space_runs_out(self) -> bool:
         """Look at the disk, keep what it says for the operator, and tell whether it is time to stop."""
-        self.outlook = self._guard.look(time.monotonic_ns())
-        return self.outlook.level == STOP or self._drainers_lack_space()
+        try:
+            self.outlook = self._guard.look(time.monotonic_ns())
+        except FileNotFoundError:
+            return False  # the recording's folder is gone: that is told already
+        return self.outlook.level == STOP or self._trouble.lacks_space()
 
     def _make_room(self) -> None:
         """Where room is lacking give back what was kept aside, so that what is on its way can still be sealed."""
-        if not self._drainers_lack_space():
+        if not self._trouble.lacks_space():
             return
         self._reserve.unlink(missing_ok=True)
         if self.server is not None:
@@ -230,9 +235,6 @@ class Supervisor:
                 self.server.give_up_persistence()
             except QueueUnavailable as error:
                 warn("the queue's files could not be given up yet", error=str(error))
-
-    def _drainers_lack_space(self) -> bool:
-        return any(state.get("problem") == NO_SPACE for state in self.board.states.values())
 
     def _end(self, show: Callable[[Supervisor], None]) -> None:
         """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""
@@ -263,37 +265,47 @@ class Supervisor:
         self._hear()
         for worker in self.drainers:
             if (code := worker.returncode()) is not None:
-                self._restarted(worker.name, code)
-                worker.revive()
+                self._revive_while_ending(worker, code)
+
+    def _revive_while_ending(self, worker: Worker, code: int) -> None:
+        """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
+        if worker.name in self._given_up:
+            return
+        self._restarted(worker.name, code)
+        try:
+            worker.revive()
+        except ProcessKeepsDying as error:
+            self._given_up.add(worker.name)
+            self.outcome.problems.append(str(error))
 
     def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
         """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again."""
         patience = Patience()
-        lacking_since_s: float | None = None
-        while any(worker.returncode() != 0 for worker in self.drainers):
-            for worker in self.drainers:
+        while left := [
+            worker
+            for worker in self.drainers
+            if worker.returncode() != 0 and worker.name not in self._given_up
+        ]:
+            for worker in left:
                 code = worker.returncode()
                 if code is None:
                     worker.end()
-                elif code != 0:
-                    self._restarted(worker.name, code)
-                    worker.revive()
+                else:
+                    self._revive_while_ending(worker, code)
             self._hear()
             show(self)
-            now_s = time.monotonic()
             self._make_room()
-            lacking_since_s = (lacking_since_s or now_s) if self._drainers_lack_space() else None
-            no_hope = lacking_since_s is not None and now_s - lacking_since_s > NO_SPACE_LIMIT_S
             idle_s = patience.look(self.board.states)
             if patience.is_time_to_kill(DRAIN_LIMIT_S / 2):
                 for worker in self.drainers:
                     worker.kill()
-            if no_hope or idle_s > DRAIN_LIMIT_S:
-                self.outcome.problems.append("not everything in the queue could be stored")
+            if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:
+                warn("not everything in the queue could be stored", idle_s=idle_s)
                 return
 
     def _kill_all(self) -> None:
         """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        self.outcome.aside = self._trouble.aside()
         for worker in self.producers:
             worker.end()
         end_s = time.monotonic() + LAST_WORD_S

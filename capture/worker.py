@@ -7,6 +7,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from capture.errors import ProcessKeepsDying
 from capture.memory import MEMORY_KEPT
@@ -51,7 +52,7 @@ class Worker:
 
     def _popen(self, command: list[str], stdin: int) -> subprocess.Popen[bytes]:
         """Start a process in a session of its own, so that Ctrl-C reaches only the supervisor."""
-        with self.log.open("ab") as log:
+        with _appending(self.log) as log:
             return subprocess.Popen(
                 command,
                 stdin=stdin,
@@ -99,6 +100,14 @@ class Worker:
         if self.end_asked and END_NOW not in self.command:
             self.command.append(END_NOW)
         self.start()
+
+
+def _appending(log: Path) -> BinaryIO:
+    """Open a log; where its folder is gone or full nobody reads what a process says, but it runs."""
+    try:
+        return log.open("ab")
+    except OSError:
+        return open(os.devnull, "ab")
 
 
 def _wake(spare: subprocess.Popen[bytes]) -> bool:

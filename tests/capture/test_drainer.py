@@ -15,7 +15,9 @@ import pytest
 import redis
 
 from capture import drainer as drainer_module
-from capture.drainer import Drainer, open_chunk
+from capture import open_chunk as open_chunk_module
+from capture.drainer import Drainer
+from capture.open_chunk import open_chunk
 from capture.plan import HeadsetPlan
 from capture.queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
 from storage.chunk import Chunk, chunk_paths
@@ -133,7 +135,7 @@ def test_a_cut_in_the_last_reading_leaves_nothing_in_the_queue(writer, client, p
 
 
 def test_chunks_close_at_their_size(writer, plan, monkeypatch):
-    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 600)
+    monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 600)
     monkeypatch.setattr(drainer_module, "READ_COUNT", 50)
     put(writer, range(300))
     drain(plan)
@@ -188,7 +190,7 @@ def test_a_chunk_says_by_itself_what_is_in_it(writer, plan):
 
 
 def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(client, plan, monkeypatch):
-    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 1 << 20)
     plan = replace(plan, headsets=[HeadsetPlan("hololens", "127.0.0.1", ["depth_ahat"], {})])
     picture = struct.pack("<II", 1 << 19, 1 << 19) + bytes(1 << 20) + bytes(8)
     writer = QueueWriter(client, plan.uuid, "hololens/depth_ahat", 7)

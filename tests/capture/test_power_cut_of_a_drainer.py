@@ -16,7 +16,8 @@ import pytest
 from disk_model import TracingDisk, choices, remains
 
 from capture import drainer as drainer_module
-from capture.books import close_books
+from capture import open_chunk as open_chunk_module
+from capture.closing import close_recording
 from capture.drainer import Drainer
 from capture.outcome import Outcome
 from capture.plan import Plan
@@ -70,7 +71,7 @@ class Killed(BaseException):
 @pytest.fixture
 def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
     """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
-    monkeypatch.setattr(drainer_module, "CHUNK_BYTES", 700)
+    monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 700)
     monkeypatch.setattr(drainer_module, "READ_COUNT", 7)
     real = QueueReader.acknowledge
     deaths = [9]
@@ -175,7 +176,7 @@ def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, pl
         # The queue's own file may also be older than the last acknowledgement: those come a second time.
         queue_packets(client, again, stream, range(max(0, waiting - 10 * (number % 3)), max(end, waiting)))
     drain(again)
-    close_books(again, Outcome(reason="recovered"), own_queue=False)
+    close_recording(again, Outcome(reason="recovered"), None)
     answer = verify(left)
     assert (answer["status"], answer["corrupt"]) == ("WARN", [])
     for stream in STREAMS:

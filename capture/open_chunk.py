@@ -1,0 +1,63 @@
+"""The chunk of one stream that a drainer is filling: what waits in it, and where the stream goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from storage.chunk import Chunk, Packet, chunk_paths, prepare_folder
+from storage.disk import LOCAL, Disk
+from storage.names import chunk_number
+
+CHUNK_BYTES = 64 << 20
+"""A chunk is sealed at this size, or after `Plan.chunk_s`."""
+
+
+@dataclass
+class OpenChunk:
+    """The packets of one stream that wait to be sealed."""
+
+    stream: str
+    folder: Path
+    number: int
+    next_seq: int
+    packets: list[Packet] = field(default_factory=list)
+    bytes: int = 0
+    since_s: float = 0.0
+    stored: int = 0
+    duplicates: int = 0
+    problem: str = ""
+    """Why its disk did not take it just now."""
+    retry_s: float = 0.0
+    """Not sealed again before this time."""
+
+    def is_due(self, now_s: float, longest_s: float) -> bool:
+        """Tell whether it is time to seal."""
+        return self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s
+
+    def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
+        """Keep the packets that are new; return those that were sealed before."""
+        is_new = packets[0].seq >= self.next_seq
+        fresh = packets if is_new else [packet for packet in packets if packet.seq >= self.next_seq]
+        if fresh and not self.packets:
+            self.since_s = now_s
+        self.packets += fresh
+        self.bytes += sum([len(packet.payload) for packet in fresh])
+        if fresh:
+            self.next_seq = fresh[-1].seq + 1
+        if is_new:
+            return []
+        old = [packet for packet in packets if packet.seq < fresh[0].seq] if fresh else packets
+        self.duplicates += len(old)
+        return old
+
+
+def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
+    """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
+    folder = prepare_folder(recording, stream, disk)
+    sealed = chunk_paths(folder)
+    if not sealed:
+        return OpenChunk(stream, folder, 1, 0)
+    with Chunk(sealed[-1]) as chunk:
+        next_seq = int(chunk.attributes["last_seq"]) + 1
+    return OpenChunk(stream, folder, (chunk_number(sealed[-1]) or 0) + 1, next_seq)
