@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,10 @@ class Waiting:
     first_seq: int
     last_seq: int
     why: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {name: value for name, value in asdict(self).items() if name != "stream"}
 
     def __str__(self) -> str:
         return f"{self.packets} packets of {self.stream} ({self.why})"
@@ -101,7 +105,7 @@ def _write(
             for one in lost
         ]
         if waiting:
-            manifest["waiting"] = {one.stream: {"packets": one.packets, "why": one.why} for one in waiting}
+            manifest["waiting"] = {one.stream: one.facts() for one in waiting}
 
 
 def clear_queue(plan: Plan) -> None:

@@ -59,6 +59,10 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
         return False
     if manifest["state"] == "aborted":
         findings.add(FAIL, "it was given up at its start: it holds what people entered, nothing else")
+    elif waiting := manifest.get("waiting"):
+        for stream, facts in waiting.items():
+            why = f"{facts['packets']} packets wait in the queue ({facts['why']}): `kitchensync recover` stores them"
+            findings.add(FAIL, f"{stream}: {why}")
     elif manifest["state"] != "complete":
         findings.add(
             FAIL,

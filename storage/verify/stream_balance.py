@@ -41,7 +41,8 @@ def balance(
     ends = [note for note in notes if note["note"] == "end"]
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
     named = _named_losses(name, notes, manifest)
-    beyond = [int(note["received"]) for note in ends] + [last + 1 for _, last in named]
+    queued = _still_queued(name, manifest)
+    beyond = [int(note["received"]) for note in ends] + [last + 1 for _, last in [*named, *queued]]
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
     closings = [(int(note["next_seq"]), note["cause"]) for note in notes if note["note"] == "closed"]
@@ -54,10 +55,10 @@ def balance(
         findings.add(FAIL, f"{name} holds {duplicates} packets twice")
     if not ends and manifest["state"] == "complete":
         findings.add(WARN, f"{name}: its recorder died before it could close the ledger")
-    unnamed = [part for part in missing if uncovered(part, named)]
+    unnamed = [part for part in missing if uncovered(part, [*named, *queued])]
     if unnamed:
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
-    elif missing:
+    elif missing and not queued:
         findings.add(WARN, f"{name}: packets {missing} are a named loss")
     for cause in dict.fromkeys(gap["cause"] for gap in gaps):
         count = sum(gap["cause"] == cause for gap in gaps)
@@ -104,6 +105,12 @@ def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> l
         return []
     closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
     return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]
+
+
+def _still_queued(name: str, manifest: Manifest) -> list[tuple[int, int]]:
+    """Return what waits in the queue of a recording that could not store it: no loss, and not here."""
+    waiting = manifest.get("waiting", {}).get(name)
+    return [(int(waiting["first_seq"]), int(waiting["last_seq"]))] if waiting else []
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
