@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     from capture.rig import order_from
     from capture.session import record as run
     from storage.cli import show
-    from storage.verify import verify
+    from storage.verify import keep_verdict, verify
 
     order = order_from(recording, options)
     with Progress(order.recording, order.seconds, enabled=not as_json) as progress:
@@ -55,6 +56,8 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     checked = verify(result.path)
+    with contextlib.suppress(OSError):  # for the folder's summary: `report` keeps it anew
+        keep_verdict(result.path, checked)
     if as_json:
         keys = {key: checked[key] for key in checked if key not in ("schema", "recording")}
         answer = {

@@ -168,11 +168,11 @@ def _words(name: str, motion: dict[str, Any], rig: dict[str, Any] | None) -> str
             f"{name} moved on the head: around {worst['middle_s'] / 60:.1f} min it is turned by "
             f"{worst['turned_deg']:.1f} degrees against the whole recording"
         )
-    elif len(motion["minutes"]) < 2:
-        said = f"{name} was filmed too briefly to tell whether it moved on the head"
+    elif len(known) < 2:
+        why = "was filmed too briefly" if len(motion["minutes"]) < 2 else "turned too little"
+        said = f"{name} {why} to tell whether it moved on the head"
     else:
-        most = max((minute["turned_deg"] for minute in known), default=0.0)
-        most = max(most, 0.01)
+        most = max(0.01, *(minute["turned_deg"] for minute in known))
         said = f"{name} stayed where it was on the head (no part is turned by more than {most:.2f} degrees)"
     if rig is None:
         return f"{said}; where it sits was never calibrated"

@@ -14,7 +14,7 @@ from storage.verify.camera_account import WHOLE
 from storage.verify.findings import FAIL, PASS, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
-"""The answer of `verify` from just before the files of a recording were freed."""
+"""The last answer of `verify`: of the recorder, of a report, or from just before files were freed."""
 
 USE = ("notes", "session_s", "cameras", "good_for")
 """What an answer says beside verdict and streams: it stands too while nobody can check."""
@@ -83,7 +83,7 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
     `findings` hold what is wrong with the small files that are here.
     """
-    kept = _kept(recording)
+    kept = kept_verdict(recording) or {}
     said = answer(recording.name, findings, kept.get("streams", {}), life)
     said |= {key: kept[key] for key in USE if key in kept}
     reasons = [*said["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
@@ -95,9 +95,10 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
     }
 
 
-def _kept(recording: Path) -> dict[str, Any]:
+def kept_verdict(recording: Path) -> dict[str, Any] | None:
+    """Return the last answer that was kept: by `record`, `report`, or before files were freed."""
     try:
         said = json.loads((recording / KEPT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) and said.get("status") in (PASS, WARN, FAIL) else {}
+        return None
+    return said if isinstance(said, dict) and said.get("status") in (PASS, WARN, FAIL) else None

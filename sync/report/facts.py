@@ -29,12 +29,16 @@ class Verdict:
     meaning: str
     reasons: list[str] = field(default_factory=list)
     more: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+    "What it is good for, and where not to use it."
+    notes: list[str] = field(default_factory=list)
+    "What is worth knowing and harms nothing."
 
 
 _MEANINGS = {
-    "PASS": ("good", "Everything that was received is stored, undamaged and complete."),
+    "PASS": ("good", "Every stream covers the session; what was received is stored and undamaged."),
     "WARN": ("warn", "Usable: everything is accounted for, and some of it needs a look."),
-    "FAIL": ("bad", "Something is missing or damaged without an explanation."),
+    "FAIL": ("bad", "A large part is missing, or something is damaged or lost without an explanation."),
 }
 _ALIGNED = {
     "aligned": ("good", "All devices are on one clock, within the bound given below."),
@@ -52,7 +56,8 @@ def data_verdict(verification: dict[str, Any]) -> Verdict:
     status = str(verification["status"])
     level, meaning = _MEANINGS.get(status, ("bad", ""))
     reasons = [str(reason) for reason in verification["reasons"]]
-    return Verdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:])
+    advice, notes = ([str(text) for text in verification.get(key, [])] for key in ("good_for", "notes"))
+    return Verdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:], advice, notes)
 
 
 def alignment_verdict(alignments: list[Alignment], cameras: list[CameraFile], armed: list[str]) -> Verdict:

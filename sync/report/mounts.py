@@ -17,6 +17,8 @@ from sync.report.svg import Axis, Plot
 KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"
 MOVED_DEG = 0.5
+KNOWN_PARTS = 2
+"""Whether a camera moved is told by its parts against each other: with fewer nobody can tell."""
 HEIGHT = 190
 
 
@@ -69,9 +71,20 @@ def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
     if answer["status"] == "WARN":
         words = "A camera did not stay where it was calibrated to be: see below."
         return Mounts(Verdict("check", "warn", words, answer["reasons"]), mounts)
+    if unsure := [_too_little(mount) for mount in answer["mounts"] if not _is_known(mount)]:
+        return Mounts(Verdict("not known", "none", "Nobody can tell whether a camera moved.", unsure), mounts)
     words = "Every camera stayed where it was on the head."
     more = [mount.words for mount in mounts if "never calibrated" in mount.words]
     return Mounts(Verdict("in place", "good", words, more), mounts)
+
+
+def _is_known(told: dict[str, Any]) -> bool:
+    """Tell whether two parts of the film at least show how the camera sat."""
+    return sum(minute["turned_deg"] is not None for minute in told["minutes"]) >= KNOWN_PARTS
+
+
+def _too_little(told: dict[str, Any]) -> str:
+    return f"{told['file']}: the film is too short, or the head turned too little, to compare its parts"
 
 
 def _mount(recording: Path, told: dict[str, Any]) -> Mount:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.outputs import write_output
+from storage.verify import kept_verdict
 from sync.batch import SCHEMA, failed
 from sync.report.render import render
 from sync.state import kept_answer
@@ -23,6 +25,15 @@ MEANINGS = {
     "aligned": "all devices are on one clock, within the bound",
     "nothing_to_align": "one clocked device was recorded",
 }
+UNCHECKED = "not checked"
+DATA_LEVELS = {"FAIL": "bad", "WARN": "warn", UNCHECKED: "none", "PASS": "good"}
+DATA_MEANINGS = {
+    "FAIL": "large parts are missing, or data are damaged: read what each is good for",
+    "WARN": "usable, but something is missing or odd: read what each is good for",
+    UNCHECKED: "no verdict on the data was kept: run `kitchensync report`",
+    "PASS": "every stream covers the session, nothing is damaged",
+}
+MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,16 @@ class Line:
     level: str
     reasons: list[str]
     pairs: list[PairLine]
+    data: DataLine
+
+
+@dataclass(frozen=True, slots=True)
+class DataLine:
+    """What was last found out about a recording's own data."""
+
+    status: str
+    level: str
+    texts: list[str]
 
 
 def summary_page(answer: dict[str, Any], folder: Path) -> str:
@@ -63,12 +84,14 @@ def summary_page(answer: dict[str, Any], folder: Path) -> str:
         for status in ORDER
         if (n := sum(r["status"] == status for r in recordings))
     ]
+    lines = [_line(recording, folder) for recording in recordings]
     bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
     return render(
         {
             "counts": counts,
+            "data_counts": _data_counts(lines),
             "total": len(recordings),
-            "lines": [_line(recording, folder) for recording in recordings],
+            "lines": lines,
             "usual_bound": f"{bounds[len(bounds) // 2]:.2f} ms" if bounds else "",
             "worst_bound": f"{bounds[-1]:.2f} ms" if bounds else "",
             "folder": folder.absolute().name,
@@ -115,7 +138,28 @@ def _line(recording: dict[str, Any], folder: Path) -> Line:
         level=LEVELS[status],
         reasons=[str(text) for text in [*recording.get("reasons", []), *recording.get("warnings", [])]],
         pairs=[_pair(pair) for pair in recording["pairs"]],
+        data=_data(recording),
     )
+
+
+def _data(recording: dict[str, Any]) -> DataLine:
+    """Return what `record` or `report` found out last: nothing is read anew for a page over hundreds."""
+    kept = kept_verdict(Path(recording["path"])) if recording.get("path") else None
+    if kept is None:
+        return DataLine(UNCHECKED, "none", [])
+    status, sentences = str(kept["status"]), [str(text) for text in kept.get("good_for", [])]
+    texts = sentences or [str(text) for text in kept.get("reasons", [])[:MOST_REASONS]]
+    return DataLine(status, DATA_LEVELS[status], texts)
+
+
+def _data_counts(lines: list[Line]) -> list[dict[str, Any]]:
+    """Count the verdicts on the data, worst first."""
+    counted = Counter(line.data.status for line in lines)
+    return [
+        {"count": counted[status], "status": status, "level": level, "meaning": DATA_MEANINGS[status]}
+        for status, level in DATA_LEVELS.items()
+        if counted[status]
+    ]
 
 
 def _pair(pair: dict[str, Any]) -> PairLine:

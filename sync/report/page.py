@@ -10,7 +10,7 @@ from typing import Any
 from sensors.errors import SensorError
 from storage.errors import StorageError
 from storage.recording import Recording, open_recording
-from storage.verify import verify
+from storage.verify import keep_verdict, verify
 from sync.errors import CannotWriteReport, SyncError
 from sync.report import facts
 from sync.report.alignment import Alignment, read_alignments
@@ -47,14 +47,17 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
     page. Raises NotARecording, CannotWriteReport.
     """
+    judged = verification if verification is not None else verify(recording)
     with open_recording(recording) as opened:
-        page = render(gather(opened, verification if verification is not None else verify(recording)))
+        page = render(gather(opened, judged))
     path = recording / NAME
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(exist_ok=True)
         part.write_text(page, encoding="utf-8")
         os.replace(part, path)
+        if judged.get("checked", True):
+            keep_verdict(recording, judged)
     except OSError as error:
         raise CannotWriteReport(path, (error.strerror or str(error)).lower()) from error
     return path

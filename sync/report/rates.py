@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,10 @@ from markupsafe import Markup
 
 from storage.verify.coverage import is_adaptive
 from storage.verify.gaps import usual_step
-from storage.verify.thresholds import RATE_WARN
+from storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
 from sync.report.streams import DeviceClock, ReadStream
 from sync.report.svg import element, tick_text
+from sync.report.words import length
 
 Floats = npt.NDArray[np.floating]
 
@@ -42,6 +44,10 @@ class Rate:
     arrival: str
     histogram: Markup
     keeps: str
+    covers: str
+    is_covered: bool
+    "False where the share is below what may pass."
+    tracked: str
 
 
 def rate_of(stream: ReadStream, facts: dict[str, Any], clock: DeviceClock | None) -> Rate:
@@ -64,6 +70,9 @@ def rate_of(stream: ReadStream, facts: dict[str, Any], clock: DeviceClock | None
         arrival=arrival_words(stream, clock),
         histogram=histogram(stream.name, steps),
         keeps=format_words(stream.format),
+        covers=covers_words(facts),
+        is_covered=float(facts.get("coverage") or 0) >= COVERAGE_WARN or facts.get("coverage") is None,
+        tracked=tracked_words(facts),
     )
 
 
@@ -76,6 +85,19 @@ def judged(stream: ReadStream, measured: float | None) -> str:
     if share < RATE_WARN:
         return f"{share:.0%}, slows by itself" if adaptive else f"{share:.0%}, low"
     return f"{share:.0%}"
+
+
+def covers_words(facts: dict[str, Any]) -> str:
+    """Write the share of the session that the stream covers, and its longest silence where that is long."""
+    share, silence_s = facts.get("coverage"), float(facts.get("longest_silence_s") or 0)
+    words = "not known" if share is None else f"{math.floor(1000 * share + 1e-6) / 10:g} %"
+    return f"{words}, silent for {length(silence_s)}" if silence_s > SILENCE_WARN_S else words
+
+
+def tracked_words(facts: dict[str, Any]) -> str:
+    """Write in which share of the packets head, gaze, hands or pose were tracked."""
+    shares = (facts.get("tracked") or {}).items()
+    return ", ".join(f"{part.replace('_', ' ')} {math.floor(100 * share)} %" for part, share in shares)
 
 
 def interval_words(steps: npt.NDArray[np.int64]) -> str:

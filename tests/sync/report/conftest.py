@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,7 +103,14 @@ def make_recording(path: Path, streams: dict[str, list[float]] | None = None, **
         for n, t in enumerate(steady(1))
     ]
     store(path, "clock/hololens", probes)
+    store(path, "ledger/hololens", [_end(n, name) for n, name in enumerate(sorted({*streams, *rates}))])
     return path
+
+
+def _end(number: int, stream: str) -> Packet:
+    """The ledger's note that a stream came to the stop."""
+    said = {"note": "end", "stream": stream, "host_ns": host_ns(SECONDS), "reason": "stopped", "received": 0}
+    return Packet(number, 1, 0, 0, 1, json.dumps(said).encode(), b"")
 
 
 def note(recording: Path, kind: str, at_s: float, op_id: str | None = None, **body: Any) -> None:

@@ -257,7 +257,7 @@ def test_a_handed_in_verification_is_used(desk, tmp_path):
     recording = desk.make_recording(tmp_path / "take-1")
     given = {"status": "PASS", "reasons": [], "streams": {}, "corrupt": [], "recording": "take-1"}
     html = write_report(recording, given).read_text()
-    assert "Everything that was received is stored" in html
+    assert "Every stream covers the session" in html
 
 
 def test_the_command_prints_the_path(desk, tmp_path):
