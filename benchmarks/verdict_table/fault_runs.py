@@ -40,6 +40,7 @@ def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
     """Record, report, and return verdict and card beside the truth; the recording itself is removed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    (folder.parent / "rings").mkdir(exist_ok=True)
     with _kitchen(run, folder / "sim", host, seed) as url, _burning(run.burners):
         said = _record(run, folder, host, url)
     truth = _truth(folder / "sim", run.seconds)
@@ -52,6 +53,7 @@ def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
 def _kitchen(run: Run, out: Path, host: str, seed: int) -> Iterator[str]:
     command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(run.seconds + 40)]
     command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out)]
+    command += ["--ring-store", str(out.parents[1] / "rings")]  # else the kitchen itself needs a processor
     for fault in run.faults:
         command += ["--fault", fault]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -19,6 +19,7 @@ from sync.summary import ORDER, largest_bound_ms, worst_first
 
 PAGE = "sync-summary.html"
 LEVELS = {"not_aligned": "bad", "check": "warn", "aligned": "good", "nothing_to_align": "none"}
+WORST = ("bad", "warn", "none", "good")
 MEANINGS = {
     "not_aligned": "a device could not be put on the headset's clock: do not match its frames",
     "check": "usable, but something is odd: look at the reasons",
@@ -61,6 +62,11 @@ class Line:
     pairs: list[PairLine]
     data: DataLine
 
+    @property
+    def worst(self) -> str:
+        """The worse level of clocks and data: what a row is coloured and sorted by."""
+        return min(self.level, self.data.level, key=WORST.index)
+
 
 @dataclass(frozen=True, slots=True)
 class DataLine:
@@ -84,7 +90,9 @@ def summary_page(answer: dict[str, Any], folder: Path) -> str:
         for status in ORDER
         if (n := sum(r["status"] == status for r in recordings))
     ]
-    lines = [_line(recording, folder) for recording in recordings]
+    lines = sorted(
+        (_line(recording, folder) for recording in recordings), key=lambda line: WORST.index(line.worst)
+    )
     bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
     return render(
         {
