@@ -190,3 +190,10 @@ class NotOfThisKind(StorageError):
 
     def __init__(self, name: str, wanted: str, kind: str | None, reader: str) -> None:
         super().__init__(f"{name} is {kind or 'a stream of packets'}, not {wanted}; read it with {reader}")
+
+
+class OutsideMap(StorageError):
+    """A clock map that cannot be inverted."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__(f"clock map runs at {rate:g} device seconds a media second: it has no inverse")

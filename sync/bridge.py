@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sync.clock_map import TICKS_PER_S, ClockMap
-from sync.host_clock import HostClock
+from storage.timeline.clock_map import TICKS_PER_S, ClockMap
+from storage.timeline.device_clock import HostClock
 from sync.verdict import THRESHOLDS, Verdict
 
 Int64 = npt.NDArray[np.int64]

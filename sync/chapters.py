@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.error_parts import error_parts
 from sync.fine import Fine
 from sync.headset_gyro import HeadsetGyro

@@ -29,13 +29,6 @@ class NotIncreasing(SyncError):
         super().__init__(f"{what}: stamps must strictly increase, sample {index} does not")
 
 
-class OutsideMap(SyncError):
-    """A clock map that cannot be inverted."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__(f"clock map runs at {rate:g} device seconds a media second: it has no inverse")
-
-
 class NothingToSync(SyncError):
     """A recording without any stamped stream."""
 

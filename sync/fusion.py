@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.pair_alignment import PairAlignment, Prior
 from sync.sound import Heard
 from sync.verdict import THRESHOLDS, Verdict

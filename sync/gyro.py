@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from sync.clock_map import ClockMap, sampled_until
+from storage.timeline.clock_map import ClockMap, sampled_until
 from sync.coarse import Coarse, Window, coarse_search, search_rate
 from sync.error_parts import ErrorParts, error_parts
 from sync.errors import TooShort

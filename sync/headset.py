@@ -9,15 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.clock_probe import PROBE
 from sensors.errors import SensorError
 from sensors.hololens import imu, spatial_input, wire
-from storage.names import stream_folder
 from storage.notes import Note
-from storage.recording import Recording, StoredStream
+from storage.recording import StoredStream
 from storage.worlds import world_frames
 from sync.headset_gyro import HeadsetGyro, headset_gyro
-from sync.host_clock import HostClock, host_clock
 from sync.index import rotation_wxyz
 from sync.stamps import StampRepair, repair_batches, sample_step_ns
 
@@ -134,17 +131,6 @@ def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> 
     ticks = stream.index["device_ticks"].astype(np.int64)
     world = world_frames(stream, list(notes))
     return PoseTrack(name, ticks, poses[:, 3, :3], rotation_wxyz(turns), world)
-
-
-def probes_of(recording: Recording, device: str) -> HostClock | None:
-    """Device ticks to host time by the clock probes of a headset; None without any."""
-    name = f"clock/{device}"
-    stream = StoredStream(name, stream_folder(recording.readable, name), {})
-    if not stream.folder.is_dir() or len(stream) == 0:
-        return None
-    rows = [np.frombuffer(p, PROBE) for p in stream.payloads() if len(p) % PROBE.itemsize == 0]
-    probes = np.concatenate(rows) if rows else np.empty(0, PROBE)
-    return host_clock(probes["host_send_ns"], probes["host_receive_ns"], probes["device_ticks"])
 
 
 def _samples(name: str, payload: bytes) -> npt.NDArray[np.void] | None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from storage.manifest import write_json
 from storage.recording import open_recording
+from storage.timeline.clock_map import ClockMap, sample_rows
 from sync.answers import plain
 from sync.bridge import Bridge
 from sync.cameras import CameraFile, CameraTake
 from sync.chapters import heard_moved, of_chapter, prior_moved
-from sync.clock_map import ClockMap, sample_rows
 from sync.compare import Compared, compare
 from sync.event_frames import write_event_frames
 from sync.fusion import by_clocks, by_sound

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.coarse import Coarse
 from sync.fine import Fine
 from sync.verdict import THRESHOLDS, Verdict

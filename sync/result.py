@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from storage.timeline.clock_map import ClockMap, sample_rows
 from sync.answers import plain, software_version
 from sync.bridge import Bridge, judge_bridge
-from sync.clock_map import ClockMap, sample_rows
 from sync.fine import Fine
 from sync.pair_alignment import PairAlignment, Prior
 from sync.sound import Heard

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from storage.reading.clocks import device_clock
 from storage.recording import Recording, StoredStream
+from storage.timeline.clock_map import ClockMap
+from storage.timeline.device_clock import HostClock, constant_clock
 from sync.bridge import Bridge
 from sync.cameras import CameraFile, CameraTake, camera_takes
-from sync.clock_map import ClockMap
 from sync.errors import BadArrays
 from sync.head_pose import head_pose_gyro
-from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock, probes_of
+from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock
 from sync.headset_gyro import HeadsetGyro
-from sync.host_clock import HostClock, constant_clock
 
 INERTIAL = ("accelerometer", "gyroscope", "magnetometer")
 FILETIME_OF_UNIX = 116_444_736_000_000_000
@@ -108,7 +109,7 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
         clock = inertial_clock(recording[f"{name}/{short}"]) if headset.has(short) else None
         if clock is not None:
             headset.inertial[short] = clock
-    headset.host = probes_of(recording, name) or _host_clock_of_utc(headset)
+    headset.host = device_clock(recording, name) or _host_clock_of_utc(headset)
     if needs_motion and "gyroscope" in headset.inertial:
         headset.gyro = gyroscope(recording[f"{name}/gyroscope"], headset.inertial["gyroscope"])
     elif needs_motion and headset.has("spatial_input"):

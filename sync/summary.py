@@ -11,7 +11,7 @@ import numpy as np
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.errors import CannotCompare
 
 ORDER = ("not_aligned", "check", "aligned", "nothing_to_align")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.errors import CalibrationError
-from calibration.space.session_time import SessionTime, session_time
+from calibration.space.drawn_time import DrawnTime, drawn_time
 from calibration.space.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.space.view_parts import log_camera as log_camera_file
 from calibration.space.viewer import open_viewer
@@ -51,7 +51,7 @@ def view_recording(
     shown = shown or Shown()
     target = written(save, force=force) if save is not None else nullcontext()
     with open_recording(path) as recording, target as file:
-        time = session_time(recording)
+        time = drawn_time(recording)
         sink = rr.RecordingStream(APPLICATION, recording_id=str(recording.manifest.get("id") or recording.id))
         _open(rr, sink, file, _layout(time))
         left_out = [time.unplaced] if time.unplaced else []
@@ -83,7 +83,7 @@ def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
 
 
 def _parts(
-    recording: Recording, time: SessionTime, shown: Shown
+    recording: Recording, time: DrawnTime, shown: Shown
 ) -> list[tuple[str, Callable[..., str | None]]]:
     """Return name and logger of everything that the recording holds, quick ones first."""
     from functools import partial
@@ -112,7 +112,7 @@ def _parts(
     return parts
 
 
-def _layout(time: SessionTime) -> Any:
+def _layout(time: DrawnTime) -> Any:
     """Return how the viewer arranges it at first: space left, pictures right, sensors and events below."""
     import rerun.blueprint as rrb
 

@@ -17,7 +17,7 @@ from calibration.geometry.reference_frames import inverse, opencv_camera_from_wo
 from calibration.recorded import Alignment, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.space.depth_views import DepthSource
-from calibration.space.session_time import SessionTime
+from calibration.space.drawn_time import DrawnTime
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens import imu, spatial_input
@@ -57,12 +57,12 @@ class Shown:
         return np.flatnonzero(inside & first)
 
 
-def log_events(recording: Recording, time: SessionTime, rr: Any, sink: Any, _say: Say) -> str | None:
+def log_events(recording: Recording, time: DrawnTime, rr: Any, sink: Any, _say: Say) -> str | None:
     """Hand over what people did, as lines of text."""
     events = recording.events()
     if not events:
         return None
-    at = time.of_host(np.array([event["host_ns"] for event in events], np.int64))
+    at = time.session.of_host(np.array([event["host_ns"] for event in events], np.int64))
     if at is None:
         return "no clock probe tells when on the headset's clock they were"
     words = [" ".join([event["kind"], *_words(event["body"])]) for event in events]
@@ -76,32 +76,41 @@ def _words(body: dict[str, Any]) -> Iterator[str]:
             yield f"{name}={value}"
 
 
-def log_inertial(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, say: Say) -> str | None:
+def log_inertial(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
     """Hand over an inertial sensor of the headset as means over 10 ms, in the unit that it sends."""
     _name_axes(rr, sink, stream.name)
     ticks: list[Int64] = []
+    arrived_ns: list[int] = []
     values: list[Floats] = []
 
     def hand_over() -> None:
-        at = time.of_ticks(np.concatenate(ticks))
+        near_ns = np.repeat(arrived_ns, [len(part) for part in ticks])
+        at = time.session.of_ticks(np.concatenate(ticks), near_host_ns=near_ns)
         sink.send_columns(stream.name, [_time(rr, at)], rr.Scalars.columns(scalars=np.concatenate(values)))
         say(stream.name, float(at[-1]) / 1e9)
         ticks.clear()
+        arrived_ns.clear()
         values.clear()
 
-    for payload in stream.payloads():
+    for payload, host_ns in zip(stream.payloads(), stream.index["host_ns"], strict=True):
         samples = imu.decode_samples(stream.name, payload)
         if not len(samples):
             continue
         edges = _edges(samples["vinyl_ns"])
         counts = np.diff(np.append(edges, len(samples)))
         ticks.append(imu.repaired_soc_ticks(samples)[edges])
+        arrived_ns.append(int(host_ns))
         values.append(np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0) / counts[:, None])
         if len(ticks) >= BLOCK_ROWS:
             hand_over()
     if ticks:
         hand_over()
     return None
+
+
+def _session_ns(stream: StoredStream, time: DrawnTime) -> Int64:
+    """Return session ns (n,) of a stream's packets."""
+    return time.session.of_ticks(stream.index["device_ticks"], near_host_ns=stream.index["host_ns"])
 
 
 def _name_axes(rr: Any, sink: Any, entity: str) -> None:
@@ -116,16 +125,16 @@ def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.concatenate(([True], np.diff(slot) > 0)))
 
 
-def log_bodies(stream: StoredStream, time: SessionTime, rr: Any, sink: Any, say: Say) -> str | None:
+def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
     """Hand over head, gaze and hands in the world frame."""
-    ticks = stream.index["device_ticks"].astype(np.int64)
+    session_ns = _session_ns(stream, time)
     for start in range(0, len(stream), BLOCK_ROWS):
         payloads = list(stream.payloads(start, start + BLOCK_ROWS))
         whole = [len(payload) == spatial_input.DTYPE.itemsize for payload in payloads]
         records = np.frombuffer(
             b"".join(p for p, ok in zip(payloads, whole, strict=True) if ok), spatial_input.DTYPE
         )
-        at = time.of_ticks(ticks[start : start + len(payloads)][whole])
+        at = session_ns[start : start + len(payloads)][whole]
         _send_bodies(rr, sink, at, records)
         if len(at):
             say(stream.name, float(at[-1]) / 1e9)
@@ -162,14 +171,14 @@ def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -
 
 
 def log_cloud(
-    recording: Recording, name: str, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say
+    recording: Recording, name: str, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over depth as points in the world frame, coloured by distance; say why when the constants are missing."""
     try:
         source = DepthSource(recording, name)
     except Refused as refusal:
         return refusal.reason
-    at = time.of_ticks(source.ticks)
+    at = _session_ns(source.stream, time)
     placed = 0
     for row in shown.chosen(at, shown.clouds_per_s):
         for view in source.views(int(row), int(row) + 1):
@@ -189,9 +198,9 @@ def _by_distance(distance_m: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
     return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
 
 
-def log_pv(stream: StoredStream, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say) -> str | None:
+def log_pv(stream: StoredStream, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say) -> str | None:
     """Hand over the front camera: pictures, optics and where it was."""
-    at = time.of_ticks(stream.index["device_ticks"].astype(np.int64))
+    at = _session_ns(stream, time)
     wanted = set(shown.chosen(at, shown.pictures_per_s).tolist())
     if not wanted:
         return "no picture between these seconds"
@@ -212,7 +221,7 @@ def log_pv(stream: StoredStream, time: SessionTime, shown: Shown, rr: Any, sink:
 
 
 def log_camera(
-    recording: Recording, file: Alignment, time: SessionTime, shown: Shown, rr: Any, sink: Any, say: Say
+    recording: Recording, file: Alignment, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
     media, device = open_media(file.file), file.file.parent.name

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from sync.clock_map import ClockMap
-from sync.errors import OutsideMap
+from storage.errors import OutsideMap
+from storage.timeline.clock_map import ClockMap
 from sync.report.svg import Axis, Plot, axis_around
 
 Floats = npt.NDArray[np.floating]

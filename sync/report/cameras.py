@@ -12,7 +12,7 @@ import numpy as np
 from sensors.errors import SensorError
 from storage.names import MEDIA
 from storage.recording import Recording
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import Alignment
 from sync.report.streams import DeviceClock
 

@@ -14,7 +14,7 @@ from sensors.clock_probe import PROBE, decode
 from storage.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import stream_folder
-from sync.host_clock import HostClock, constant_clock, host_clock
+from storage.timeline.device_clock import HostClock, constant_clock, host_clock
 
 Int64 = npt.NDArray[np.int64]
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from storage.recording import open_recording
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.job import synchronize
 from virtual_kitchen.world.clocks import media_map
 

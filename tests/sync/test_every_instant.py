@@ -14,7 +14,7 @@ from sensors.gopro.media import open_media
 from sensors.hololens import spatial_input
 from storage.instants import NotIndexed
 from storage.recording import open_recording
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.job import synchronize
 
 FRAMES = {"depth_ahat": "hololens/depth_ahat", "spatial_input": "hololens/spatial_input"}

@@ -14,7 +14,7 @@ from small_takes import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 from capture.cli import main
 from storage.chunk import Packet, seal
 from storage.manifest import edit_manifest
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.job import synchronize
 
 

@@ -14,7 +14,7 @@ from small_takes import FRAMES, START_WORLD_S, pv_times_s, truth_ticks, write_tw
 from capture.cli import main
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.errors import NoSuchMaster
 from sync.job import synchronize
 from sync.report.page import write_report

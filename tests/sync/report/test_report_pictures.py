@@ -13,7 +13,7 @@ import pytest
 from sensors.hololens import pv
 from storage.chunk import Packet
 from storage.manifest import write_json
-from sync.clock_map import ClockMap
+from storage.timeline.clock_map import ClockMap
 from sync.report.cameras import CameraFile
 from sync.report.pictures import PAIRS, key_frames, picture_strip
 from sync.report.streams import read_clock, read_stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sync.host_clock import host_clock
+from storage.timeline.device_clock import host_clock
 
 EPOCH = 133_875_715_436_816_907
 HOST0 = 5 * 10**12

@@ -1,0 +1,49 @@
+"""The session time of a recording for drawing it: the main headset's, and the camera files that are on its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calibration.errors import NotAligned, Refused
+from calibration.recorded import Alignment, alignments
+from storage.reading.clocks import session_time
+from storage.recording import Recording
+from storage.timeline.session_time import SessionTime
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DrawnTime:
+    """What is drawn when: session time, the headset that gives it, and the camera files on its clock."""
+
+    headset: str
+    session: SessionTime
+    cameras: tuple[Alignment, ...]
+    "Aligned camera files that ride with this headset."
+    unplaced: str
+    "Why no camera is on this clock; empty when one is."
+
+    def of_media(self, camera: Alignment, media_s: npt.ArrayLike) -> Int64:
+        """Return session ns of media seconds (n,) of a camera's file."""
+        return self.session.of_ticks(camera.ticks_of(np.asarray(media_s, np.float64)))
+
+
+def drawn_time(recording: Recording) -> DrawnTime:
+    """Return the times of a recording's first headset that sent anything. Raises Refused when none did."""
+    headsets = [
+        name for name, device in recording.manifest["devices"].items() if device["kind"] == "hololens"
+    ]
+    for headset in headsets:
+        if (session := session_time(recording, headset)) is not None:
+            break
+    else:
+        raise Refused(f"{recording.id} holds no packet of a headset: there is no clock to put things on")
+    try:
+        cameras, why = [file for file in alignments(recording) if file.headset == headset], ""
+    except NotAligned as error:
+        cameras, why = [], str(error)
+    return DrawnTime(headset, session, tuple(cameras), why)

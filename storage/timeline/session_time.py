@@ -1,0 +1,64 @@
+"""Session time: nanoseconds since the main headset's first packet, on its clock, for all other devices too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.timeline.device_clock import NS_PER_TICK, HostClock, HostLine
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTime:
+    """`session_ns` of device ticks and of host times (CLOCK_MONOTONIC ns).
+
+    A headset that is started anew during a recording counts from zero again: from there on the capture clock goes on
+    where its first clock ended.
+    """
+
+    ticks0: int
+    "Ticks of the main headset's first packet."
+    clock: HostClock | None
+    "Its ticks on the capture clock; None where no exchange of clocks tells."
+
+    @property
+    def bound_ns(self) -> int | None:
+        """Largest error of what `of_host` answers; None where it answers nothing."""
+        return self.clock.bound_ns if self.clock is not None else None
+
+    def of_ticks(self, ticks: npt.ArrayLike, *, near_host_ns: npt.ArrayLike | None = None) -> Int64:
+        """Return session ns (n,) int64 of device ticks (n,).
+
+        `near_host_ns` (n,), the arrivals say, tells which of the clocks is meant where the headset was started anew.
+        """
+        at = np.asarray(ticks, np.int64)
+        session_ns: Int64 = (at - self.ticks0) * NS_PER_TICK
+        if self.clock is None or len(self.clock.lines) == 1:
+            return session_ns
+        near = None if near_host_ns is None else np.asarray(near_host_ns, np.int64)
+        host_ns = self.clock.to_host_ns(at, near_host_ns=near)
+        is_later = (host_ns if near is None else near) >= self.clock.breaks_host_ns[0]
+        return np.where(is_later, self._after_the_first(host_ns), session_ns)
+
+    def of_host(self, host_ns: npt.ArrayLike) -> Int64 | None:
+        """Return session ns (n,) int64 of host times (n,), within `bound_ns`; None without a clock."""
+        if self.clock is None:
+            return None
+        at = np.asarray(host_ns, np.int64)
+        first = self._by(self.clock.lines[0], at)
+        if len(self.clock.lines) == 1:
+            return first
+        return np.where(at < self.clock.breaks_host_ns[0], first, self._after_the_first(at))
+
+    def _by(self, line: HostLine, host_ns: Int64) -> Int64:
+        session_ns: Int64 = (line.to_ticks(host_ns) - self.ticks0) * NS_PER_TICK
+        return session_ns
+
+    def _after_the_first(self, host_ns: Int64) -> Int64:
+        assert self.clock is not None
+        end_ns = np.asarray(self.clock.breaks_host_ns[0], np.int64)
+        return self._by(self.clock.lines[0], end_ns) + host_ns - end_ns
