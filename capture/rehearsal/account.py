@@ -2,6 +2,7 @@
 
 A lost packet is explained only when its true stamp lies inside a gap of the ledger whose cause fits a fault that
 was done, and no gap may be longer than the faults that it meets by more than what starting again takes each time.
+The cause of every gap and the verdict must be right too: `wrong_causes`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.rehearsal.breaking import STRAY
-from capture.rehearsal.scenarios import CAUSES, KINDS
+from capture.rehearsal.scenarios import CAUSES, KINDS, REFUSED
+from capture.rehearsal.verdicts import Truth, coverage, longest_step_s, session_end_ns, wrong_verdict
+from sensors.hololens.catalogue import STREAMS
 from storage.copies import BOOK
+from storage.manifest import read_manifest
 from storage.recording import open_recording
 from storage.verify import verify
 
@@ -38,6 +42,11 @@ class Account:
     unexplained: int = 0
     duplicates: int = 0
     unreadable_files: int = 0
+    wrong_causes: int = 0
+    "Gaps whose cause no fault explains, and verdicts that the truth does not bear out."
+    verdict: str = ""
+    least_coverage: float = 1.0
+    "Of the stream that covers least of the session, by the stamps that were sent."
     notes: str = ""
     longest_excess_s: float = 0.0
     "By how much the worst gap is longer than the faults that it meets."
@@ -50,11 +59,19 @@ class Account:
     @property
     def is_fine(self) -> bool:
         """Tell whether everything is where it belongs or has a name."""
-        return not (self.unexplained or self.duplicates or self.unreadable_files)
+        return not (self.unexplained or self.duplicates or self.unreadable_files or self.wrong_causes)
 
     def blame(self, note: str, count: int = 1) -> None:
         """Count what nothing explains; the first few notes are kept."""
         self.unexplained += count
+        self._note(note)
+
+    def doubt(self, note: str) -> None:
+        """Count a cause or a verdict that is wrong."""
+        self.wrong_causes += 1
+        self._note(note)
+
+    def _note(self, note: str) -> None:
         if self.notes.count(";") < 3:
             self.notes = f"{self.notes}; {note}".strip("; ")
 
@@ -65,19 +82,26 @@ def settle(folder: Path) -> Account:
     recording = folder / "data" / scenario["recording"]
     truth = json.loads((folder / "sim" / "truth.json").read_text())
     account = Account(folder.name)
+    if (folder / REFUSED).exists():
+        _settle_refusal(account, folder)
+        return account
     checked = verify(recording)
     account.unreadable_files = sum(not _opens(path) for path in recording.rglob("*.h5"))
+    lost = 0
+    indexes: dict[str, npt.NDArray[np.void]] = {}
     with open_recording(recording) as opened:
         for name, facts in checked["streams"].items():
+            if name not in truth["streams"]:
+                continue  # a film of a camera
+            indexes[name] = opened[name].index
             lines = (folder / "sim" / "truth" / f"{name}.jsonl").read_text().splitlines()
             sent = Counter(int(json.loads(line)["ticks"]) for line in lines)
-            _settle_stream(account, name, opened[name].index, sent, facts, scenario["faults"])
+            lost += _settle_stream(account, name, indexes[name], sent, facts, scenario["faults"])
             told = truth["streams"][name]
             if facts["stored"] == told["packets"] and facts["sha256"] != told["sha256"]:
                 account.blame(f"{name}: the stored bytes are not those that were sent")
-    if checked["status"] == "FAIL":
-        for reason in checked["reasons"]:
-            account.blame(reason)
+    lost += _settle_films(account, checked["streams"], truth, scenario["faults"])
+    _settle_verdict(account, folder, checked, lost, indexes)
     if KINDS[scenario["kind"]].store:
         _settle_copy(account, recording, folder)
     return account
@@ -90,7 +114,8 @@ def _settle_stream(
     sent: Counter[int],
     facts: dict[str, Any],
     faults: list[dict[str, Any]],
-) -> None:
+) -> int:
+    """Account for one stream; return how many of its packets are not here."""
     stored = Counter(index["device_ticks"].tolist())
     causes = {cause for fault in faults for cause in CAUSES[fault["kind"]]}
     account.produced += sent.total()
@@ -106,8 +131,76 @@ def _settle_stream(
     for gap in facts["gaps"]:
         excess_ns = excess_of(gap, index, faults)
         account.longest_excess_s = max(account.longest_excess_s, round(excess_ns / 1e9, 3))
-        if excess_ns > met_by(gap, index, faults) * (SLACK_NS + 2 * _period_ns(index)):
+        met = met_by(gap, index, faults)
+        if excess_ns > len({_span_of(fault) for fault in met}) * (SLACK_NS + 2 * _period_ns(index)):
             account.blame(f"{name}: a gap ({gap['cause']}) is {excess_ns / 1e9:.2f} s longer than the faults")
+        if not any(gap["cause"] in CAUSES[fault["kind"]] for fault in met):
+            done = ", ".join(sorted({fault["kind"] for fault in met})) or "nothing"
+            account.doubt(f"{name}: a gap is named {gap['cause']}, and done was {done}")
+    return (sent - stored).total()
+
+
+def _settle_films(
+    account: Account, streams: dict[str, Any], truth: dict[str, Any], faults: list[dict[str, Any]]
+) -> int:
+    """Compare films with those of the truth; return how many are not here whole."""
+    gone = {fault["kind"] for fault in faults} & {"camera_dies"}
+    whole = {facts["sha256"] for name, facts in streams.items() if name not in truth["streams"]}
+    absent = [film["file"] for film in truth["gopro"] if film["sha256"] not in whole]
+    if absent and not gone:
+        account.blame(f"not fetched from the camera: {', '.join(absent)}", len(absent))
+    return len(absent)
+
+
+def _settle_verdict(
+    account: Account,
+    folder: Path,
+    checked: dict[str, Any],
+    lost: int,
+    indexes: dict[str, npt.NDArray[np.void]],
+) -> None:
+    """Hold the verdicts of `verify` and, where the recorder lived to give one, of `record` against the truth."""
+    scenario = json.loads((folder / "scenario.json").read_text())
+    account.verdict = checked["status"]
+    account.least_coverage = round(_least_coverage(folder, scenario, indexes), 3)
+    truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"])
+    verdicts = {"verify": checked["status"]}
+    if not KINDS[scenario["kind"]].recover:
+        verdicts["record"] = _said_by_record(folder)
+    for command, status in verdicts.items():
+        if wrong := wrong_verdict(status, truth):
+            account.doubt(f"`{command}` says {wrong}")
+            if status == "FAIL":
+                for reason in checked["reasons"]:
+                    account.blame(reason)
+
+
+def _said_by_record(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "record.json").read_text())["status"])
+    except (ValueError, KeyError):
+        return "no answer"
+
+
+def _least_coverage(
+    folder: Path, scenario: dict[str, Any], indexes: dict[str, npt.NDArray[np.void]]
+) -> float:
+    manifest = read_manifest(folder / "data" / scenario["recording"])
+    world0_ns = int(json.loads((folder / "sim" / "truth.json").read_text())["world0_host_ns"])
+    filled = [index for index in indexes.values() if len(index)]
+    if len(filled) < len(indexes) or not filled:
+        return 0.0
+    world_end_ns = world0_ns + round(scenario["seconds"] * 1e9)
+    end_ns = session_end_ns(world_end_ns, manifest.get("stopped") or {}, scenario["faults"])
+    quickest_ns = min(int(np.min(index["host_ns"] - 100 * index["device_ticks"])) for index in filled)
+    start_ticks = max(int(index["device_ticks"][0]) for index in filled)
+    shares = []
+    for name, index in indexes.items():
+        hz = float(manifest["streams"][name].get("nominal_hz") or 0)
+        step_s = longest_step_s(hz, adaptive=STREAMS[name.rpartition("/")[2]].adaptive)
+        stop_ticks = max((end_ns - quickest_ns) // 100, int(index["device_ticks"].max()))
+        shares.append(coverage(index["device_ticks"].astype(np.int64), start_ticks, stop_ticks, step_s))
+    return min(shares)
 
 
 def _explains(gap: dict[str, Any], ticks: int, causes: set[str]) -> bool:
@@ -130,11 +223,17 @@ def excess_of(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dic
     return end_ns - start_ns - inside_ns
 
 
-def met_by(gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]) -> int:
-    """Count the moments of faults that a gap may come from: it lasts through them, or begins soon after."""
+def met_by(
+    gap: dict[str, Any], index: npt.NDArray[np.void], faults: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the faults that a gap may come from: it lasts through them, or begins soon after."""
     start_ns, end_ns = _span_ns(gap, index)
-    spans = {(int(fault["start_host_ns"]), int(fault["end_host_ns"])) for fault in faults}
-    return sum(first_ns <= end_ns and start_ns <= last_ns + SLACK_NS for first_ns, last_ns in spans)
+    spans = [(fault, *_span_of(fault)) for fault in faults]
+    return [fault for fault, first, last in spans if first <= end_ns and start_ns <= last + SLACK_NS]
+
+
+def _span_of(fault: dict[str, Any]) -> tuple[int, int]:
+    return int(fault["start_host_ns"]), int(fault["end_host_ns"])
 
 
 def _span_ns(gap: dict[str, Any], index: npt.NDArray[np.void]) -> tuple[int, int]:
@@ -171,3 +270,18 @@ def _opens(path: Path) -> bool:
             return "index" not in file or len(file["index"]) == int(file.attrs["count"])
     except (OSError, KeyError, RuntimeError):
         return False
+
+
+def _settle_refusal(account: Account, folder: Path) -> None:
+    """Blame what a refusal must not do: a code other than 1, other than one line, anything left behind."""
+    facts = json.loads((folder / REFUSED).read_text())
+    account.verdict = "refused"
+    lines = facts["stderr"].strip().splitlines()
+    if facts["exit"] != 1 or json.loads(facts["stdout"] or "{}").get("status") != "refused":
+        account.doubt(f"`record` ended with {facts['exit']}, not with a refusal")
+    if len(lines) != 1 or not lines[0].startswith("kitchensync: "):
+        account.doubt(f"the refusal is not one line: {facts['stderr'].strip()[:200]!r}")
+    for place in facts["left"]:
+        account.blame(f"{place} was left behind")
+    if facts["keys"]:
+        account.blame(f"{facts['keys']} keys were left in the server")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
 import time
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal.injected import CLOCK, DISK, put
+from capture.rehearsal.injected import CLOCK, DISK, plant, put
 from capture.rehearsal.mounts import fill, seen_by
-from capture.rehearsal.scenarios import Scenario
+from capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
 from sensors.host_clock import host_ns
 from storage.target import MARKER
 
@@ -25,7 +27,9 @@ SLOW_S = 0.25
 KILLS = 3
 MARKER_LIMIT_S = 20.0
 STRAY = "stray"
-"""What was written below the mount point of a store that was not mounted."""
+"""What was written below the mount point of a store that was not mounted, or into another store."""
+MOVED = "moved"
+"""The name of a recording's folder while it has not its own."""
 
 Fault = dict[str, Any]
 """{"kind", "target", "start_host_ns", "end_host_ns"}"""
@@ -95,10 +99,14 @@ class Breaker:
         verb, _, target = name.partition("_")
         if name == "kill_any":
             return self._kill_some(look)
-        if name == "kill_recorder":
+        if name in ("kill_recorder", "relative_paths"):
             return self._kill_all(victims_of(state))
         if name == "step_clock":
             return self._step_clock(victims_of(state))
+        if name == "long_stop":
+            verb, target = "stop", self._scenario.target
+            if target == "all":
+                return [self._suspend(state)]
         if verb in ("kill", "stop"):
             victim = self._random.choice(victims_of(state).of(target))
             return [self._signal(verb, target, [victim])]
@@ -115,14 +123,19 @@ class Breaker:
     def _other(self, name: str, state: dict[str, Any]) -> Fault:
         start_ns = host_ns()
         if name == "suspend":
-            supervisor = int(state["pid"])
-            _freeze([supervisor, *children_of(supervisor)], self._scenario.lasts_s)
-        elif name == "disk_full":
+            return self._suspend(state)
+        if name == "disk_full":
             fill(seen_by(int(state["pid"]), self._folder / "disk"))
         elif name == "nas_full":
             fill(seen_by(int(state["pid"]), self._folder / "nas"))
         elif name == "nas_gone":
             start_ns = self._take_store_away()
+        elif name == "store_swapped":
+            start_ns = self._swap_store()
+        elif name == "folder_moved":
+            self._move_folder()
+        elif name == "drainer_bug":
+            plant(self._folder / "injected", self._random.choice(STREAMS))
         elif name == "slow_disk":
             put(self._folder / "injected", DISK, SLOW_S)
             time.sleep(self._scenario.lasts_s)
@@ -130,6 +143,35 @@ class Breaker:
         else:
             raise ValueError(name)
         return _fault(name, self._scenario.target, start_ns)
+
+    def _suspend(self, state: dict[str, Any]) -> Fault:
+        """Stop every process of the recorder, as a computer that falls asleep does."""
+        supervisor, start_ns = int(state["pid"]), host_ns()
+        _freeze([supervisor, *children_of(supervisor)], self._scenario.lasts_s)
+        return _fault("suspend", "all", start_ns)
+
+    def _move_folder(self) -> None:
+        """Give the recording's folder another name; half of the times it gets its own back while recording."""
+        place, away = self._folder / "data" / RECORDING, self._folder / "data" / MOVED
+        place.rename(away)
+        time.sleep(self._scenario.lasts_s)
+        if self._random.random() < 0.5:
+            give_back(away, place)
+
+    def _swap_store(self) -> int:
+        """Put another store where the first was, for a while; return since when."""
+        store, away, other = self._folder / "nas", self._folder / "nas.away", self._folder / STRAY
+        _wait_for(store / MARKER)
+        other.mkdir()
+        (other / MARKER).write_text(json.dumps({"schema": "target/1", "target": str(uuid.uuid4())}) + "\n")
+        start_ns = host_ns()
+        store.rename(away)
+        other.rename(store)
+        time.sleep(self._scenario.lasts_s)
+        store.rename(other)
+        (other / MARKER).unlink()
+        away.rename(store)
+        return start_ns
 
     def _take_store_away(self) -> int:
         """Let the store vanish: its folder is empty as an unmounted one, or not there at all; return since when."""
@@ -171,6 +213,13 @@ class Breaker:
             faults.append(self._signal("kill", name, [pid]))
             time.sleep(self._random.uniform(0.0, self._scenario.lasts_s / KILLS))
         return faults
+
+
+def give_back(away: Path, place: Path) -> None:
+    """Give a folder its name back. Raises FileExistsError where somebody has made another one of that name."""
+    if place.exists():
+        raise FileExistsError(f"{place} was made anew while {away} was there")
+    away.rename(place)
 
 
 def _wait_for(path: Path) -> None:

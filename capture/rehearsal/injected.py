@@ -1,19 +1,22 @@
-"""A clock that can be set back and a disk that can be slow, for the processes of a rehearsed recorder.
+"""A clock that can be set back, a disk that can be slow, a drainer with a bug: for the processes of a rehearsal.
 
 Setting the clock of this computer, or slowing its disk down, is not ours to do. So the recorder's processes are
 started with a `sitecustomize` that imports this module: `time.time` and `time.time_ns` go by the file
 `clock_ns`, `os.fsync` and `os.writev` by the file `disk_s`, both in the folder that KITCHENSYNC_REHEARSAL names.
+While a file `bug` names a stream there, no drainer can seal that stream.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 VARIABLE = "KITCHENSYNC_REHEARSAL"
-CLOCK, DISK = "clock_ns", "disk_s"
+CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
+DRAINER = "capture.drainer"
 LINE = "import capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 
@@ -52,6 +55,32 @@ def install() -> None:
     time.time_ns = time_ns
     vars(time)["time"] = lambda: time_ns() / 1e9
     os.fsync, os.writev = fsync, writev
+    if DRAINER in sys.orig_argv:
+        _plant_bug(folder / BUG)
+
+
+def plant(folder: Path, stream: str) -> None:
+    """Let no drainer seal this stream from now on."""
+    (folder / f"{BUG}.part").write_text(stream)
+    (folder / f"{BUG}.part").replace(folder / BUG)
+
+
+def mend(folder: Path) -> None:
+    """Take the bug away, as an update of the software does."""
+    (folder / BUG).unlink(missing_ok=True)
+
+
+def _plant_bug(bug: Path) -> None:
+    import storage.chunk as chunk
+
+    right = chunk.seal
+
+    def seal(folder: Path, *rest: Any, **more: Any) -> Any:
+        if bug.exists() and folder.name == bug.read_text():
+            raise TypeError("a bug planted by the rehearsal")
+        return right(folder, *rest, **more)
+
+    vars(chunk)["seal"] = seal
 
 
 def _value(file: Path) -> float:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from capture.errors import CaptureError
 from capture.rehearsal.account import Account, settle
+from capture.rehearsal.processes import RehearsalFailed
 from capture.rehearsal.scenarios import Scenario
-from capture.rehearsal.stage import RehearsalFailed, play
+from capture.rehearsal.stage import play
 from storage.errors import StorageError
 
 ROW = "row.json"

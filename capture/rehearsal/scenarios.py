@@ -5,6 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+RECORDING = "take"
+REFUSED = "refused.json"
+"""What a recorder said that refused to start, in the folder of a scenario that wants that."""
+
 SECONDS = 6.0
 """Length of a scenario in world seconds: long enough for a fault and what follows it."""
 
@@ -16,6 +20,7 @@ CHUNK_S = 1.0
 
 RESTART = ("restart", "reconnect")
 QUEUE_LOSS = ("queue_loss", "declared_loss")
+QUEUE_HELD = ("backpressure", *QUEUE_LOSS)
 NETWORK = ("network", "reconnect")
 NO_SPACE = ("no_space", "declared_loss")
 
@@ -27,7 +32,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "kill_drainer": (),
     "stop_drainer": (),
     "kill_queue": QUEUE_LOSS,
-    "stop_queue": QUEUE_LOSS,
+    "stop_queue": QUEUE_HELD,
     "kill_mover": (),
     "cut_socket": NETWORK,
     "cut_packet": NETWORK,
@@ -37,8 +42,19 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "nas_gone": (),
     "nas_full": (),
     "step_clock": (),
+    "slow_drip": NETWORK,
+    "dead_port": NETWORK,
+    "headset_dies": NETWORK,
+    "camera_dies": (),
+    "drainer_bug": (),
+    "folder_moved": (),
+    "store_swapped": (),
 }
 """Fault -> the causes in the ledger that may explain a packet which it costs."""
+
+
+LONG_STOPS = ("producer", "drainer", "queue", "supervisor", "all")
+"""Who is stopped for up to a minute, in turn."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +63,20 @@ class Kind:
 
     `in_simulator` is a fault that the virtual kitchen does by itself; `mounts` a small disk is needed for the
     recording ("data") or the store ("nas"); `store` copies go to a store while recording; `recover` the recorder
-    does not survive; `injects` the clock or the disk below Python is played.
+    does not survive, or leaves work; `injects` the clock, the disk or a bug below Python is played; `camera` a GoPro
+    films too; `stops_first` the recorder is stopped before the world ends, since a device that died never ends.
     """
 
     name: str
     longest_s: float = 0.0
+    shortest_s: float = 0.3
     in_simulator: str = ""
     mounts: str = ""
     store: bool = False
     recover: bool = False
     injects: bool = False
+    camera: bool = False
+    stops_first: bool = False
 
 
 KINDS = {
@@ -83,12 +103,28 @@ KINDS = {
         Kind("kill_mover", store=True),
         Kind("nas_full", mounts="nas", store=True),
         Kind("stop_supervisor", longest_s=3.0),
+        Kind("relative_paths", recover=True),
+        Kind("drainer_bug", recover=True, injects=True),
+        Kind("folder_moved", longest_s=4.0, recover=True),
+        Kind("store_swapped", longest_s=4.0, store=True),
+        Kind("clustered_server"),
+        Kind("slow_drip", longest_s=3.0, in_simulator="slow_drip"),
+        Kind("dead_port", in_simulator="kill_port", stops_first=True),
+        Kind("headset_dies", in_simulator="die", stops_first=True),
+        Kind("camera_dies", in_simulator="gopro_battery_dead", camera=True, stops_first=True),
+        Kind("long_stop", longest_s=60.0, shortest_s=20.0),
     )
 }
 """In this order they are played; the first twelve are the short rehearsal."""
 
 STREAMS = ("pv", "depth_ahat", "gyroscope", "accelerometer", "microphone", "spatial_input")
 """Streams whose socket may be cut."""
+
+WHOLE = ("app_restart", "die", "gopro_battery_dead")
+"""Faults of a whole device, not of one of its streams."""
+
+ENDLESS_S = 120.0
+"""A world that outlasts every recorder."""
 
 WORLD_START_S = 1.5
 """About so much world time has gone when every stream has come."""
@@ -113,11 +149,25 @@ class Scenario:
     @property
     def simulator_options(self) -> list[str]:
         """Return what the virtual kitchen has to do by itself."""
-        if not self.kind.in_simulator:
+        fault = self.kind.in_simulator
+        if not fault:
             return []
-        stream = "" if self.kind.in_simulator == "app_restart" else self.target
+        stream = "" if fault in WHOLE else f":{self.target}"
+        stream = ":" if fault in ("app_restart", "die") else stream
         length = f"+{self.lasts_s:.2f}" if self.lasts_s else ""
-        return ["--fault", f"{self.kind.in_simulator}:{stream}@{self.at_s + WORLD_START_S:.2f}{length}"]
+        return ["--fault", f"{fault}{stream}@{self.at_s + WORLD_START_S:.2f}{length}"]
+
+    @property
+    def world_s(self) -> float:
+        """Return how long the world lasts: a long stop needs something to miss and something after it."""
+        if self.kind.stops_first:
+            return ENDLESS_S
+        return SECONDS + (self.lasts_s if self.kind.name == "long_stop" else 0.0)
+
+    @property
+    def record_s(self) -> float:
+        """Return after how many seconds the recorder is to stop, if no device ends it before."""
+        return SECONDS if self.kind.stops_first else self.world_s + 20.0
 
     @property
     def facts(self) -> dict[str, object]:
@@ -127,6 +177,7 @@ class Scenario:
             "seed": self.seed,
             "at_s": round(self.at_s, 6),
             "lasts_s": round(self.lasts_s, 6),
+            "seconds": round(self.world_s, 6),
         }
 
 
@@ -137,9 +188,11 @@ def draw(count: int, seed: int, *, can_mount: bool) -> list[Scenario]:
     scenarios = []
     for number in range(count):
         kind = kinds[number % len(kinds)]
-        lasts_s = generator.uniform(0.3, kind.longest_s) if kind.longest_s else 0.0
-        cuts = kind.in_simulator in ("drop_connection", "half_packet")
+        lasts_s = generator.uniform(kind.shortest_s, kind.longest_s) if kind.longest_s else 0.0
+        cuts = kind.in_simulator and kind.in_simulator not in WHOLE
         target = generator.choice(STREAMS) if cuts else kind.name.partition("_")[2]
+        if kind.name == "long_stop":
+            target = LONG_STOPS[number // len(kinds) % len(LONG_STOPS)]
         at_s = generator.uniform(FIRST_S, LAST_S)
         scenarios.append(Scenario(number, kind, generator.randrange(1 << 30), at_s, lasts_s, target))
     return scenarios

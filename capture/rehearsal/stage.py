@@ -5,72 +5,120 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import shlex
-import signal
-import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from capture.control import ask
-from capture.errors import CaptureError
 from capture.rehearsal import injected
-from capture.rehearsal.breaking import Breaker, Fault
+from capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
+from capture.rehearsal.clustered import refused
 from capture.rehearsal.mounts import SMALL_DISK_MB, on_small_disk
-from capture.rehearsal.scenarios import CHUNK_S, SECONDS, Scenario
+from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
+from capture.rehearsal.scenarios import CHUNK_S, RECORDING, Scenario
 from sensors.host_clock import host_ns
 
 START_LIMIT_S = 60.0
-END_LIMIT_S = 150.0
-LAST_WORD_S = 10.0
-RECORDING = "take"
-KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
+END_LIMIT_S = 240.0
+PRIVATE = 0o077
+"""The umask of a careful person."""
 
 
-class RehearsalFailed(CaptureError):
-    """The stage itself did not work: nothing can be said of the recorder."""
+@dataclass(frozen=True)
+class Kitchen:
+    """A virtual kitchen that serves."""
 
-    def __init__(self, scenario: str, why: str) -> None:
-        super().__init__(f"scenario {scenario}: {why}")
+    process: subprocess.Popen[str]
+    host: str
+    gopro_port: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a scenario is played."""
+
+    scenario: Scenario
+    folder: Path
+    kitchen: Kitchen
+    runtime: Path
+    environment: dict[str, str]
 
 
 def play(scenario: Scenario, folder: Path) -> None:
     """Play a scenario; leave `folder/{data/take, sim, scenario.json, record.json}`. Raises RehearsalFailed."""
     folder.mkdir(parents=True)
-    host = _free_host()
-    with tempfile.TemporaryDirectory(prefix="ks") as runtime, _simulator(scenario, host, folder) as simulator:
+    with (
+        tempfile.TemporaryDirectory(prefix="ks") as runtime,
+        simulator(folder, scenario.seed, scenario.world_s, scenario.simulator_options) as kitchen,
+    ):
         environment = {"XDG_RUNTIME_DIR": runtime}
         if scenario.kind.injects:
             environment |= injected.prepare(folder / "injected")
-        with _process(_record(scenario, host, folder), folder, "record", environment) as recorder:
-            faults = _break(scenario, recorder, Path(runtime), folder)
-            output = _output(recorder, scenario)
-        if scenario.kind.mounts:
-            # The filler lies there for as long as the recorder lives (`on_small_disk`).
-            faults = _until_now(faults)
-        if scenario.kind.recover:
-            faults = _with_producers(_until_now(faults))
-            _finish(["recover", "--data", str(folder / "data")], folder, environment, scenario)
-        if scenario.kind.store and not scenario.kind.mounts:
-            _finish(_move(folder), folder, environment, scenario)
-        _end_simulator(simulator, scenario)
+        stage = Stage(scenario, folder, kitchen, Path(runtime), environment)
+        output, faults = _record_and_break(stage)
+        end_simulator(kitchen, scenario.name)
     (folder / "record.json").write_text(output)
     faults += _told_by_simulator(scenario, folder)
     facts = {"recording": RECORDING, **scenario.facts, "faults": faults}
     (folder / "scenario.json").write_text(json.dumps(facts, indent=1))
 
 
-def _record(scenario: Scenario, host: str, folder: Path) -> list[str]:
+def _record_and_break(stage: Stage) -> tuple[str, list[Fault]]:
+    """Record, break it, and do what an operator does after it; return what `record` printed, and the faults."""
+    scenario, folder, kind = stage.scenario, stage.folder, stage.scenario.kind
+    command = _record(stage)
+    if kind.name == "clustered_server":
+        facts = refused(command, folder, stage.environment, whole=scenario.seed % 2 == 0)
+        return str(facts["stdout"]), []
+    odd = kind.name == "relative_paths"
+    place = {"cwd": folder, "umask": PRIVATE} if odd else {}
+    with process(command, folder, "record", stage.environment, **place) as recorder:  # type: ignore[arg-type]
+        faults = _break(stage, recorder)
+        output = _output(recorder, scenario)
+    if kind.mounts:
+        # The filler lies there for as long as the recorder lives (`on_small_disk`).
+        faults = _until_now(faults)
+    if kind.recover:
+        faults = _recover(stage, faults)
+    if kind.store and not kind.mounts:
+        finish(_move(folder), folder, stage.environment, scenario.name)
+    return output, faults
+
+
+def _recover(stage: Stage, faults: list[Fault]) -> list[Fault]:
+    """Mend what was broken, and let the next command take up what waits; return the faults as they were then."""
+    folder, kind = stage.folder, stage.scenario.kind
+    if any(fault["kind"].startswith("kill_") for fault in faults):
+        faults = _with_producers(_until_now(faults))
+    if kind.name == "drainer_bug":
+        injected.mend(folder / "injected")
+    if (folder / "data" / MOVED).exists():
+        give_back(folder / "data" / MOVED, folder / "data" / RECORDING)
+    odd = kind.name == "relative_paths"
+    data, cwd = (os.path.join("..", "data"), folder / "sim") if odd else (str(folder / "data"), None)
+    finish(["recover", "--data", data], folder, stage.environment, stage.scenario.name, cwd=cwd)
+    return faults
+
+
+def _record(stage: Stage) -> list[str]:
     """Return the command of the recorder, on a small disk or with one where the scenario wants it."""
-    data, store, kind = folder / "data", folder / "nas", scenario.kind
+    scenario, folder, kind = stage.scenario, stage.folder, stage.scenario.kind
+    data, store = folder / "data", folder / "nas"
     disk = folder / "disk" if kind.mounts == "data" else data
-    take = [KITCHENSYNC, "record", RECORDING, "--data", str(disk), "--hololens", host, "--json"]
-    take += ["--seconds", f"{SECONDS + 20:g}", "--chunk-seconds", f"{CHUNK_S:g}"]
+    take = [KITCHENSYNC, "record", RECORDING, "--data", str(disk), "--hololens", stage.kitchen.host, "--json"]
+    take += ["--seconds", f"{scenario.record_s:g}", "--chunk-seconds", f"{CHUNK_S:g}"]
+    if kind.name == "relative_paths":
+        real = folder / "disk of the kitchen"
+        real.mkdir(mode=0o700)
+        data.symlink_to(real.name)
+        take[take.index(str(disk))] = data.name
+    if kind.camera:
+        take += ["--gopro", f"http://{stage.kitchen.host}:{stage.kitchen.gopro_port}"]
     if kind.store:
         store.mkdir()
         take += ["--nas", str(store)]
@@ -91,56 +139,19 @@ def _move(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _simulator(scenario: Scenario, host: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [KITCHENSYNC, "simulate", "--seed", str(scenario.seed), "--seconds", f"{SECONDS:g}"]
+def simulator(folder: Path, seed: int, seconds: float, options: list[str]) -> Iterator[Kitchen]:
+    """Serve the virtual kitchen; its truth goes to `folder/sim`. Raises RehearsalFailed."""
+    host = free_host()
+    command = [KITCHENSYNC, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}"]
     command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
-    command += ["--out", str(folder / "sim"), *scenario.simulator_options]
-    with _process(command, folder, "simulate", {}) as simulator:
-        if not any(line.startswith("ready ") for line in simulator.stdout or ()):
-            raise RehearsalFailed(scenario.name, "the virtual kitchen did not get ready")
-        yield simulator
-
-
-@contextlib.contextmanager
-def _process(
-    command: list[str], folder: Path, name: str, environment: dict[str, str]
-) -> Iterator[subprocess.Popen[str]]:
-    """Run a process for as long as the block lasts; its words go to `name.log` in the folder."""
-    with (folder / f"{name}.log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, **environment},
+    command += ["--out", str(folder / "sim"), *options]
+    with process(command, folder, "simulate", {}) as started:
+        port = next(
+            (line.partition("=")[2] for line in started.stdout or () if line.startswith("ready ")), ""
         )
-        try:
-            yield process
-        finally:
-            _end_group(process)
-            if process.stdout:
-                process.stdout.close()
-
-
-def _end_group(process: subprocess.Popen[str]) -> None:
-    """End a process and those of its group; what it started itself goes with it."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if not _signal_group(process, number):
-            break
-        end_s = time.monotonic() + LAST_WORD_S
-        while time.monotonic() < end_s and _signal_group(process, 0):
-            process.poll()
-            time.sleep(0.02)
-    process.wait()
-
-
-def _signal_group(process: subprocess.Popen[str], number: int) -> bool:
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
+        if not port:
+            raise RehearsalFailed(folder.name, "the virtual kitchen did not get ready")
+        yield Kitchen(started, host, int(port))
 
 
 def _until_now(faults: list[Fault]) -> list[Fault]:
@@ -156,24 +167,15 @@ def _with_producers(faults: list[Fault]) -> list[Fault]:
     return [*faults, faults[0] | {"kind": "stop_producer", "target": "producer"}]
 
 
-def _free_host() -> str:
-    for _ in range(50):
-        host = f"127.{random.randint(2, 254)}.{random.randint(1, 254)}.{random.randint(2, 254)}"
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((host, 3809))
-            return host
-    return "127.0.0.1"
-
-
-def _end_simulator(simulator: subprocess.Popen[str], scenario: Scenario) -> None:
-    """End it, now that nobody records it any more; it writes its truth first."""
-    simulator.terminate()
+def end_simulator(kitchen: Kitchen, name: str) -> None:
+    """End it, now that nobody records it any more; it writes its truth first. Raises RehearsalFailed."""
+    kitchen.process.terminate()
     try:
-        code = simulator.wait(timeout=END_LIMIT_S)
+        code = kitchen.process.wait(timeout=END_LIMIT_S)
     except subprocess.TimeoutExpired:
         code = None
     if code != 0:
-        raise RehearsalFailed(scenario.name, f"the virtual kitchen ended with {code}")
+        raise RehearsalFailed(name, f"the virtual kitchen ended with {code}")
 
 
 def _output(recorder: subprocess.Popen[str], scenario: Scenario) -> str:
@@ -183,8 +185,10 @@ def _output(recorder: subprocess.Popen[str], scenario: Scenario) -> str:
         raise RehearsalFailed(scenario.name, f"the recorder did not end in {END_LIMIT_S:g} s") from error
 
 
-def _finish(words: list[str], folder: Path, environment: dict[str, str], scenario: Scenario) -> None:
-    """Run what an operator runs after it: `recover`, `move`."""
+def finish(
+    words: list[str], folder: Path, environment: dict[str, str], name: str, *, cwd: Path | None = None
+) -> None:
+    """Run what an operator runs after it: `recover`, `move`. Raises RehearsalFailed."""
     done = subprocess.run(
         [KITCHENSYNC, *words],
         capture_output=True,
@@ -192,34 +196,42 @@ def _finish(words: list[str], folder: Path, environment: dict[str, str], scenari
         check=False,
         timeout=END_LIMIT_S,
         env={**os.environ, **environment},
+        cwd=cwd,
     )
     (folder / f"{words[0]}.log").write_text(done.stdout + done.stderr)
     if done.returncode:
-        raise RehearsalFailed(scenario.name, f"`{words[0]}` failed: {done.stderr.strip()[-300:]}")
+        raise RehearsalFailed(name, f"`{words[0]}` failed: {done.stderr.strip()[-300:]}")
 
 
-def _break(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path, folder: Path) -> list[Fault]:
+def _break(stage: Stage, recorder: subprocess.Popen[str]) -> list[Fault]:
     """Wait for the moment and do it; return the faults as they were done."""
+    scenario = stage.scenario
 
     def look() -> dict[str, Any]:
-        return _state_of(scenario, recorder, runtime)
+        return state_of(scenario.name, recorder, stage.runtime)
 
-    end_s = time.monotonic() + START_LIMIT_S
-    while not _all_came(state := look()):
-        if time.monotonic() > end_s:
-            raise RehearsalFailed(scenario.name, "the recorder did not get every stream; see record.log")
-        time.sleep(0.05)
+    state = wait_for_all(scenario.name, look)
     if scenario.kind.name == "nothing" or scenario.kind.in_simulator:
         return []
     time.sleep(scenario.at_s)
-    return Breaker(scenario, folder).break_it(state, look)
+    return Breaker(scenario, stage.folder).break_it(state, look)
+
+
+def wait_for_all(name: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the state of a recorder that has every stream. Raises RehearsalFailed."""
+    end_s = time.monotonic() + START_LIMIT_S
+    while not _all_came(state := look()):
+        if time.monotonic() > end_s:
+            raise RehearsalFailed(name, "the recorder did not get every stream; see record.log")
+        time.sleep(0.05)
+    return state
 
 
 def _all_came(state: dict[str, Any]) -> bool:
     return all(facts.get("first_host_ns") for facts in state["streams"].values())
 
 
-def _state_of(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path) -> dict[str, Any]:
+def state_of(name: str, recorder: subprocess.Popen[str], runtime: Path) -> dict[str, Any]:
     """Ask the recorder how it is, as often as it takes. Raises RehearsalFailed when it does not say."""
     end_s = time.monotonic() + START_LIMIT_S
     while recorder.poll() is None and time.monotonic() < end_s:
@@ -227,7 +239,7 @@ def _state_of(scenario: Scenario, recorder: subprocess.Popen[str], runtime: Path
             if state := ask(endpoint, "state"):
                 return state
         time.sleep(0.05)
-    raise RehearsalFailed(scenario.name, "the recorder does not answer; see record.log")
+    raise RehearsalFailed(name, "the recorder does not answer; see record.log")
 
 
 def _told_by_simulator(scenario: Scenario, folder: Path) -> list[Fault]:

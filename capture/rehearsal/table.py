@@ -11,7 +11,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from capture.rehearsal.account import Account
 from sensors.progress import terminal_bar
 
-COUNTS = ("produced", "stored", "named_losses", "unexplained", "duplicates", "unreadable_files")
+COUNTS = (
+    "produced",
+    "stored",
+    "named_losses",
+    "unexplained",
+    "duplicates",
+    "unreadable_files",
+    "wrong_causes",
+)
 
 
 class Shown:
@@ -51,7 +59,8 @@ class Shown:
 def line_of(account: Account) -> str:
     """Return one scenario as a line of text."""
     numbers = f"{account.produced:>7} sent {account.stored:>7} stored {account.named_losses:>5} named"
-    return f"{account.name:22} {numbers} {account.unexplained:>5} unexplained  {account.notes}".rstrip()
+    judged = f"{account.unexplained:>5} unexplained {account.wrong_causes:>3} wrong"
+    return f"{account.name:22} {numbers} {judged}  {account.verdict:7} {account.notes}".rstrip()
 
 
 def answer_of(accounts: list[Account]) -> dict[str, Any]:
@@ -70,14 +79,16 @@ def table_of(accounts: list[Account]) -> str:
     kinds: dict[str, list[Account]] = {}
     for account in accounts:
         kinds.setdefault(account.name.partition("-")[2], []).append(account)
-    heads = ("kind", "played", "sent", "stored", "named", "unexplained", "worst excess s")
-    lines = [f"{heads[0]:18}{heads[1]:>7}{heads[2]:>9}{heads[3]:>9}{heads[4]:>7}{heads[5]:>13}{heads[6]:>16}"]
+    heads = ("kind", "played", "sent", "stored", "named", "unexplained", "wrong", "worst excess s")
+    lines = [
+        f"{heads[0]:18}{heads[1]:>7}{heads[2]:>9}{heads[3]:>9}{heads[4]:>7}{heads[5]:>13}{heads[6]:>7}{heads[7]:>16}"
+    ]
     for kind, played in kinds.items():
         sums = {key: sum(getattr(account, key) for account in played) for key in COUNTS}
         worst = max(account.longest_excess_s for account in played)
         lines.append(
             f"{kind:18}{len(played):>7}{sums['produced']:>9}{sums['stored']:>9}{sums['named_losses']:>7}"
-            f"{sums['unexplained']:>13}{worst:>16.2f}"
+            f"{sums['unexplained']:>13}{sums['wrong_causes']:>7}{worst:>16.2f}"
         )
     totals = ", ".join(
         f"{sum(getattr(account, key) for account in accounts)} {key.replace('_', ' ')}" for key in COUNTS[3:]

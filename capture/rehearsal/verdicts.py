@@ -1,0 +1,75 @@
+"""Whether a verdict on a recording is right, by the truth of the virtual kitchen; pure.
+
+What covers the session is worked out from the stamps that were sent and are here, not asked of `verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
+LEAST_FOR_PASS, LEAST_FOR_WARN = 0.95, 0.5
+DOUBT = 0.05
+"""The session of a recording of a few seconds is known to some tenths of a second: so near to 0.5 both are right."""
+PERIODS, ADAPTIVE_S, TAIL_S = 3.0, 0.5, 1.0
+"""Packets so far apart cover the time between them; so much may lack at the end, on its way when all was stopped."""
+TICKS_PER_S = 10_000_000
+
+Ticks = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the virtual kitchen knows of a recording: packets or films that are gone, and the least covered stream."""
+
+    lost: int
+    least_coverage: float
+    is_untouched: bool = False
+    "No fault was done: nothing but PASS is right."
+
+
+def coverage(stamps: Ticks, start_ticks: int, stop_ticks: int, step_s: float) -> float:
+    """Return the share of a session (0 to 1) in which stamps (n,) are no further apart than `step_s`."""
+    if stop_ticks <= start_ticks:
+        return 1.0
+    if not len(stamps):
+        return 0.0
+    last = int(stamps.max())
+    end = last if 0 <= stop_ticks - last <= TAIL_S * TICKS_PER_S else stop_ticks
+    inside = stamps[(stamps > start_ticks) & (stamps < end)]
+    before = int(np.max(stamps[stamps <= start_ticks], initial=min(start_ticks, int(stamps.min()))))
+    moments = np.concatenate(([before], np.sort(inside), [end]))
+    lefts, rights = np.maximum(moments[:-1], start_ticks), moments[1:]
+    is_hole = np.diff(moments) > step_s * TICKS_PER_S
+    return 1.0 - float((rights - lefts)[is_hole].sum()) / max(end - start_ticks, 1)
+
+
+def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
+    """Return how far apart packets of a stream may be, seconds."""
+    return max(PERIODS / nominal_hz if nominal_hz > 0 else 0.0, ADAPTIVE_S if adaptive else 0.0)
+
+
+def session_end_ns(world_end_ns: int, stopped: Mapping[str, Any], faults: Iterable[Mapping[str, Any]]) -> int:
+    """Return when, on the host's clock, a recording was over: the world's end, a stop, or the end of its recorder."""
+    killed = [int(fault["start_host_ns"]) for fault in faults if fault["kind"] == "kill_supervisor"]
+    said = [int(stopped["host_ns"])] if "host_ns" in stopped and not killed else []
+    return min([world_end_ns, *killed, *said])
+
+
+def wrong_verdict(status: str, truth: Truth) -> str:
+    """Return what is wrong with a verdict, "" where it is right."""
+    whole = not truth.lost and truth.least_coverage >= LEAST_FOR_PASS
+    if status not in (PASS, WARN, FAIL):
+        return status
+    if status == PASS and not whole:
+        return f"PASS, though {truth.lost} are lost and {truth.least_coverage:.2f} is covered"
+    if status == FAIL and truth.least_coverage >= LEAST_FOR_WARN + DOUBT:
+        return f"FAIL, though every loss has a name and {truth.least_coverage:.2f} is covered"
+    if status != PASS and whole and truth.is_untouched:
+        return f"{status}, though nothing was done and nothing is lost"
+    return ""
