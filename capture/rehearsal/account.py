@@ -95,7 +95,7 @@ def settle(folder: Path) -> Account:
                 continue  # a film of a camera
             indexes[name] = opened[name].index
             lines = (folder / "sim" / "truth" / f"{name}.jsonl").read_text().splitlines()
-            sent = Counter(int(json.loads(line)["ticks"]) for line in lines)
+            sent = _asked(Counter(int(json.loads(line)["ticks"]) for line in lines), indexes[name], facts)
             lost += _settle_stream(account, name, indexes[name], sent, facts, scenario["faults"])
             told = truth["streams"][name]
             if facts["stored"] == told["packets"] and facts["sha256"] != told["sha256"]:
@@ -105,6 +105,14 @@ def settle(folder: Path) -> Account:
     if KINDS[scenario["kind"]].store:
         _settle_copy(account, recording, folder)
     return account
+
+
+def _asked(sent: Counter[int], index: npt.NDArray[np.void], facts: dict[str, Any]) -> Counter[int]:
+    """Leave out what was sent after the recorder had stopped: what is stored is then the beginning of what was sent."""
+    if facts["ended"] != "stopped" or not len(index):
+        return sent
+    last = int(index["device_ticks"].max())
+    return Counter({ticks: count for ticks, count in sent.items() if ticks <= last})
 
 
 def _settle_stream(
@@ -121,11 +129,6 @@ def _settle_stream(
     account.produced += sent.total()
     account.stored += stored.total()
     account.duplicates += (stored - sent).total() + facts["duplicates"]
-    for ticks, count in (sent - stored).items():
-        if any(_explains(gap, ticks, causes) for gap in facts["gaps"]):
-            account.named_losses += count
-        else:
-            account.blame(f"{name}: the packet of tick {ticks} is lost and no gap explains it", count)
     if facts["gaps"] and not causes:
         account.blame(f"{name}: {len(facts['gaps'])} gaps and no fault that makes any")
     for gap in facts["gaps"]:
@@ -137,6 +140,18 @@ def _settle_stream(
         if not any(gap["cause"] in CAUSES[fault["kind"]] for fault in met):
             done = ", ".join(sorted({fault["kind"] for fault in met})) or "nothing"
             account.doubt(f"{name}: a gap is named {gap['cause']}, and done was {done}")
+    unexplained: list[int] = []
+    for ticks, count in (sent - stored).items():
+        if any(_explains(gap, ticks, causes) for gap in facts["gaps"]):
+            account.named_losses += count
+        else:
+            unexplained += count * [ticks]
+    if unexplained:
+        first = f"the first of tick {min(unexplained)}"
+        account.blame(
+            f"{name}: {len(unexplained)} packets, {first}, are lost and no gap explains them",
+            len(unexplained),
+        )
     return (sent - stored).total()
 
 

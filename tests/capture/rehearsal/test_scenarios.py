@@ -8,7 +8,7 @@ import pytest
 
 from capture.rehearsal.account import Account
 from capture.rehearsal.run import ROW, Kept, OtherRehearsal
-from capture.rehearsal.scenarios import CAUSES, KINDS, draw
+from capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
 from capture.rehearsal.table import answer_of, line_of, table_of
 from virtual_kitchen.faults import parse_faults
 
@@ -29,8 +29,18 @@ def test_the_virtual_kitchen_understands_its_faults():
     for scenario in draw(100, 3, can_mount=True):
         options = scenario.simulator_options
         assert bool(options) == bool(scenario.kind.in_simulator)
-        (*found,) = parse_faults(options[1::2]).faults
+        plan = parse_faults(options[1::2])
+        found = [*plan.faults, *plan.camera.faults]
         assert [fault.name for fault in found] == [scenario.kind.in_simulator] * bool(options)
+
+
+OTHERWISE = {
+    "restart_app": ["cut_socket"],
+    "relative_paths": ["kill_supervisor"],
+    "clustered_server": [],
+    "long_stop": ["stop_producer", "stop_drainer", "stop_queue", "stop_supervisor", "suspend"],
+}
+"""Kinds whose faults have names of their own."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,8 +48,14 @@ def test_every_fault_says_what_it_may_cost(kind):
     verb, _, target = kind.partition("_")
     parts = ("supervisor", "producer", "drainer", "queue", "mover")
     made = [f"{verb}_{part}" for part in parts] if target in ("any", "recorder") else [kind]
-    made = ["cut_socket"] if kind == "restart_app" else made
+    made = OTHERWISE.get(kind, made)
     assert kind == "nothing" or all(fault in CAUSES for fault in made)
+
+
+def test_long_stops_take_everybody_in_turn_and_last_up_to_a_minute():
+    drawn = [one for one in draw(200, 2, can_mount=True) if one.kind.name == "long_stop"]
+    assert {one.target for one in drawn} == set(LONG_STOPS)
+    assert all(20 <= one.lasts_s <= 60 < one.world_s + 40 for one in drawn)
 
 
 def played(folder, scenario) -> Account:
@@ -71,6 +87,8 @@ def test_the_table_sums_what_the_object_holds():
     assert (answer["schema"], answer["scenarios"], answer["unexplained"]) == ("rehearse/1", 2, 3)
     assert [row["name"] for row in answer["rows"]] == ["000-nothing", "001-kill_queue"]
     assert "gone" in line_of(bad)
-    assert table_of([fine, bad]).endswith("2 scenarios: 3 unexplained, 0 duplicates, 0 unreadable files")
+    assert table_of([fine, bad]).endswith(
+        "2 scenarios: 3 unexplained, 0 duplicates, 0 unreadable files, 0 wrong causes"
+    )
     assert not bad.is_fine
     assert fine.is_fine
