@@ -108,7 +108,7 @@ def settle(folder: Path) -> Account:
 
 
 def _asked(sent: Counter[int], index: npt.NDArray[np.void], facts: dict[str, Any]) -> Counter[int]:
-    """Leave out what was sent after the recorder had stopped: what is stored is then the beginning of what was sent."""
+    """Leave out what was sent after the recorder had stopped: stored is then the beginning of what was sent."""
     if facts["ended"] != "stopped" or not len(index):
         return sent
     last = int(index["device_ticks"].max())
@@ -181,7 +181,7 @@ def _settle_verdict(
     truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"])
     verdicts = {"verify": checked["status"]}
     if not KINDS[scenario["kind"]].recover:
-        verdicts["record"] = _said_by_record(folder)
+        verdicts["record"] = _status_in((folder / "record.json").read_text())
     for command, status in verdicts.items():
         if wrong := wrong_verdict(status, truth):
             account.doubt(f"`{command}` says {wrong}")
@@ -190,9 +190,10 @@ def _settle_verdict(
                     account.blame(reason)
 
 
-def _said_by_record(folder: Path) -> str:
+def _status_in(printed: str) -> str:
+    """Return the status of the one object that `record --json` prints."""
     try:
-        return str(json.loads((folder / "record.json").read_text())["status"])
+        return str(json.loads(printed)["status"])
     except (ValueError, KeyError):
         return "no answer"
 
@@ -292,7 +293,7 @@ def _settle_refusal(account: Account, folder: Path) -> None:
     facts = json.loads((folder / REFUSED).read_text())
     account.verdict = "refused"
     lines = facts["stderr"].strip().splitlines()
-    if facts["exit"] != 1 or json.loads(facts["stdout"] or "{}").get("status") != "refused":
+    if facts["exit"] != 1 or _status_in(facts["stdout"]) != "refused":
         account.doubt(f"`record` ended with {facts['exit']}, not with a refusal")
     if len(lines) != 1 or not lines[0].startswith("kitchensync: "):
         account.doubt(f"the refusal is not one line: {facts['stderr'].strip()[:200]!r}")
