@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@click.option("--deep", is_flag=True, help="Decode pictures and sound too: takes minutes for an hour.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify(paths: tuple[Path, ...], strict: bool, as_json: bool) -> None:
+def verify(paths: tuple[Path, ...], strict: bool, deep: bool, as_json: bool) -> None:
     """Recompute ledger and checksums of recordings from their files alone.
 
     PATHS are recordings, or folders of recordings.
@@ -35,7 +37,7 @@ def verify(paths: tuple[Path, ...], strict: bool, as_json: bool) -> None:
     from storage.verify import verify as check
 
     found = [recording for path in paths for recording in recordings_in(path)]
-    results = [_checked(check, path, quiet=as_json) for path in found]
+    results = [_checked(partial(check, deep=deep), path, quiet=as_json) for path in found]
     several = len(paths) > 1 or found != [paths[0]]
     answer = verify_all(results) if several else results[0]
     if as_json:
@@ -68,13 +70,20 @@ def show(result: dict[str, Any]) -> None:
         unit = "bytes" if name.upper().endswith(".MP4") else "packets"
         megabytes = f"{facts['bytes'] / 1e6:9.2f} MB"
         line = f"  {name:28} {facts['stored']:>9} of {facts['received']:>9} {unit:7} {megabytes}"
-        click.echo(f"{line}  {coverage_in_words(facts)}".rstrip())
+        click.echo(f"{line}  {coverage_in_words(facts)}{_decoded_in_words(facts)}".rstrip())
     for name, facts in result.get("cameras", {}).items():
-        click.echo(f"  {name:28} {coverage_in_words(facts)}")
+        click.echo(f"  {name:28} {coverage_in_words(facts)}{_decoded_in_words(facts)}")
     for note in result.get("notes", []):
         click.echo(f"  note: {note}")
     for sentence in result.get("good_for", []):
         click.echo(f"  {sentence}")
+
+
+def _decoded_in_words(facts: dict[str, Any]) -> str:
+    """Say what `--deep` found: pictures that decode, and how loud the loudest second is."""
+    seen, level = facts.get("decoded"), facts.get("loudest_dbfs")
+    words = f", {seen['pictures']} of {seen['asked']} pictures decode" if seen else ""
+    return words if level is None else f"{words}, sound up to {level:g} dBFS"
 
 
 def coverage_in_words(facts: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover
 from storage.verify.coverage import Span
+from storage.verify.deep import decode
 from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.good_for import good_for
 from storage.verify.quality import judge
@@ -36,10 +37,17 @@ FILMS = ("gopro", "video")
 """Kinds of devices whose files `media.json` promises."""
 
 
-def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, Any]:
+def verify(
+    recording: Path,
+    progress: Progress = lambda _: None,
+    *,
+    deep: bool = False,
+    most_parts: int | None = None,
+) -> dict[str, Any]:
     """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording.
 
     Files that were freed are read in a copy; where none can be reached, the last answer stands, `checked` false.
+    `deep` decodes too, all pictures or `most_parts` parts of each stream.
     """
     findings = Findings()
     try:
@@ -59,6 +67,8 @@ def verify(recording: Path, progress: Progress = lambda _: None) -> dict[str, An
     except FilesFreed as error:
         return unchecked(recording, findings, error, life)
     streams, use = _check_files(folder, manifest, findings, progress)
+    if deep:
+        _add_decoded(folder, manifest, streams, use["cameras"], findings, most_parts)
     said = answer(str(manifest["recording"]), findings, streams, life) | use
     return said if folder == recording else said | {"read_from": str(folder)}
 
@@ -75,6 +85,27 @@ def _check_files(
             streams |= account(folder, device, findings, progress)
             cameras |= camera_cover(folder, device, session, findings)
     return streams, _use(folder, session, holes, cameras)
+
+
+def _add_decoded(
+    folder: Path,
+    manifest: Manifest,
+    streams: dict[str, Any],
+    cameras: dict[str, Any],
+    findings: Findings,
+    most_parts: int | None,
+) -> None:
+    """Decode what is sound: HDF5 and decoders are not let near damaged files, which are named already."""
+    if manifest["state"] != "complete":
+        findings.note("nothing was decoded: the recording was never closed")
+        return
+    damaged = {place["stream"] for place in findings.corrupt}
+    names = [name for name in streams if name not in damaged]
+    seen, filmed = decode(folder, names, findings, most_parts=most_parts)
+    for name, facts in seen.items():
+        streams[name] |= facts
+    for device, facts in filmed.items():
+        cameras[device] = cameras.get(device, {}) | facts
 
 
 def _use(

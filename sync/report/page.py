@@ -39,6 +39,8 @@ from sync.report.words import clock, local_time
 
 NAME = Path("sync") / "report.html"
 MOST_GAPS = 15
+DECODED_PARTS = 4
+"""Parts of each picture stream that are decoded for a report; `kitchensync verify --deep` decodes all."""
 
 
 def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
@@ -47,7 +49,7 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
     page. Raises NotARecording, CannotWriteReport.
     """
-    judged = verification if verification is not None else verify(recording)
+    judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:
         page = render(gather(opened, judged))
     path = recording / NAME

@@ -95,9 +95,14 @@ def covers_words(facts: dict[str, Any]) -> str:
 
 
 def tracked_words(facts: dict[str, Any]) -> str:
-    """Write in which share of the packets head, gaze, hands or pose were tracked."""
+    """Write in which share of the packets head, gaze, hands or pose were tracked, and what decodes."""
     shares = (facts.get("tracked") or {}).items()
-    return ", ".join(f"{part.replace('_', ' ')} {math.floor(100 * share)} %" for part, share in shares)
+    words = [f"{part.replace('_', ' ')} {math.floor(100 * share)} %" for part, share in shares]
+    if seen := facts.get("decoded"):
+        words.append(f"{seen['pictures']} of {seen['asked']} pictures tried decode")
+    if (level := facts.get("loudest_dbfs")) is not None:
+        words.append(f"sound up to {level:g} dBFS")
+    return ", ".join(words)
 
 
 def interval_words(steps: npt.NDArray[np.int64]) -> str:

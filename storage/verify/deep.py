@@ -1,0 +1,144 @@
+"""Decode what a recording holds: which pictures no decoder takes, and microphones that heard nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from storage.errors import StorageError
+from storage.reading.kinds import HEADSET
+from storage.recording import Recording, StoredStream, open_recording
+from storage.verify import thresholds as limits
+from storage.verify.findings import WARN, Findings
+
+HEADSET_HZ = 48_000
+SAMPLE_ROWS = 60
+"""Pictures in a row that are decoded of each part of a sample."""
+CAMERA_PICTURES = 40
+"""Pictures of a camera's film that are decoded, spread over all of it: a film of an hour takes half an hour whole."""
+Block = tuple[npt.NDArray[np.float32], int]
+"""Samples (channels, n) within +-1, and how many there are a second."""
+Facts = dict[str, dict[str, Any]]
+
+
+def decode(
+    recording: Path, names: Sequence[str], findings: Findings, *, most_parts: int | None = None
+) -> tuple[Facts, Facts]:
+    """Decode pictures and sound of `names`, streams and camera files; return facts by stream and by camera.
+
+    What is wrong is noted. `most_parts` decodes only so many parts of each picture stream, spread over it; sound is
+    always heard whole.
+    """
+    streams: Facts = {}
+    cameras: Facts = {}
+    with open_recording(recording) as opened:
+        for name in [name for name in opened.streams if name in names]:
+            streams[name] = _guarded(
+                name, lambda name=name: _stream(opened, name, most_parts, findings), findings
+            )
+        for device, files in opened.gopro_files.items():
+            if not files or any(f"{device}/{file.name}" not in names for file in files):
+                continue
+            cameras[device] = _guarded(
+                device, lambda device=device: _camera(opened, device, findings), findings
+            )
+    return streams, cameras
+
+
+def _guarded(name: str, look: Any, findings: Findings) -> dict[str, Any]:
+    """Look at one stream; one whose files cannot be read is named by the balance already."""
+    try:
+        found: dict[str, Any] = look()
+        return found
+    except (StorageError, SensorError, OSError, ValueError) as error:
+        findings.note(f"{name} was not decoded: {' '.join(str(error).split())}")
+        return {}
+
+
+def _stream(opened: Recording, name: str, most_parts: int | None, findings: Findings) -> dict[str, Any]:
+    stream, short = opened[name], name.rpartition("/")[2]
+    if short in HEADSET["sound"]:
+        return _heard(name, ((samples, HEADSET_HZ) for _, samples in stream.sound()), findings)
+    if "codec" not in stream.format:
+        return {}
+    if short in HEADSET["frames"]:
+        return _seen(name, stream, stream.frames, most_parts, findings)
+    if short in HEADSET["depth"]:
+        return _seen(name, stream, stream.depth, most_parts, findings)
+    return {}
+
+
+def _seen(
+    name: str, stream: StoredStream, read: Any, most_parts: int | None, findings: Findings
+) -> dict[str, Any]:
+    """Decode all rows, or parts of them; a picture that does not come out is bad."""
+    good, asked = 0, 0
+    for first, last in _parts(len(stream), most_parts):
+        good += sum(1 for _ in read(first, last))
+        asked += last - first
+    bad = [row for row in stream.bad if row < len(stream)]
+    if asked and 1 - len(bad) / asked < limits.DECODED_WARN:
+        findings.add(WARN, f"{name}: {len(bad)} of {asked} pictures do not decode")
+    return {"decoded": {"asked": asked, "pictures": good, "undecodable": len(bad)}}
+
+
+def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
+    if most is None or count <= most * SAMPLE_ROWS:
+        return [(0, count)] if count else []
+    starts = np.linspace(0, count - SAMPLE_ROWS, most).astype(int).tolist()
+    return [(start, start + SAMPLE_ROWS) for start in starts]
+
+
+def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
+    sound = opened.camera(f"{device}/audio").sound()
+    facts = _heard(device, ((block.samples, block.rate_hz) for block in sound), findings)
+    count = len(opened.camera(f"{device}/video").t_s)
+    bad = 0
+    numbers = np.unique(np.linspace(0, count - 1, CAMERA_PICTURES).astype(int)).tolist() if count else []
+    with opened.camera(f"{device}/video").pictures() as pictures:
+        for number in numbers:
+            try:
+                pictures.number(number, width=64)
+            except (SensorError, IndexError):
+                bad += 1
+    if bad:
+        findings.add(WARN, f"{device}: {bad} of {len(numbers)} pictures tried do not decode")
+    asked = len(numbers)
+    return facts | {"decoded": {"asked": asked, "pictures": asked - bad, "undecodable": bad}}
+
+
+def _heard(name: str, blocks: Iterable[Block], findings: Findings) -> dict[str, Any]:
+    """Return the level of the loudest second; sound that stays below the limit is silence."""
+    loudest = max(_levels(blocks), default=None)
+    if loudest is None:
+        return {"loudest_dbfs": None}
+    if loudest < limits.SILENT_DBFS:
+        findings.add(WARN, f"{name}: its sound is silent, at most {_written(loudest)} dBFS")
+    return {"loudest_dbfs": _written(loudest)}
+
+
+def _written(level: float) -> float:
+    return round(max(level, -200.0), 1)
+
+
+def _levels(blocks: Iterable[Block]) -> Iterator[float]:
+    """Yield the level of every second, dB against full scale: the root of the mean square."""
+    power, count = 0.0, 0
+    for samples, rate_hz in blocks:
+        power += float(np.square(samples, dtype=np.float64).sum())
+        count += samples.size
+        if count >= rate_hz * samples.shape[0]:
+            yield _level(power / count)
+            power, count = 0.0, 0
+    if count:
+        yield _level(power / count)
+
+
+def _level(mean_square: float) -> float:
+    return 10 * math.log10(mean_square) if mean_square > 0 else -math.inf

@@ -1,0 +1,102 @@
+"""`verify --deep` decodes: a silent microphone, and pictures that no decoder takes, change the verdict."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from timed_takes import host_ns
+
+from sensors.hololens import pv
+from storage.chunk import Packet, seal
+from storage.cli import verify as verify_command
+from storage.manifest import write_json
+from storage.verify import verify
+
+SECONDS = 4
+
+
+def write(path, name, hz, payloads, format_):
+    """A closed recording of one stream."""
+    files = {}
+    rows = [
+        Packet(n, 1, round(n * 1e7 / hz), host_ns(n / hz), 1, body, b"") for n, body in enumerate(payloads)
+    ]
+    end = {
+        "note": "end",
+        "stream": name,
+        "host_ns": host_ns(SECONDS),
+        "reason": "stopped",
+        "received": len(rows),
+    }
+    notes = [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")]
+    for stream, packets in ((name, rows), ("ledger/hololens", notes)):
+        (path / stream).mkdir(parents=True)
+        sealed = seal(path / stream, 1, packets, {"stream": stream})
+        files[f"{stream}/{sealed.path.name}"] = {"bytes": sealed.bytes, "sha256": sealed.sha256}
+    manifest = {"schema": "recording/1", "recording": path.name, "state": "complete", "files": files}
+    entry = {"nominal_hz": hz, "format": {"module": "x"} | format_}
+    write_json(path / "recording.json", manifest | {"streams": {name: entry}, "devices": {}})
+    return path
+
+
+def sound(amplitude: float) -> list[bytes]:
+    """Packets of 768 samples of a tone on two channels, as the microphone sends them raw."""
+    tone = amplitude * np.sin(2 * np.pi * 440 * np.arange(round(62.5 * SECONDS) * 768) / 48_000)
+    samples = np.repeat(np.rint(tone * 32767).astype("<i2"), 2).reshape(-1, 768 * 2)
+    return [packet.tobytes() for packet in samples]
+
+
+@pytest.mark.parametrize(("amplitude", "status"), [(0.5, "PASS"), (1e-4, "WARN"), (0.0, "WARN")])
+def test_a_silent_microphone_is_seen_when_listened_to(tmp_path, amplitude, status):
+    form = {"codec": "raw", "channels": 2}
+    path = write(tmp_path / "take", "hololens/microphone", 62.5, sound(amplitude), form)
+    assert verify(path)["status"] == "PASS"
+    answer = verify(path, deep=True)
+    assert answer["status"] == status
+    level = answer["streams"]["hololens/microphone"]["loudest_dbfs"]
+    true = 20 * np.log10(amplitude / np.sqrt(2)) if amplitude else -200.0
+    assert level == pytest.approx(
+        true, abs=4 if 0 < amplitude < 0.1 else 0.2
+    )  # 3 steps of 16 bits are left of it
+    assert any("silent" in reason for reason in answer["reasons"]) == (status == "WARN")
+
+
+def pictures(count: int) -> list[bytes]:
+    """Front camera packets: each picture a key frame, H.264 as bytes, and the metadata of the lens."""
+    codec = av.CodecContext.create("libx264", "w")
+    codec.width, codec.height, codec.pix_fmt, codec.time_base = 64, 48, "yuv420p", Fraction(1, 30)
+    codec.options = {"g": "1", "tune": "zerolatency", "preset": "ultrafast"}
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(count):
+        frame = av.VideoFrame.from_ndarray(rng.integers(0, 255, (48, 64, 3), np.uint8), "rgb24")
+        found += [bytes(packet) for packet in codec.encode(frame)]
+    found += [bytes(packet) for packet in codec.encode(None)]
+    metadata = np.zeros((), pv.METADATA)
+    metadata["width"], metadata["height"] = 64, 48
+    return [pv.encode(picture, metadata) for picture in found]
+
+
+def spoil(payload: bytes) -> bytes:
+    """Garbage behind a start code: from its form alone the packet is one."""
+    return b"\0\0\0\1" + bytes(range(7, 250)) + payload[-pv.METADATA.itemsize :]
+
+
+@pytest.mark.parametrize("spoilt", [[], [40, 41, 42, 70]])
+def test_pictures_that_do_not_decode_are_counted(tmp_path, spoilt):
+    payloads = pictures(30 * SECONDS)
+    for number in spoilt:
+        payloads[number] = spoil(payloads[number])
+    path = write(tmp_path / "take", "hololens/pv", 30.0, payloads, {"codec": "h264"})
+    assert verify(path)["status"] == "PASS"
+    run = CliRunner().invoke(verify_command, [str(path), "--deep", "--json"])
+    answer = json.loads(run.output)
+    assert answer["status"] == ("WARN" if spoilt else "PASS")
+    decoded = answer["streams"]["hololens/pv"]["decoded"]
+    assert decoded["asked"] == 30 * SECONDS
+    assert decoded["undecodable"] == len(spoilt)
