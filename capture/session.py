@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capture import queue
 from capture.camera_take import CameraTake
 from capture.closing import CLOSING, CLOSING_BYTES, Waiting, clear_queue, close_recording
 from capture.errors import (
@@ -29,6 +28,7 @@ from capture.hold import held
 from capture.order import Order
 from capture.outcome import Outcome
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
+from capture.queue_dry_run import check_server
 from capture.queue_server import QueueServer
 from capture.recover import recover_all
 from capture.reserve import set_aside
@@ -57,6 +57,8 @@ class Result:
 
 def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
+    if order.redis_url is not None:
+        check_server(order.redis_url)
     path = _check_place(order)
     earlier = recover_all(order.data)
     recovered = [
@@ -224,10 +226,8 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[WorkFolder]:
 
 @contextlib.contextmanager
 def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
-    """Start our own queue server, or reach the one that was named."""
+    """Start our own queue server; the one that was named has been tried already."""
     if order.redis_url is not None:
-        with queue.connect(order.redis_url) as client:
-            queue.wait_until_ready(client, order.redis_url, limit_s=5)
         yield None
         return
     server = QueueServer(Path(plan.work), Path(plan.runtime) / QUEUE, hold=hold)

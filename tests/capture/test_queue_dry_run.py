@@ -1,0 +1,120 @@
+"""A queue server of yours is tried before anything is made: whatever a recording asks of it, in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from processes import kitchensync, one_line
+
+from capture import queue
+from capture.errors import QueueUnavailable
+from capture.queue_dry_run import check_server
+from capture.queue_server import _binary
+
+
+def free_port(host: str) -> int:
+    """Return a free port whose cluster bus (ten thousand higher) is free as well."""
+    for port in range(21_000, 45_000, 97):
+        with socket.socket() as one, socket.socket() as other, contextlib.suppress(OSError):
+            one.bind((host, port))
+            other.bind((host, port + 10_000))
+            return port
+    pytest.skip("no free port")
+
+
+@contextlib.contextmanager
+def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
+    """Run a real server with these options for as long as the block lasts; yield its address."""
+    port = free_port(host)
+    command = [str(_binary()), "--bind", host, "--port", str(port), "--dir", str(folder), "--save", ""]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+    url = f"redis://{host}:{port}/0"
+    try:
+        with queue.connect(url) as client:
+            queue.wait_until_ready(client, url)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def keys_left(url: str) -> list[bytes]:
+    with queue.connect(url) as client:
+        return client.keys("*")
+
+
+def refused(url: str) -> str:
+    with pytest.raises(QueueUnavailable) as told:
+        check_server(url)
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
+    with valkey(tmp_path, loopback_host) as url:
+        with queue.connect(url) as client:
+            client.set("somebody's", "1")
+        check_server(url)
+        assert keys_left(url) == [b"somebody's"]
+
+
+@pytest.mark.parametrize("slots", ["all on this node", "none yet"])
+def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_host):
+    home = tmp_path / "server"
+    home.mkdir()
+    with valkey(home, loopback_host, "--cluster-enabled", "yes") as url:
+        if slots == "all on this node":
+            with queue.connect(url) as client:
+                client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+                while client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+                    time.sleep(0.05)
+        record = ["record", "take", "--data", tmp_path / "data", "--hololens", loopback_host]
+        line = one_line(kitchensync(*record, "--redis", url))
+        assert "cluster" in line
+        assert url.removesuffix("/0") in line
+        assert not (tmp_path / "data").exists()
+        with queue.connect(url) as client:  # one that hides what it is
+            client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", "-info")
+        assert "cluster" in refused(url.replace("redis://", "redis://cook:secret@"))
+        assert keys_left(url) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--maxmemory", "16mb"], "memory"),
+        (["--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"], "maxmemory-policy"),
+        (["--rename-command", "XREADGROUP", ""], "XREADGROUP"),
+        (["--min-replicas-to-write", "1"], "replicas"),
+    ],
+    ids=["small", "throws away", "old", "wants replicas"],
+)
+def test_what_a_server_cannot_do_is_named(options, words, tmp_path, loopback_host):
+    with valkey(tmp_path, loopback_host, *options) as url:
+        assert words.lower() in refused(url).lower()
+        with contextlib.suppress(redis.ResponseError):
+            assert keys_left(url) == []
+
+
+@pytest.mark.parametrize("rule", ["-xack", "-info -xdel", "resetkeys ~other:*", "-@stream"])
+def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
+    with valkey(tmp_path, loopback_host) as url:
+        with queue.connect(url) as client:
+            client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", *rule.split())
+        line = refused(url.replace("redis://", "redis://cook:secret@"))
+        assert "permission" in line.lower()
+        assert "secret" not in line
+        if "key" not in rule:
+            assert keys_left(url) == []
+
+
+def test_a_password_is_not_shown(loopback_host):
+    line = refused(f"redis://cook:secret@{loopback_host}:9")
+    assert "secret" not in line
