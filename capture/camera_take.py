@@ -156,6 +156,7 @@ class CameraTake(threading.Thread):
             except SensorError as error:
                 watch.lost(str(error), host_ns())
         self._media["ended_host_ns"] = host_ns()
+        watch.ended(self._media["ended_host_ns"])
 
     def _close_shutter(self) -> None:
         self.state.state = "stopping"

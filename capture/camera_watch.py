@@ -54,11 +54,7 @@ class Watch:
     def answered(self, answer: Answer) -> None:
         """Take in a state."""
         shown = self.shown
-        if self._lost_since_ns is not None:
-            shown.gaps.append(
-                {"start_host_ns": self._lost_since_ns, "end_host_ns": answer.host_ns, "cause": "network"}
-            )
-            self._lost_since_ns = None
+        self.ended(answer.host_ns)
         shown.battery_percent, shown.recorded_s = answer.battery_percent, answer.recorded_s
         left_s = answer.video_seconds_left
         shown.minutes_left = None if left_s is None else round(left_s / 60, 1)
@@ -71,6 +67,14 @@ class Watch:
         if self._lost_since_ns is None:
             self._lost_since_ns = host_ns
         self.shown.problem = why
+
+    def ended(self, host_ns: int) -> None:
+        """Name the time until now in which it did not answer, if it did not."""
+        if self._lost_since_ns is not None:
+            self.shown.gaps.append(
+                {"start_host_ns": self._lost_since_ns, "end_host_ns": host_ns, "cause": "network"}
+            )
+            self._lost_since_ns = None
 
     def verdict(self) -> str:
         """Say at the end what was wrong on the way."""

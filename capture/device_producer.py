@@ -15,7 +15,7 @@ from capture.health import HealthSender
 from capture.ledger import Ledger
 from capture.pause import PauseWatch
 from capture.plan import Plan, ledger_stream
-from capture.stream_recorder import StreamState
+from capture.stream_end import BY_DEVICE, LOST, STOPPED, StreamState
 from capture.stream_watch import STREAMING, RateWatch
 from sensors.host_clock import host_ns
 
@@ -122,7 +122,7 @@ class DeviceProducer:
         self.ledger.hold(end_s - time.monotonic())
 
     def _check_ends(self) -> None:
-        failed = [one.name for one in self.recorders if one.state.ended not in ("stopped", "ended_by_device")]
+        failed = [one.name for one in self.recorders if one.state.ended not in (STOPPED, BY_DEVICE, LOST)]
         if failed and not self._ending.is_set():
             self._tell(done=False)
             self._health.close()

@@ -86,6 +86,17 @@ class StreamsMissing(CaptureError):
         )
 
 
+class QueueSilent(StreamsMissing):
+    """Nothing came because the queue server took nothing: no device is to blame."""
+
+    def __init__(self, seconds: float) -> None:
+        CaptureError.__init__(
+            self,
+            f"the queue server has not answered for {seconds:.0f} s, so no packet could be taken;"
+            " see what holds it up (a stopped process, a computer without memory) and record again",
+        )
+
+
 class DiskTooFull(CaptureError):
     """Not enough room to begin."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from capture.ledger import Ledger
+from capture.log import tell
 from sensors.errors import SensorError, StreamRefused
 from sensors.hololens import calibration, commands, pv, remote
 from sensors.hololens.catalogue import Profile, stream_spec
@@ -19,6 +20,10 @@ from storage.errors import StorageError
 from storage.manifest import read_manifest
 
 DOWNLOAD_TIMEOUT_S = 6.0
+ANSWER_TRIES = 3
+ANSWER_TIMEOUT_S = 2.0
+ANSWER_AGE_NS = 1_000_000_000
+"""What the headset answered to one stream's question holds for another's this long."""
 SETTLE_PACKETS = 45
 """Pictures after which the camera's manual settings must be seen in its packets."""
 TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
@@ -41,6 +46,7 @@ class HeadsetSetup:
         self._ordered_for: int | None = None  # the UTC offset tells one start of the app from another
         self._utc_offset = _offset_at_start(self.recording, self.device)
         self._starts = 0
+        self._asked_ns, self._gone = -ANSWER_AGE_NS, ""
 
     def before_stream(self, short: str) -> None:
         """Give the orders that come before all streams, once, and download this stream's constants, once.
@@ -143,6 +149,28 @@ class HeadsetSetup:
                 app_start=starts,
                 utc_offset_ticks=utc_offset,
             )
+
+    def why_gone(self) -> str:
+        """Ask the headset elsewhere than at its streams; say why it is not the one that opened them, "" if it is."""
+        with self.lock:
+            if host_ns() - self._asked_ns > ANSWER_AGE_NS:
+                self._gone = self._ask_whether_gone()
+                self._asked_ns = host_ns()
+            return self._gone
+
+    def _ask_whether_gone(self) -> str:
+        why = ""
+        for _ in range(ANSWER_TRIES):
+            try:
+                with remote.RemoteControl(self.host, ANSWER_TIMEOUT_S) as control:
+                    utc_offset = control.utc_offset()
+            except SensorError as error:
+                tell("the headset does not answer", device=self.device, why=str(error))
+                why = "the headset does not answer at any port"
+                continue
+            is_same = self._utc_offset in (None, utc_offset)
+            return "" if is_same else "the headset's app was started again"
+        return why
 
     def settings_seen(self, payload: bytes | memoryview) -> dict[str, list[float]]:
         """Compare a front-camera packet with the settings asked for: {name: [asked, seen]} of those that differ."""

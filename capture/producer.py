@@ -14,6 +14,7 @@ from capture.device_producer import DeviceProducer
 from capture.headset_setup import HeadsetSetup
 from capture.plan import HeadsetPlan, Plan, clock_stream
 from capture.receiver import Receiver
+from capture.stream_end import Streams
 from capture.stream_recorder import StreamRecorder
 from capture.stream_watch import RateWatch
 from capture.worker_process import run_process
@@ -34,6 +35,7 @@ class Producer(DeviceProducer):
             headset.name, headset.host, headset.streams, profile, Path(plan.path), self.ledger
         )
         self._pipe = queue.QueuePipe(queue.connect(plan.queue_url))
+        self._streams = Streams()
         self._receiver = Receiver(self._pipe, plan.linger_ms / 1e3)
         recorders = [self._recorder(short) for short in headset.streams]
         self.recorders = recorders
@@ -55,6 +57,7 @@ class Producer(DeviceProducer):
             self.ledger,
             self._setup,
             self._receiver,
+            self._streams,
         )
 
     def run(self) -> None:

@@ -31,8 +31,7 @@ STYLES = {
 
 def _line(camera: CameraTake) -> str:
     shown = camera.state
-    facts = shown.problem or shown.facts
-    return f"; {camera.device}: {shown.state}" + (f" ({facts})" if facts else "")
+    return f"; {camera.device}: {shown.state}" + (f" ({shown.facts})" if shown.facts else "")
 
 
 class Progress:
@@ -76,6 +75,7 @@ class Progress:
             if supervisor.outlook is not None:
                 style = "" if supervisor.outlook.level == OK else "bold red"
                 shown.append(Text(f"disk: {supervisor.outlook.text}", style=style))
+            shown += [Text(supervisor.waiting)] if supervisor.waiting else []
             shown += [Text(problem, style="bold red") for problem in supervisor.problems()]
             self._live.update(Group(*shown), refresh=True)
         else:
@@ -85,6 +85,7 @@ class Progress:
             if supervisor.outlook is not None and supervisor.outlook.level != OK:
                 text += f", disk: {supervisor.outlook.text}"
             text += f", waiting for {', '.join(waiting)}" if waiting else ""
+            text += f", {supervisor.waiting}" if supervisor.waiting else ""
             text += "".join(_line(camera) for camera in supervisor.cameras)
             print("; ".join([text, *supervisor.problems()]), file=sys.stderr, flush=True)
 
@@ -111,6 +112,6 @@ class Progress:
             fetched = f"{shown.fetched_bytes / 1e6:.1f}" if shown.fetched_bytes else ""
             style = "bold red" if shown.problem else STYLES.get(shown.state, "yellow")
             table.add_row(camera.device, Text(shown.state, style=style), "", fetched, "", "")
-            if shown.problem or shown.facts:
-                table.add_row("", Text(shown.problem or shown.facts, style="red" if shown.problem else ""))
+            if shown.facts:
+                table.add_row("", Text(shown.facts))
         return table

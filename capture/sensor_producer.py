@@ -9,6 +9,7 @@ from capture.clock_probe import PROBES_A_ROUND, Ask, ClockProbe
 from capture.device_producer import DeviceProducer
 from capture.plan import Plan, SensorPlan, clock_stream
 from capture.sensor_recorder import SensorRecorder
+from capture.stream_end import Streams
 from capture.stream_watch import RateWatch
 from capture.worker_process import run_process
 from sensors.hololens.remote import ClockExchange
@@ -29,14 +30,14 @@ class SensorProducer(DeviceProducer):
             for stream in self._sensor.streams()
             if stream.name in device.streams
         }
+        together, ask = Streams(), _ask(self._sensor)
         self.recorders = [
-            SensorRecorder(name, self._sensor, stream, self.writer(name), self.ledger)
+            SensorRecorder(name, self._sensor, stream, self.writer(name), self.ledger, together, ask)
             for name, stream in streams.items()
         ]
         self.rates = {
             name: RateWatch(stream.nominal_hz, adaptive=stream.adaptive) for name, stream in streams.items()
         }
-        ask = _ask(self._sensor)
         self.probe = (
             ClockProbe(device.name, ask, self.writer(clock_stream(device.name))) if ask is not None else None
         )

@@ -12,6 +12,7 @@ from capture.headset_setup import SETTLE_PACKETS, HeadsetSetup
 from capture.ledger import Ledger
 from capture.queue import QueuedPacket, QueueWriter
 from capture.receiver import QUEUE_PATIENCE_S, Receiver
+from capture.stream_end import DECIDE_NS, FAILED, Streams, StreamState, end_of
 from capture.stream_watch import StampWatch
 from sensors.errors import (
     AbsurdSize,
@@ -26,29 +27,15 @@ from sensors.errors import (
 from sensors.hololens import wire
 from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.client import StreamClient
+from sensors.host_clock import host_ns
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
-"""A device that closed and then refuses every connect for nearly 3 s has ended the stream."""
+"""A device that ended a stream refuses every connect of nearly 3 s."""
 
 MOST_FLAGS = 500
 """Flagged stamps that are noted one by one; verify counts all of them."""
 
 _SIGNED_TICKS = struct.Struct("<q")
-
-
-@dataclass
-class StreamState:
-    """What the supervisor and the operator see of one stream."""
-
-    state: str = "waiting"
-    received: int = 0
-    bytes: int = 0
-    first_host_ns: int = 0
-    last_host_ns: int = 0
-    connections: int = 0
-    losses: int = 0
-    problem: str = ""
-    ended: str = ""
 
 
 @dataclass
@@ -63,17 +50,21 @@ class StreamRecorder:
     ledger: Ledger
     setup: HeadsetSetup
     receiver: Receiver
+    streams: Streams
     state: StreamState = field(default_factory=StreamState)
 
     def __post_init__(self) -> None:
         """Prepare the thread."""
+        self.streams.add(self.name, self.state)
         self._ending = threading.Event()
+        self._stopped_ns = 0
         self._client: StreamClient | None = None
         self._connected_client: StreamClient | None = None
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
         self._seq = 0
         self._stamps = StampWatch()
         self._flags = 0
+        self._missed = ""
 
     def start(self) -> None:
         """Start receiving."""
@@ -81,6 +72,7 @@ class StreamRecorder:
 
     def stop(self) -> None:
         """Ask the end: what was received is queued, then the thread ends."""
+        self._stopped_ns = self._stopped_ns or host_ns()
         self._ending.set()
         client = self._client
         if client is not None:
@@ -91,56 +83,60 @@ class StreamRecorder:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        reason = "failed"
+        end: dict[str, object] = {"reason": FAILED}
         try:
             self._seq = self.state.received = self.writer.next_sequence()
             if self._seq == 0:
                 self.state.state = "preparing"
                 self.setup.before_stream(self.spec.name)
-            ended = self._seq > 0 and self._ended_meanwhile()
-            while not ended and not self._ending.is_set():
-                ended = self._one_connection()
-            reason = "ended_by_device" if ended else "stopped"
+            else:
+                self.state.away = "restart"
+                self._ended_meanwhile()
+            while not self.state.closed_host_ns and not self._ending.is_set():
+                self._one_connection()
+            end = end_of(self.state, self._missed, self._stopped_ns)
         except Exception as error:
             self.state.problem = f"{type(error).__name__}: {error}"
             raise
         finally:
-            self.state.state = self.state.ended = reason
-            self.ledger.note("end", self.name, self._patience(), reason=reason, received=self._seq)
+            self.state.state = self.state.ended = str(end["reason"])
+            self.ledger.note("end", self.name, self._patience(), received=self._seq, **end)
 
-    def _one_connection(self) -> bool:
-        """Connect and receive until it is over; return whether the device ended the stream."""
+    def _one_connection(self) -> None:
+        """Connect and receive until it is over."""
         client = self._connect(self._backoff_s())
         if client is None:
-            return False
+            return
         try:
             self.receiver.receive(client, self)
         except StreamStopped:
-            return False
+            return
         except StreamClosed as error:
+            self._missed = self.state.away
             self._closed(error, "network", at_boundary=error.at_boundary)
-            return error.at_boundary and self._device_is_gone()
+            if error.at_boundary:
+                self._look_for_end()
         except AbsurdSize as error:
             self._closed(error, "corrupt_packet")
         except StreamStalled as error:
             self._closed(error, "network")
         finally:
             client.close()
-        return False
 
-    def _ended_meanwhile(self) -> bool:
-        """Tell whether the device ended the stream while nobody listened; a connection that comes is used."""
+    def _ended_meanwhile(self) -> None:
+        """See whether the device ended the stream while nobody listened; a connection that comes is used."""
         client = self._new_client()
         try:
             if self.spec.name == "pv":
                 self.setup.open_camera()
             client.connect()
         except StreamRefused:
-            return self._device_is_gone()
-        except SensorError:
-            return False
-        self._connected_client = client
-        return False
+            self._missed = self.state.away
+            self._look_for_end()
+        except SensorError as error:
+            self._show("reconnecting", error)
+        else:
+            self._connected_client = client
 
     def _backoff_s(self) -> float:
         return min(0.25 * 2 ** min(self.state.connections - 1, 3), 2.0) if self.state.connections else 0.0
@@ -153,7 +149,7 @@ class StreamRecorder:
         return client
 
     def _connect(self, wait_s: float) -> StreamClient | None:
-        """Connect, as often as it takes; None when the end was asked first."""
+        """Connect, as often as it takes; None when the end was asked first, or the device has ended all else."""
         if (client := self._connected_client) is not None:
             self._connected_client, self._client = None, client
             if self._ending.is_set():
@@ -169,7 +165,11 @@ class StreamRecorder:
             except StreamStopped:
                 return None
             except (ConnectFailed, PvNotStarted) as error:
-                self._show("refused" if isinstance(error, StreamRefused) else "unreachable", error)
+                is_refused = isinstance(error, StreamRefused)
+                self._show("refused" if is_refused else "unreachable", error)
+                if is_refused and self.state.away and (over_ns := self.streams.over_since(self.name)):
+                    self._missed, self.state.closed_host_ns = self.state.away, over_ns
+                    return None
             except SensorError as error:
                 self._show("reconnecting", error)
             else:
@@ -181,13 +181,8 @@ class StreamRecorder:
     def _connected(self) -> None:
         self.state.connections += 1
         self.state.state = "connected"
-        self.ledger.note(
-            "connected",
-            self.name,
-            self._patience(),
-            connection=self.state.connections,
-            next_seq=self._seq,
-        )
+        facts = {"connection": self.state.connections, "next_seq": self._seq}
+        self.ledger.note("connected", self.name, self._patience(), **facts)
         self._stamps = StampWatch()
         if self.state.connections > 1 or self._seq > 0:
             self.setup.note_app_start(self.name, self.state.connections, self._seq)
@@ -203,6 +198,8 @@ class StreamRecorder:
             body = frame[wire.HEADER_BYTES :]
             packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, body, pose_bytes))
         self._seq += len(packets)
+        if self.state.away:
+            self.state.away = self.state.fault = self.state.problem = ""
         if self.spec.name == "pv" and first_seq <= SETTLE_PACKETS < self._seq:
             self._read_settings_back(packets[SETTLE_PACKETS - first_seq].body)
         return packets
@@ -214,7 +211,7 @@ class StreamRecorder:
         state = self.state
         state.received = packets[-1].seq + 1
         state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.spec.pose_bytes
-        state.last_host_ns = packets[-1].host_ns
+        state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
 
@@ -251,32 +248,51 @@ class StreamRecorder:
 
     def _closed(self, error: SensorError, cause: str, **facts: object) -> None:
         self._show("reconnecting", error)
-        self.ledger.note(
-            "closed", self.name, self._patience(), cause=cause, next_seq=self._seq, why=str(error), **facts
-        )
+        self.state.away = self.state.away or cause
+        facts |= {"cause": cause, "next_seq": self._seq, "why": str(error)}
+        self.ledger.note("closed", self.name, self._patience(), **facts)
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state
         self.state.problem = str(error)
 
-    def _device_is_gone(self) -> bool:
-        """Tell whether every connect of the next seconds is refused; a connection that comes is used."""
-        for wait_s in END_TRIES_S:
-            if self._ending.wait(wait_s):
-                return False
-            is_camera = self.spec.name == "pv"  # it has to be switched on first: here we only ask
-            client = StreamClient(self.spec, self.host, b"") if is_camera else self._new_client()
-            try:
-                if not is_camera:
-                    self.setup.before_connect(self.spec.name, is_again=True)
-                client.connect()
-            except StreamRefused:
-                continue
-            except SensorError:
-                return False
-            if is_camera:
-                client.close()
-            else:
-                self._connected_client = client
+    def _look_for_end(self) -> None:
+        """See whether the device ended the stream that was closed just now; a connection that comes is used."""
+        closed_ns = host_ns()
+        if self._ended_by_device(closed_ns):
+            self.state.closed_host_ns = closed_ns
+
+    def _ended_by_device(self, closed_ns: int) -> bool:
+        """Tell whether the port refuses, the device answers elsewhere, and no other stream of it goes on for long."""
+        if not all(self._is_refused(wait_s) for wait_s in END_TRIES_S):
             return False
-        return True
+        if why := self.setup.why_gone():
+            self.state.fault = why
+            return False
+        while self.streams.others_come(self.name) and host_ns() < closed_ns + DECIDE_NS:
+            if self._ending.is_set() or self.streams.outlived(self.name, closed_ns):
+                break
+            if not self._is_refused(END_TRIES_S[-1]):
+                return False
+        if self.streams.outlived(self.name, closed_ns, stopping=self._ending.is_set()):
+            self.state.fault = "the device closed it while its other streams go on"
+            return False
+        return self._is_refused(0.0)
+
+    def _is_refused(self, wait_s: float) -> bool:
+        """Wait, then tell whether a connect is refused; a connection that comes is used, if there is time for it."""
+        only_asks = self._ending.wait(wait_s) or self.spec.name == "pv"  # the camera wants to be on first
+        client = StreamClient(self.spec, self.host, b"") if only_asks else self._new_client()
+        try:
+            if not only_asks:
+                self.setup.before_connect(self.spec.name, is_again=True)
+            client.connect()
+        except (StreamRefused, StreamStopped):  # stopped while it asked: it is asked once more
+            return True
+        except SensorError:
+            return False
+        if only_asks:
+            client.close()
+        else:
+            self._connected_client = client
+        return False

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from capture.alarms import lost_streams, mute_processes, quiet_streams
 from capture.camera_take import CameraTake
 from capture.control import ControlServer
-from capture.errors import ProcessKeepsDying, QueueUnavailable, StreamsMissing
+from capture.errors import ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
 from capture.health import HealthBoard
 from capture.heartbeat import Heartbeat
 from capture.log import RecordingLog, tell, warn
@@ -19,9 +20,11 @@ from capture.outcome import NO_SPACE, Outcome
 from capture.patience import Patience
 from capture.plan import Plan
 from capture.queue_server import QueueServer
+from capture.queue_watch import QueueWatch
 from capture.reserve import RESERVE, RESERVE_BYTES, set_aside
 from capture.storage_trouble import StorageTrouble
 from capture.worker import Worker
+from sensors.host_clock import host_ns
 from storage.disk_guard import STOP, DiskGuard, Outlook
 from storage.mover_process import MoverProcess
 from storage.names import LOGS
@@ -59,6 +62,9 @@ class Supervisor:
         self._log = RecordingLog(Path(plan.path) / LOGS, "supervisor")
         self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
         self.outlook: Outlook | None = None
+        self.waiting = ""
+        "What the end of the recording waits for, with seconds."
+        self._queue_watch = QueueWatch(plan.queue_url)
         self._stop_asked = ""
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
@@ -94,8 +100,17 @@ class Supervisor:
         return known
 
     def problems(self) -> list[str]:
-        """Return what is wrong now, in words: what befell the recording, and why a drainer cannot store."""
-        return [*self.outcome.problems, *self._trouble.words()]
+        """Return what is wrong now, in words: what befell the recording, and what does not get on."""
+        cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
+        return [*self.outcome.problems, *self._trouble.words(), *self._alarms(), *cameras]
+
+    def _alarms(self) -> list[str]:
+        """Say what does not come; what the queue server holds up is no fault of a process or a device."""
+        if silent_s := self._queue_watch.silent_s:
+            return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
+        now_ns = host_ns()
+        mute = mute_processes(self.board.states, now_ns)
+        return [*mute.values(), *quiet_streams(self.streams(), now_ns, mute)]
 
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
         """Record until the time, a request, or the end of every stream; then end everything in order.
@@ -104,6 +119,7 @@ class Supervisor:
         """
         tell("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
         set_aside(self._reserve, RESERVE_BYTES)
+        self._queue_watch.start()
         for worker in [*self.drainers, *self.producers]:
             worker.start()
         try:
@@ -147,7 +163,10 @@ class Supervisor:
             if not missing:
                 self.outcome.first_packets = True
                 return
-            if time.monotonic() > end_s:
+            silent_s = self._queue_watch.silent_s
+            if silent_s > limit_s:
+                raise QueueSilent(silent_s)
+            if time.monotonic() > end_s + self._queue_watch.held_s:
                 raise StreamsMissing(missing, limit_s)
 
     def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
@@ -204,6 +223,7 @@ class Supervisor:
             "host_ns": time.monotonic_ns(),
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "problems": self.problems(),
+            "waiting": self.waiting,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
         }
@@ -238,24 +258,29 @@ class Supervisor:
 
     def _end(self, show: Callable[[Supervisor], None]) -> None:
         """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""
+        ended_ns = host_ns()
         for camera in self.cameras:
             camera.end()
         self._end_producers(show)
         self._end_drainers(show)
-        while any(camera.is_alive() for camera in self.cameras) and not self._forced:
+        self.outcome.problems += lost_streams(self.streams(), ended_ns)
+        while (alive := [one.device for one in self.cameras if one.is_alive()]) and not self._forced:
+            self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C again leaves the files on the card"
             self._hear()
             show(self)
 
     def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
-        end_s = time.monotonic() + PRODUCER_END_S
+        begin_s = time.monotonic()
         for worker in self.producers:
             worker.end()
-        while any(worker.returncode() is None for worker in self.producers):
+        while alive := [worker.name for worker in self.producers if worker.returncode() is None]:
+            for_s = time.monotonic() - begin_s
+            self.waiting = f"waiting for {', '.join(alive)} to end ({for_s:.0f} of {PRODUCER_END_S:g} s)"
             self._heart.beat()
             self._keep_drainers()
             self._make_room()
             show(self)
-            if time.monotonic() > end_s:
+            if for_s > PRODUCER_END_S:
                 self.outcome.problems.append("a producer did not end in time and was killed")
                 for worker in self.producers:
                     worker.kill()
@@ -296,6 +321,9 @@ class Supervisor:
             show(self)
             self._make_room()
             idle_s = patience.look(self.board.states)
+            self.waiting = (
+                f"storing what the queue holds (nothing more for {idle_s:.0f} of {DRAIN_LIMIT_S:g} s)"
+            )
             if patience.is_time_to_kill(DRAIN_LIMIT_S / 2):
                 for worker in self.drainers:
                     worker.kill()
@@ -320,6 +348,7 @@ class Supervisor:
 
     def close(self) -> None:
         """Close sockets and files."""
+        self._queue_watch.stop()
         tell("everything has ended", problems=self.outcome.problems, restarts=len(self.outcome.restarts))
         self._log.close()
         self._heart.close()

@@ -103,7 +103,8 @@ def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> l
     cause = last.get("cause") or EARLY_ENDS.get(last["reason"]) or EARLY_ENDS.get(stopped.get("reason", ""))
     if cause is None or not len(index) or last["reason"] == "ended_by_device":
         return []
-    closed_ns = int(ends[-1]["host_ns"]) if ends else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
+    until_ns = last.get("closed_host_ns") or last.get("host_ns")
+    closed_ns = int(until_ns) if until_ns else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
     return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]
 
 

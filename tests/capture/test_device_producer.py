@@ -6,7 +6,7 @@ import pytest
 
 from capture.device_producer import DeviceProducer
 from capture.errors import StreamsFailed
-from capture.stream_recorder import StreamState
+from capture.stream_end import StreamState
 
 
 class Over:

@@ -103,6 +103,7 @@ def test_two_headsets_in_one_recording(kitchen, runtime, tmp_path, loopback_host
     with running(second, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().startswith("ready")
         answer = recorded("--data", tmp_path / "data", *devices, "--streams", chosen)
+        process.terminate()
         assert process.wait(60) == 0
     truths = {"a": first.truth(), "b": json.loads((out / "truth.json").read_text())}
     for side in "ab":

@@ -1,0 +1,117 @@
+"""What does not come is said, with seconds, and the right one is blamed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capture.alarms import lost_streams, mute_processes, quiet_streams
+from capture.camera_watch import CameraState, Watch
+from capture.errors import QueueSilent
+from capture.queue_watch import LATE_S, QueueWatch
+from capture.supervisor import Supervisor
+from storage.names import LOGS
+
+SECOND = 10**9
+NOW_NS = 100 * SECOND
+
+
+def facts(state: str, last_s: float, **more: Any) -> dict[str, Any]:
+    return {"state": state, "first_host_ns": SECOND, "last_host_ns": round(last_s * SECOND), **more}
+
+
+def test_streams_that_do_not_come_back_are_named_with_device_state_and_seconds():
+    streams = {
+        "hololens/pv": facts("refused", 60, fault="the headset does not answer"),
+        "hololens/gyroscope": facts("refused", 88, fault="the headset does not answer"),
+        "hololens/depth_ahat": facts("stalled", 90),
+        "hololens/microphone": facts("streaming", 99.9),
+        "hololens/accelerometer": facts("refused", 97),  # a moment ago
+        "hololens/spatial_input": facts("ended_by_device", 20, ended="ended_by_device"),
+        "webcam/video": facts("slow by the device", 60),
+        "webcam/audio": {"state": "connected"},  # never came: the start says so
+    }
+    assert quiet_streams(streams, NOW_NS, {}) == [
+        "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer);"
+        " it is tried again and again",
+        "hololens: nothing for 10 s from depth_ahat (stalled); it is tried again and again",
+    ]
+
+
+def test_of_a_process_that_is_held_up_the_process_is_named_and_not_the_device():
+    states = {
+        "producer hololens": {"host_ns": 80 * SECOND},
+        "producer webcam": {"host_ns": 70 * SECOND, "done": True},
+        "drainer 0": {"host_ns": 99 * SECOND},
+    }
+    mute = mute_processes(states, NOW_NS)
+    assert list(mute.values()) == ["producer hololens has not answered for 20 s"]
+    assert quiet_streams({"hololens/pv": facts("stalled", 80)}, NOW_NS, mute) == []
+
+
+def test_what_did_not_come_back_before_the_end_stays_a_problem():
+    lost = {"ended": "lost", "closed_host_ns": 0}
+    streams = {
+        "hololens/pv": facts("lost", 20, **lost | {"closed_host_ns": 60 * SECOND}, fault="it refuses"),
+        "hololens/depth_ahat": facts("lost", 55, **lost, fault=""),
+        "hololens/gyroscope": facts("stopped", 60, ended="stopped"),
+    }
+    assert lost_streams(streams, 70 * SECOND) == [
+        "hololens: nothing came in the last 40 s from pv (it refuses)",
+        "hololens: nothing came in the last 15 s from depth_ahat (lost)",
+    ]
+
+
+def test_a_camera_that_never_answers_again_has_a_gap_until_the_end():
+    watch = Watch(CameraState())
+    watch.lost("it does not answer", 5 * SECOND)
+    watch.lost("it does not answer", 6 * SECOND)
+    watch.ended(30 * SECOND)
+    expected = {"start_host_ns": 5 * SECOND, "end_host_ns": 30 * SECOND, "cause": "network"}
+    assert watch.shown.gaps == [expected]
+    assert "25 s" in watch.verdict()
+
+
+@pytest.fixture
+def stopped_queue(server):
+    """A queue server that is held up for the test."""
+    os.kill(server.process.pid, signal.SIGSTOP)
+    yield server
+    os.kill(server.process.pid, signal.SIGCONT)
+
+
+def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server):
+    watch = QueueWatch(server.url)
+    assert watch.silent_s == 0.0
+    watch.start()
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        end_s = time.monotonic() + 60
+        while watch.silent_s == 0.0:
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    while watch.silent_s > 0.0:
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    assert watch.held_s >= LATE_S
+    watch.stop()
+
+
+def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
+    plan.save(Path(plan.work) / "plan.json")
+    (Path(plan.path) / LOGS).mkdir()
+    supervisor = Supervisor(plan, stopped_queue, [])
+    supervisor.producers, supervisor.drainers = [], []  # what they do is of no account: nothing can come
+    told: list[str] = []
+    with pytest.raises(QueueSilent, match="queue server has not answered for"):
+        supervisor.run(5.0, 4.0, lambda one: told.extend(one.problems()))
+    supervisor.close()
+    assert any("the queue server has not answered" in problem for problem in told)
+    assert not any("hololens" in problem for problem in told)

@@ -1,0 +1,122 @@
+"""A plug-in sensor whose streams end: all together is an end, one alone is a fault."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from capture import stream_end
+from capture.queue import QueueWriter
+from capture.sensor_recorder import SensorRecorder
+from capture.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from sensors.plugin import SensorPacket, SensorStream
+
+
+class Notes:
+    """A ledger in memory."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, dict[str, Any]] = {}
+
+    def note(self, kind: str, stream: str, give_up: Callable[[], bool] | None = None, **facts: Any) -> None:
+        if kind == "end":
+            self.ends[stream] = facts
+
+
+class Device:
+    """Two streams that end when they are told to."""
+
+    def __init__(self) -> None:
+        self.over = {"left": threading.Event(), "right": threading.Event()}
+        self.is_gone = False
+
+    def packets(self, stream: str) -> Iterator[SensorPacket]:
+        while not self.over[stream].wait(0.02):
+            yield SensorPacket(time.monotonic_ns() // 100, b"x")
+
+    def ask(self) -> list[Any]:
+        if self.is_gone:
+            raise OSError("no route")
+        return []
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def take(server, client):
+    device, notes, together = Device(), Notes(), Streams()
+    recorders = {
+        name: SensorRecorder(
+            name,
+            device,
+            SensorStream(name, nominal_hz=50),
+            QueueWriter(client, "u", name, 7),
+            notes,
+            together,
+            device.ask,
+        )
+        for name in device.over
+    }
+    for recorder in recorders.values():
+        recorder.start()
+    wait_for(lambda: all(one.state.received > 5 for one in recorders.values()))
+    yield device, recorders, notes
+    for name, recorder in recorders.items():
+        recorder.stop()
+        device.over[name].set()
+    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+
+
+def test_a_device_that_ends_all_its_streams_has_ended_them(take):
+    device, recorders, notes = take
+    for over in device.over.values():
+        over.set()
+    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    assert [end["reason"] for end in notes.ends.values()] == [BY_DEVICE, BY_DEVICE]
+
+
+def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(take, monkeypatch):
+    monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
+    device, recorders, notes = take
+    device.over["left"].set()
+    wait_for(lambda: "go on" in recorders["left"].state.fault)
+    assert recorders["left"].is_alive()
+    device.over["left"].clear()  # it comes back
+    before = recorders["left"].state.received
+    wait_for(lambda: recorders["left"].state.received > before)
+    assert recorders["left"].state.fault == ""
+    device.over["left"].set()
+    wait_for(lambda: "go on" in recorders["left"].state.fault)
+    device.over["right"].set()
+    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    assert {name: end["reason"] for name, end in notes.ends.items()} == {"left": LOST, "right": BY_DEVICE}
+    assert notes.ends["left"]["cause"] == "reconnect"
+
+
+def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
+    device, recorders, notes = take
+    device.is_gone = True
+    for over in device.over.values():
+        over.set()
+    wait_for(lambda: all("does not answer" in one.state.fault for one in recorders.values()))
+    for recorder in recorders.values():
+        recorder.stop()
+    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    assert [end["reason"] for end in notes.ends.values()] == [LOST, LOST]
+
+
+def test_streams_that_are_stopped_while_they_come_lost_nothing(take):
+    _, recorders, notes = take
+    for recorder in recorders.values():
+        recorder.stop()
+    wait_for(lambda: not any(one.is_alive() for one in recorders.values()))
+    assert [end["reason"] for end in notes.ends.values()] == [STOPPED, STOPPED]

@@ -1,0 +1,207 @@
+"""A fault is not an end: what a stream makes of a peer that closes between two packets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_headset import FakeHeadset
+
+from capture import stream_end
+from capture.headset_setup import HeadsetSetup
+from capture.queue import QueuePipe, QueueWriter
+from capture.receiver import Receiver
+from capture.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
+from capture.stream_recorder import StreamRecorder
+from sensors.hololens.catalogue import Profile, stream_spec
+from storage.manifest import write_json
+
+PORTS = {"gyroscope": 3807, "accelerometer": 3806}
+SECOND = 10**9
+
+
+class Notes:
+    """A ledger in memory."""
+
+    def __init__(self) -> None:
+        self.notes: list[dict[str, Any]] = []
+
+    def note(self, kind: str, stream: str, give_up: Callable[[], bool] | None = None, **facts: Any) -> None:
+        self.notes.append({"note": kind, "stream": stream, **facts})
+
+    def end(self, stream: str) -> dict[str, Any]:
+        (end,) = [note for note in self.notes if (note["note"], note["stream"]) == ("end", stream)]
+        return end
+
+
+class Setup(HeadsetSetup):
+    """Without orders and constants: the fake headset takes none."""
+
+    def before_stream(self, short: str) -> None:
+        pass
+
+
+@dataclass
+class Take:
+    """Two streams of a fake headset on their way into a real queue."""
+
+    headset: FakeHeadset
+    ledger: Notes
+    recorders: dict[str, StreamRecorder] = field(default_factory=dict)
+
+    def state(self, name: str) -> StreamState:
+        return self.recorders[name].state
+
+    def wait(self, what: Callable[[], bool]) -> None:
+        end_s = time.monotonic() + 60
+        while not what():
+            assert time.monotonic() < end_s, [one.state for one in self.recorders.values()]
+            time.sleep(0.02)
+
+    def wait_for_packets(self, name: str) -> None:
+        before = self.state(name).received
+        self.wait(lambda: self.state(name).received > before + 5)
+
+    def stop(self) -> None:
+        for recorder in self.recorders.values():
+            recorder.stop()
+        self.wait(lambda: not any(recorder.is_alive() for recorder in self.recorders.values()))
+
+
+@pytest.fixture
+def take(server, client, loopback_host, tmp_path) -> Iterator[Take]:
+    write_json(
+        tmp_path / "recording.json",
+        {"schema": "recording/1", "devices": {"hololens": {"utc_offset_ticks": 5}}},
+    )
+    ledger, streams, pipe = Notes(), Streams(), QueuePipe(client)
+    setup = Setup("hololens", loopback_host, list(PORTS), Profile(), Path(tmp_path), ledger)
+    receiver = Receiver(pipe)
+    made = Take(FakeHeadset(loopback_host, PORTS), ledger)
+    for name in PORTS:
+        writer = QueueWriter(client, "u", name, 7, pipe=pipe)
+        parts = (loopback_host, stream_spec(name), b"\x01", writer, ledger, setup, receiver, streams)
+        made.recorders[name] = StreamRecorder(name, *parts)
+    receiver.start()
+    for recorder in made.recorders.values():
+        recorder.start()
+    for name in PORTS:
+        made.wait_for_packets(name)
+    yield made
+    made.stop()
+    made.headset.close()
+    receiver.stop()
+    receiver.join(10)
+    pipe.close()
+
+
+def test_streams_that_the_device_closes_while_it_still_answers_are_ended(take):
+    take.headset.close(*PORTS)
+    take.wait(lambda: not any(recorder.is_alive() for recorder in take.recorders.values()))
+    assert [take.ledger.end(name)["reason"] for name in PORTS] == [BY_DEVICE, BY_DEVICE]
+    assert [take.ledger.end(name).get("cause") for name in PORTS] == [None, None]
+
+
+def test_a_device_that_answers_nowhere_has_not_ended_its_streams_and_is_used_when_it_comes_back(take):
+    take.headset.close()
+    for name in PORTS:
+        take.wait(lambda name=name: "does not answer" in take.state(name).fault)
+        take.wait(lambda name=name: take.state(name).state == "refused")
+    assert all(recorder.is_alive() for recorder in take.recorders.values())
+    assert all(take.state(name).away for name in PORTS)
+    take.headset.open()
+    for name in PORTS:
+        take.wait_for_packets(name)
+        assert (take.state(name).away, take.state(name).fault) == ("", "")
+    take.stop()
+    assert [take.ledger.end(name)["reason"] for name in PORTS] == [STOPPED, STOPPED]
+    closings = [note for note in take.ledger.notes if note["note"] == "closed"]
+    assert {(note["stream"], note["cause"]) for note in closings} == {(name, "network") for name in PORTS}
+
+
+def test_a_device_that_never_comes_back_is_lost_until_the_stop(take):
+    take.headset.close()
+    take.wait(lambda: "does not answer" in take.state("gyroscope").fault)
+    before_ns = time.monotonic_ns()
+    take.stop()
+    for name in PORTS:
+        end = take.ledger.end(name)
+        assert (end["reason"], end["cause"]) == (LOST, "network")
+        assert end["closed_host_ns"] >= before_ns > take.state(name).last_host_ns
+
+
+def test_a_port_that_dies_while_another_goes_on_is_lost_until_the_device_ends_the_other(take, monkeypatch):
+    monkeypatch.setattr(stream_end, "OUTLIVED_NS", SECOND)
+    take.headset.close("gyroscope")
+    take.wait(lambda: "go on" in take.state("gyroscope").fault)
+    take.wait(lambda: take.state("gyroscope").state == "refused")
+    assert take.recorders["gyroscope"].is_alive()
+    take.headset.close("accelerometer")
+    take.wait(lambda: not any(recorder.is_alive() for recorder in take.recorders.values()))
+    assert take.ledger.end("accelerometer")["reason"] == BY_DEVICE
+    lost = take.ledger.end("gyroscope")
+    assert (lost["reason"], lost["cause"]) == (LOST, "network")
+    closed_ns = take.state("accelerometer").closed_host_ns
+    assert lost["closed_host_ns"] == closed_ns > take.state("gyroscope").last_host_ns + SECOND
+
+
+def test_an_app_that_was_started_again_has_not_ended_its_streams(take):
+    take.headset.utc_offset = 9
+    take.headset.close(*PORTS)
+    take.wait(lambda: all("started again" in take.state(name).fault for name in PORTS))
+    take.headset.open(*PORTS)
+    for name in PORTS:
+        take.wait_for_packets(name)
+
+
+def test_a_stop_right_after_the_device_ended_its_streams_is_no_loss(take):
+    take.headset.close(*PORTS)
+    take.wait(lambda: all(take.state(name).away for name in PORTS))
+    take.stop()
+    assert [take.ledger.end(name)["reason"] for name in PORTS] == [BY_DEVICE, BY_DEVICE]
+
+
+def state(last_s: float, ticks_s: float, **more: Any) -> StreamState:
+    return StreamState(
+        last_host_ns=round(last_s * SECOND), last_ticks=round(ticks_s * 1e7), first_host_ns=1, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("other_host_s", "other_ticks_s", "expected"),
+    [
+        (105.1, 1005.1, True),
+        (104.9, 1004.9, False),
+        (130.0, 1000.2, False),  # a slow computer: it came late and was sent in time
+        (100.1, 1030.0, False),  # stamps that jumped
+    ],
+)
+def test_who_outlives_a_closed_stream_did_so_by_arrival_and_by_stamps(other_host_s, other_ticks_s, expected):
+    streams = Streams()
+    streams.add("closed", state(100.0, 1000.0, away="network"))
+    streams.add("other", state(other_host_s, other_ticks_s, state="streaming"))
+    assert streams.outlived("closed", 100 * SECOND) is expected
+    assert streams.others_come("closed")
+
+
+def test_nothing_is_over_while_a_stream_comes_or_none_was_ended_by_the_device():
+    streams = Streams()
+    streams.add("lost", state(1, 1, away="network"))
+    streams.add("ended", state(9, 9, ended=BY_DEVICE, away="network", closed_host_ns=9 * SECOND))
+    streams.add("third", state(9, 9, state="streaming"))
+    assert streams.over_since("lost") == 0
+    streams.add("third", state(9, 9, state="refused", away="network"))
+    assert streams.over_since("lost") == 9 * SECOND
+    streams.add("ended", state(9, 9, state="refused", away="network"))
+    assert streams.over_since("lost") == 0
+
+
+def test_a_stream_that_is_silent_when_it_is_stopped_is_lost():
+    end = end_of(state(10, 10, state="streaming"), "", 18 * SECOND)
+    assert (end["reason"], end["cause"]) == (LOST, "network")
+    assert end_of(state(10, 10, state="streaming"), "", 11 * SECOND)["reason"] == STOPPED
+    assert end_of(state(10, 10, state="streaming"), "", 18 * SECOND, 60 * SECOND)["reason"] == STOPPED
