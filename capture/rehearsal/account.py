@@ -20,7 +20,14 @@ import numpy.typing as npt
 
 from capture.rehearsal.breaking import STRAY
 from capture.rehearsal.scenarios import CAUSES, KINDS, REFUSED
-from capture.rehearsal.verdicts import Truth, coverage, longest_step_s, session_end_ns, wrong_verdict
+from capture.rehearsal.verdicts import (
+    Truth,
+    coverage,
+    longest_step_s,
+    session_end_ns,
+    taken_for_an_end,
+    wrong_verdict,
+)
 from sensors.hololens.catalogue import STREAMS
 from storage.copies import BOOK
 from storage.manifest import read_manifest
@@ -140,6 +147,8 @@ def _settle_stream(
         if not any(gap["cause"] in CAUSES[fault["kind"]] for fault in met):
             done = ", ".join(sorted({fault["kind"] for fault in met})) or "nothing"
             account.doubt(f"{name}: a gap is named {gap['cause']}, and done was {done}")
+    if wrong := taken_for_an_end(name, facts["ended"], faults):
+        account.doubt(wrong)
     unexplained: list[int] = []
     for ticks, count in (sent - stored).items():
         if any(_explains(gap, ticks, causes) for gap in facts["gaps"]):
@@ -206,8 +215,9 @@ def _least_coverage(
     filled = [index for index in indexes.values() if len(index)]
     if len(filled) < len(indexes) or not filled:
         return 0.0
-    world_end_ns = world0_ns + round(scenario["seconds"] * 1e9)
-    end_ns = session_end_ns(world_end_ns, manifest.get("stopped") or {}, scenario["faults"])
+    start_ns = max(int(index["host_ns"][0]) for index in filled)
+    planned_ns = (world0_ns + round(scenario["seconds"] * 1e9), start_ns + round(scenario["record_s"] * 1e9))
+    end_ns = session_end_ns(planned_ns, manifest.get("stopped") or {}, scenario["faults"])
     quickest_ns = min(int(np.min(index["host_ns"] - 100 * index["device_ticks"])) for index in filled)
     start_ticks = max(int(index["device_ticks"][0]) for index in filled)
     shares = []

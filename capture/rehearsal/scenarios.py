@@ -42,7 +42,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "nas_gone": (),
     "nas_full": (),
     "step_clock": (),
-    "slow_drip": NETWORK,
+    "slow_drip": (),
     "dead_port": NETWORK,
     "headset_dies": NETWORK,
     "camera_dies": (),
@@ -167,7 +167,7 @@ class Scenario:
     @property
     def record_s(self) -> float:
         """Return after how many seconds the recorder is to stop, if no device ends it before."""
-        return SECONDS if self.kind.stops_first else self.world_s + 20.0
+        return SECONDS + 5.0 if self.kind.stops_first else self.world_s + 20.0
 
     @property
     def facts(self) -> dict[str, object]:
@@ -178,6 +178,7 @@ class Scenario:
             "at_s": round(self.at_s, 6),
             "lasts_s": round(self.lasts_s, 6),
             "seconds": round(self.world_s, 6),
+            "record_s": round(self.record_s, 6),
         }
 
 

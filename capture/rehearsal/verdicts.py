@@ -54,11 +54,23 @@ def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
     return max(PERIODS / nominal_hz if nominal_hz > 0 else 0.0, ADAPTIVE_S if adaptive else 0.0)
 
 
-def session_end_ns(world_end_ns: int, stopped: Mapping[str, Any], faults: Iterable[Mapping[str, Any]]) -> int:
-    """Return when, on the host's clock, a recording was over: the world's end, a stop, or the end of its recorder."""
+def session_end_ns(
+    planned_ns: Iterable[int], stopped: Mapping[str, Any], faults: Iterable[Mapping[str, Any]]
+) -> int:
+    """Return when, on the host's clock, a recording was over: as planned, at a stop, or with its recorder's end."""
     killed = [int(fault["start_host_ns"]) for fault in faults if fault["kind"] == "kill_supervisor"]
     said = [int(stopped["host_ns"])] if "host_ns" in stopped and not killed else []
-    return min([world_end_ns, *killed, *said])
+    return min([*planned_ns, *killed, *said])
+
+
+def taken_for_an_end(name: str, ended: str, faults: Iterable[Mapping[str, Any]]) -> str:
+    """Return what is wrong where a stream that died is said to have ended in good order, else ""."""
+    dead = [
+        fault["kind"]
+        for fault in faults
+        if fault["kind"] == "headset_dies" or (fault["kind"] == "dead_port" and fault["target"] == name)
+    ]
+    return f"{name}: ended by its device, though {dead[0]}" if dead and ended == "ended_by_device" else ""
 
 
 def wrong_verdict(status: str, truth: Truth) -> str:

@@ -27,7 +27,7 @@ def may_explain(fault: str) -> set[str]:
     """Return the causes that a fault may have in the ledger."""
     if fault in ("kill_producer", "stop_producer", "kill_supervisor"):
         return {"restart", "reconnect"}
-    if fault in ("cut_socket", "cut_packet", "dead_port", "headset_dies", "slow_drip"):
+    if fault in ("cut_socket", "cut_packet", "dead_port", "headset_dies"):
         return {"network", "reconnect"}
     return {
         "kill_queue": {"queue_loss", "declared_loss"},
@@ -132,6 +132,10 @@ def check(folder: Path, verified: dict) -> tuple[int, int, int, list[str]]:
         if gaps and not causes:
             wrong.append(f"{name}: gaps without a fault: {gaps}")
         wrong += [f"{name}: {gap} lasts longer than its fault" for gap in gaps if too_long(gap, rows, faults)]
+        died = ("headset_dies", "dead_port")
+        dead = any(f["kind"] in died and f["target"] in ("hololens", name) for f in faults)
+        if dead and facts["ended"] == "ended_by_device":
+            wrong.append(f"{name}: a death was taken for an end")
         wrong += [f"{name}: nobody did what {gap} says" for gap in gaps if not fitting(gap, rows, faults)]
     covered = least_covered(folder, scenario, kept)
     lost += any(fault["kind"] == "camera_dies" for fault in faults)
@@ -148,7 +152,8 @@ def least_covered(folder: Path, scenario: dict, kept: dict[str, list[tuple[int, 
     truth = json.loads((folder / "sim" / "truth.json").read_text())
     stopped = json.loads((folder / "data" / scenario["recording"] / "recording.json").read_text())["stopped"]
     kills = [f["start_host_ns"] for f in scenario["faults"] if f["kind"] == "kill_supervisor"]
-    ends = kills or [stopped["host_ns"]]
+    first = max(min(host_ns for _, _, host_ns in rows) for rows in kept.values())
+    ends = [*(kills or [stopped["host_ns"]]), first + int(scenario["record_s"] * 1e9)]
     end_ns = min(truth["world0_host_ns"] + int(scenario["seconds"] * 1e9), *ends)
     quickest = min(host_ns - 100 * ticks for rows in kept.values() for _, ticks, host_ns in rows)
     begin, stop = max(ticks[0] for ticks in streams), (end_ns - quickest) // 100

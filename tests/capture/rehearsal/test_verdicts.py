@@ -66,10 +66,10 @@ def test_the_step_is_three_periods_or_half_a_second():
 
 
 def test_a_session_ends_with_the_world_the_stop_or_the_recorder():
-    assert session_end_ns(100, {"host_ns": 120}, []) == 100
-    assert session_end_ns(100, {"host_ns": 80}, []) == 80
+    assert session_end_ns([100, 110], {"host_ns": 120}, []) == 100
+    assert session_end_ns([100, 110], {"host_ns": 80}, []) == 80
     killed = [{"kind": "kill_supervisor", "start_host_ns": 60}, {"kind": "kill_queue", "start_host_ns": 50}]
-    assert session_end_ns(100, {"host_ns": 80}, killed) == 60
+    assert session_end_ns([100, 110], {"host_ns": 80}, killed) == 60
 
 
 class OneStream:
@@ -108,7 +108,13 @@ class OneStream:
         monkeypatch.setattr(accounts, "read_manifest", lambda _: {"streams": streams})
 
     def tell(self, *faults):
-        scenario = {"recording": "take", "kind": "kill_producer", "seconds": 3.3, "faults": list(faults)}
+        scenario = {
+            "recording": "take",
+            "kind": "kill_producer",
+            "seconds": 3.3,
+            "record_s": 23.0,
+            "faults": list(faults),
+        }
         (self.folder / "scenario.json").write_text(json.dumps(scenario))
 
 
@@ -202,6 +208,22 @@ def test_a_refusal_is_one_line_and_leaves_nothing(tmp_path, change, fine):
     account = settle(tmp_path)
     assert account.is_fine is fine
     assert account.verdict == "refused"
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "ended", "wrong"),
+    [
+        ("headset_dies", "hololens", "ended_by_device", 1),
+        ("headset_dies", "hololens", "lost", 0),
+        ("dead_port", "hololens/pv", "ended_by_device", 1),
+        ("dead_port", "hololens/gyroscope", "ended_by_device", 0),
+    ],
+)
+def test_a_death_taken_for_an_end_is_found(tmp_path, monkeypatch, kind, target, ended, wrong):
+    scenario = OneStream(tmp_path, monkeypatch, cause="network")
+    scenario.tell({**scenario.fault, "kind": kind, "target": target})
+    scenario.facts["ended"] = ended
+    assert settle(tmp_path).wrong_causes == wrong
 
 
 def test_wrong_causes_alone_make_a_rehearsal_fail():
