@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.rehearsal.breaking import STRAY
-from capture.rehearsal.scenarios import CAUSES, KINDS, REFUSED
+from capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
 from capture.rehearsal.verdicts import (
     Truth,
     coverage,
@@ -109,7 +109,7 @@ def settle(folder: Path) -> Account:
                 account.blame(f"{name}: the stored bytes are not those that were sent")
     lost += _settle_films(account, checked["streams"], truth, scenario["faults"])
     _settle_verdict(account, folder, checked, lost, indexes)
-    if KINDS[scenario["kind"]].store:
+    if PLAYED[scenario["kind"]].store:
         _settle_copy(account, recording, folder)
     return account
 
@@ -189,7 +189,7 @@ def _settle_verdict(
     account.least_coverage = round(_least_coverage(folder, scenario, indexes), 3)
     truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"])
     verdicts = {"verify": checked["status"]}
-    if not KINDS[scenario["kind"]].recover:
+    if not scenario.get("recovered", PLAYED[scenario["kind"]].recover):
         verdicts["record"] = _status_in((folder / "record.json").read_text())
     for command, status in verdicts.items():
         if wrong := wrong_verdict(status, truth):

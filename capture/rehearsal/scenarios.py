@@ -117,6 +117,11 @@ KINDS = {
 }
 """In this order they are played; the first twelve are the short rehearsal."""
 
+KILL_MANY = Kind("kill_many", store=True)
+"""A long recording with many kills; played by `make kills` alone."""
+
+PLAYED = KINDS | {KILL_MANY.name: KILL_MANY}
+
 STREAMS = ("pv", "depth_ahat", "gyroscope", "accelerometer", "microphone", "spatial_input")
 """Streams whose socket may be cut."""
 

@@ -83,7 +83,7 @@ class OneStream:
         index["host_ns"] = index["device_ticks"] * 100 + 5_000
         start, end = ticks[min(missing, default=1) - 1], ticks[max(missing, default=-2) + 1]
         gaps = [{"start_ticks": start, "end_ticks": end, "cause": cause}] if missing else []
-        facts = {
+        self.facts = facts = {
             "stored": len(kept),
             "duplicates": 0,
             "gaps": gaps,
