@@ -102,6 +102,9 @@ verdicts: $(VENV)/.core  ## play every fault at two intensities; write verdicts 
 clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: which verdicts are below PASS, and why (RUNS=60)
 	@$(BIN)/python -P benchmarks/verdict_table clean --keep $(or $(KEPT),verdicts) --runs $(or $(RUNS),60)
 
+kills: $(VENV)/.core  ## kill the recorder's processes at random, 1,000 times, and account for it (KILLS=1000 SEED=1 KEEP=kills)
+	@$(BIN)/python -P benchmarks/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
+
 bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS) --database postgres

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.rehearsal.account import Account, settle
-from capture.rehearsal.breaking import Fault, Victims, victims_of
+from capture.rehearsal.breaking import Fault, victims_of
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, process
 from capture.rehearsal.scenarios import CHUNK_S, KILL_MANY, RECORDING
 from capture.rehearsal.stage import end_simulator, finish, simulator, state_of, wait_for_all
@@ -27,13 +27,15 @@ from sensors.host_clock import host_ns
 
 WORLD_S = 24.0
 """Length of a recording in world seconds."""
-LEAST_KILLS, MOST_KILLS = 8, 12
+LEAST_KILLS, MOST_KILLS = 12, 18
 APART_S = 2.2
 """Kills come so far apart at most: some meet a process that has only begun."""
 LAST_KILLS = ("none", "supervisor", "everyone")
 """What ends a recording: nobody, its recorder, or the recorder and all that it has started; in turn."""
 PARTS = ("producer", "drainer", "queue", "mover")
 TOTAL = "total.json"
+LAST_S = WORLD_S - 5.0
+"""Nobody is killed later, on a computer that is slow: what follows must still be recorded."""
 END_LIMIT_S = 180.0
 
 
@@ -163,7 +165,10 @@ def _kill(
 
     wait_for_all(name, look)
     faults: list[Fault] = []
+    end_s = time.monotonic() + LAST_S
     for _ in range(chance.randint(LEAST_KILLS, MOST_KILLS) - (last != "none")):
+        if time.monotonic() > end_s:
+            break
         time.sleep(chance.uniform(0.05, APART_S))
         victims = victims_of(look())
         part, pid = chance.choice([(part, pid) for part in PARTS for pid in victims.of(part)])
