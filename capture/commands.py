@@ -93,16 +93,30 @@ def stop(recording: str | None) -> None:
 
 
 @click.command()
-@click.option("--data", required=True, type=given_path(exists=True), help="Folder of all recordings.")
-def recover(data: Path) -> None:
+@click.option("--data", type=given_path(exists=True), help="Folder of all recordings.")
+@click.option(
+    "--rebuild",
+    type=given_path(exists=True),
+    metavar="PATH",
+    help="A recording whose recording.json is lost.",
+)
+def recover(data: Path | None, rebuild: Path | None) -> None:
     """Take up recordings whose recorder was killed or could not store everything: store what the queue holds.
 
-    The next `record` into the same folder does this by itself.
+    The next `record` into the same folder does this by itself. With --rebuild a lost recording.json is taken from a
+    copy, or made anew from the other files of that recording; `verify` then says what could not be found out.
 
     \b
     Example:
       kitchensync recover --data data
+      kitchensync recover --rebuild data/take-1
     """
+    if (data is None) == (rebuild is None):
+        raise click.UsageError("give either --data or --rebuild")
+    if rebuild is not None:
+        _rebuild(rebuild)
+        return
+    assert data is not None
     from capture.recover import recover_all
 
     found = recover_all(data)
@@ -114,3 +128,17 @@ def recover(data: Path) -> None:
         sys.exit(1)
     if not found.paths:
         click.echo("nothing to recover")
+
+
+def _rebuild(recording: Path) -> None:
+    from capture.rebuild import rebuild
+
+    done, has_queue = rebuild(recording)
+    if done.copy is not None:
+        click.echo(f"{recording.name}: recording.json is taken from {done.copy}")
+    else:
+        click.echo(f"{recording.name}: recording.json is rebuilt; unknown: {', '.join(done.unknown)}")
+    if has_queue:
+        click.echo(f"packets may wait in its queue: run `kitchensync recover --data {recording.parent}`")
+    else:
+        click.echo(f"check it with `kitchensync verify {recording}`")

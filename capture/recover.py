@@ -18,8 +18,9 @@ from capture.orphans import orphan_in, work_folders
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, own_queue_url, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
+from storage.errors import ManifestLost
 from storage.manifest import Manifest, read_manifest
-from storage.names import LOGS, MANIFEST, PART_SUFFIX
+from storage.names import LOGS, MANIFEST, PART_SUFFIX, holds_recorded_files
 
 ORPHANS_END_S = 15.0
 """Processes of a killed supervisor end by themselves within some seconds."""
@@ -93,7 +94,9 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
             _drain(work, plan, hold, server, manifest)
         elif server is None:
             clear_queue(plan)
-    elif _holds_packets(plan, server):
+    elif holds_recorded_files(recording) or _holds_packets(plan, server):
+        if recording.is_dir():
+            raise ManifestLost(recording, f"{MANIFEST} is missing")
         raise RecordingGone(recording, work)
     elif recording.is_dir():
         (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)

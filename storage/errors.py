@@ -44,6 +44,13 @@ class ManifestDamaged(NotARecording):
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
 
 
+class CannotRebuild(StorageError):
+    """A manifest that is not lost, or that the other files of the recording do not tell."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: is not rebuilt: {why}")
+
+
 class UnreadableFile(StorageError):
     """A small file of a recording that tells of the others is damaged."""
 

@@ -22,7 +22,7 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
     if not freed_to(recording):
         return recording
     problems = []
-    for line in _stores(recording):
+    for line in stores_of(recording):
         problem, copy = _copy_in(line, recording, manifest)
         if not problem:
             return copy
@@ -30,7 +30,7 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
     raise FilesFreed(recording, problems)
 
 
-def _stores(recording: Path) -> Iterator[Line]:
+def stores_of(recording: Path) -> Iterator[Line]:
     """Yield a line of each store that has copies, the last one first; stores of the cloud are for `upload`."""
     lines = (line for line in reversed(read_book(recording)) if "://" not in line.where)
     yield from {(line.target, line.where): line for line in lines}.values()

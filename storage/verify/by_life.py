@@ -57,6 +57,9 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
         findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacks)}: restore it from a copy")
     if lacks:
         return False
+    if rebuilt := manifest.get("rebuilt"):
+        unknown = ", ".join(rebuilt["unknown"])
+        findings.add(WARN, f"{MANIFEST} was lost and is rebuilt from the other files; unknown: {unknown}")
     if manifest["state"] == "aborted":
         findings.add(FAIL, "it was given up at its start: it holds what people entered, nothing else")
     elif waiting := manifest.get("waiting"):

@@ -1,0 +1,111 @@
+"""What sealed files say of a recording without its manifest: whose they are, which streams, in which form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import UnknownSensorStream
+from sensors.hololens.catalogue import STREAMS, Profile, nominal_hz, stream_spec
+from storage.apart import ReaderApart
+from storage.calibration import calibration_files
+from storage.chunk import Chunk, chunk_paths
+from storage.copies import COPIED, read_book
+from storage.errors import CannotRebuild
+from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
+from storage.notes import Note, notes_in
+from storage.read_back import file_sha256
+
+SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
+
+
+@dataclass
+class Sealed:
+    """What the sound ones among the sealed files tell."""
+
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    uuids: set[str] = field(default_factory=set)
+    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
+    "Of every sensor stream that was armed, also of one that delivered nothing; empty where nobody said."
+    notes: dict[str, list[Note]] = field(default_factory=dict)
+    first_host_ns: int | None = None
+    last_host_ns: int | None = None
+    newest: Path | None = None
+    "The file with the last packet, for want of a better clock."
+
+
+def read_sealed(recording: Path) -> Sealed:
+    """Read all sealed files, each in a process apart first. Raises CannotRebuild for files of several recordings."""
+    found = Sealed()
+    known = _hashes_when_copied(recording)
+    folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
+    with ReaderApart() as apart:
+        for folder in folders:
+            stream = folder.relative_to(recording).as_posix()
+            for path in chunk_paths(folder):
+                relative = f"{stream}/{path.name}"
+                if apart.look(path).damage:
+                    found.damaged.append(relative)
+                    continue
+                _take(found, stream, path)
+                sha256 = known.get(relative) or file_sha256(path)
+                found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
+    for stream in found.notes:
+        found.formats.setdefault(stream, {})
+    if len(found.uuids) > 1:
+        raise CannotRebuild(
+            recording, "its files are of several recordings: sort them into folders of their own"
+        )
+    found.files |= calibration_files(recording)
+    return found
+
+
+def _hashes_when_copied(recording: Path) -> dict[str, str]:
+    """Older than the loss: a file that changed since then is found by it."""
+    return {line.file: line.sha256 for line in read_book(recording) if line.kind == COPIED}
+
+
+def _take(found: Sealed, stream: str, path: Path) -> None:
+    with Chunk(path) as chunk:
+        attributes, index = chunk.attributes, chunk.index
+    if uuid := attributes.get("recording"):
+        found.uuids.add(str(uuid))
+    if stream.startswith(f"{LEDGER_STREAMS}/"):
+        for name, notes in notes_in([path]).items():
+            found.notes.setdefault(name, []).extend(notes)
+    if stream.partition("/")[0] in SIDE:
+        return
+    found.formats[stream] = json.loads(attributes.get("format", "{}")) or found.formats.get(stream, {})
+    if len(index):
+        first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
+        found.first_host_ns = min(first, found.first_host_ns or first)
+        if last >= (found.last_host_ns or last):
+            found.last_host_ns, found.newest = last, path
+
+
+def streams_of(sealed: Sealed) -> dict[str, dict[str, Any]]:
+    """Return the streams as a manifest describes them."""
+    order = list(STREAMS)
+    names = sorted(sealed.formats, key=lambda name: (name.partition("/")[0], _place(order, name), name))
+    return {name: _described(name, sealed.formats[name]) for name in names}
+
+
+def _place(order: list[str], name: str) -> int:
+    short = name.partition("/")[2]
+    return order.index(short) if short in order else len(order)
+
+
+def _described(name: str, form: dict[str, Any]) -> dict[str, Any]:
+    device, _, short = name.partition("/")
+    entry: dict[str, Any] = {"device": device}
+    try:
+        spec = stream_spec(short)
+        sound = "aac" if form.get("codec", "aac") == "aac" else "pcm"
+        usual_hz = nominal_hz(short, Profile(microphone=sound, extended_audio=sound))
+        entry |= {"port": spec.port, "nominal_hz": float(form.get("hz", usual_hz)), "adaptive": spec.adaptive}
+    except UnknownSensorStream:
+        entry |= {"nominal_hz": 0.0, "adaptive": True}  # of a plug-in sensor nobody else knows
+    return entry | ({"format": form} if form else {})

@@ -1,0 +1,72 @@
+"""A lost manifest while the work folder is still there: the plan tells the streams, and the queue comes home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from killed import QUEUED, leave_an_orphan
+
+from capture.commands import recover as recover_command
+from capture.errors import AlreadyRunning
+from capture.hold import held
+from capture.plan import RUNNING, runtime_folder
+from capture.rebuild import rebuild
+from storage.manifest import read_manifest
+from storage.names import MANIFEST, WORK
+from storage.verify import verify
+
+
+@pytest.fixture
+def orphan(tmp_path, short_folder, monkeypatch) -> Path:
+    """The folder of a killed recording whose manifest is lost; its packets wait in the queue, none is sealed."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    leave_an_orphan(tmp_path / "data", short_folder)
+    recording = tmp_path / "data" / "take"
+    (recording / MANIFEST).unlink()
+    return recording
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(recover_command, [str(word) for word in words])
+    return done.exit_code, done.output
+
+
+def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orphan):
+    code, said = run("--rebuild", orphan)
+    assert code == 0, said
+    assert f"packets may wait in its queue: run `kitchensync recover --data {orphan.parent}`" in said
+    manifest = read_manifest(orphan)
+    assert (manifest["state"], manifest["uuid"]) == ("recording", "u-take")
+    assert manifest["devices"]["hololens"]["address"] == "127.0.0.1"
+    assert manifest["streams"]["hololens/gyroscope"]["port"] == 3807
+    assert run("--data", orphan.parent)[0] == 0
+    answer = verify(orphan)
+    assert answer["streams"]["hololens/gyroscope"]["stored"] == QUEUED
+    assert any("is rebuilt" in reason for reason in answer["reasons"])
+    assert not (orphan.parent / WORK).exists()
+
+
+def test_recover_keeps_the_queue_of_a_lost_manifest_and_says_what_to_do(orphan):
+    code, said = run("--data", orphan.parent)
+    assert code == 1
+    assert f"`kitchensync recover --rebuild {orphan}`" in said
+    assert (orphan.parent / WORK / "take" / "plan.json").exists()
+
+
+def test_what_is_being_recorded_is_left_alone(orphan):
+    runtime = runtime_folder(orphan)
+    runtime.mkdir(parents=True)
+    with held(runtime / RUNNING), pytest.raises(AlreadyRunning):
+        rebuild(orphan)
+    assert not (orphan / MANIFEST).exists()
+    (runtime / RUNNING).unlink()
+    runtime.rmdir()
+
+
+def test_either_a_folder_or_a_recording_is_named(orphan):
+    for words in ((), ("--data", orphan.parent, "--rebuild", orphan)):
+        code, said = run(*words)
+        assert code == 2
+        assert "give either --data or --rebuild" in said
