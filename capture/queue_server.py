@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -99,9 +100,7 @@ class QueueServer:
             if client.config_get("appendonly").get("appendonly") != "yes":
                 client.config_set("appendonly", "yes")
             end_s = time.monotonic() + KEEP_FILES_S
-            while (state := client.info("persistence"))["aof_rewrite_in_progress"] or state[
-                "aof_rewrite_scheduled"
-            ]:
+            while _is_writing(state := client.info("persistence")):
                 if time.monotonic() > end_s:
                     return False
                 time.sleep(LOOK_S)
@@ -128,6 +127,12 @@ class QueueServer:
             self.process.kill()
             self.process.wait()
         self.socket.unlink(missing_ok=True)
+
+
+def _is_writing(persistence: dict[str, Any]) -> bool:
+    """Tell whether a server writes its file anew, or is about to; it tries for ever what failed once."""
+    is_waiting = persistence["aof_rewrite_scheduled"] and persistence["aof_last_bgrewrite_status"] == "ok"
+    return bool(persistence["aof_rewrite_in_progress"] or is_waiting)
 
 
 def _most_file_bytes(folder: Path) -> int:

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,27 @@ from processes import wait_until_synced
 
 from capture import camera_take
 from capture import supervisor as supervisor_module
+from capture import worker as worker_module
 from capture.camera_take import CameraTake
+from capture.closing import close_recording
 from capture.control import ask
 from capture.queue import QueuedPacket, QueueWriter
 from capture.supervisor import Supervisor
 from storage.chunk import Chunk, chunk_paths
-from storage.names import LOGS
+from storage.manifest import read_manifest, write_json
+from storage.names import LOGS, MANIFEST, stream_key
 
 STREAM = "hololens/gyroscope"
+PV = "hololens/pv"
 COUNT = 1000
+MANIFEST_OF_BOTH = {
+    "schema": "recording/1",
+    "recording": "take",
+    "state": "recording",
+    "files": {},
+    "devices": {},
+    "streams": {STREAM: {}, PV: {}},
+}
 
 
 @pytest.fixture
@@ -40,12 +53,52 @@ def ending(server, client, plan) -> Iterator[Supervisor]:
     supervisor.close()
 
 
-def stored(plan) -> list[int]:
+def stored(plan, stream: str = STREAM) -> list[int]:
     seqs: list[int] = []
-    for path in chunk_paths(Path(plan.path) / STREAM):
+    for path in chunk_paths(Path(plan.path) / stream):
         with Chunk(path) as chunk:
             seqs += chunk.index["seq"].tolist()
     return seqs
+
+
+CRASH = """
+import os
+import storage.chunk
+lay_out = storage.chunk.layout_image
+
+def crash(packets, attributes, *rest, **options):
+    if attributes["stream"] == "hololens/gyroscope":
+        os._exit(9)
+    return lay_out(packets, attributes, *rest, **options)
+
+storage.chunk.layout_image = crash
+"""
+"""A fault below Python: no exception tells of it."""
+
+
+def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, plan, monkeypatch, tmp_path):
+    monkeypatch.setattr(worker_module, "MAX_DEATHS", 1)
+    (tmp_path / "sitecustomize.py").write_text(CRASH)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    two = replace(plan, drainers=2)
+    assert STREAM in two.share(0)
+    assert PV in two.share(1)
+    writer = QueueWriter(client, plan.uuid, PV, 7)
+    assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
+    writer.close()
+    write_json(Path(plan.path) / MANIFEST, MANIFEST_OF_BOTH)
+    ending.close()
+    two.save(Path(plan.work) / "plan.json")
+    supervisor = Supervisor(two, ending.server, [])
+    supervisor.drain()
+    (waiting,) = close_recording(two, supervisor.outcome, ending.server)
+    supervisor.close()
+    assert (waiting.stream, waiting.packets) == (STREAM, COUNT)
+    assert any("drainer 0 died" in problem for problem in supervisor.outcome.problems)
+    assert stored(plan, PV) == list(range(COUNT))
+    manifest = read_manifest(Path(plan.path))
+    assert (manifest["state"], manifest["declared_losses"]) == ("recording", [])
+    assert client.xlen(stream_key(plan.uuid, STREAM)) == COUNT
 
 
 def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, plan, monkeypatch):

@@ -1,0 +1,247 @@
+"""A stream that cannot be stored is set aside: the others are stored, its packets wait, none is declared lost."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from killed import QUEUED, leave_an_orphan, put
+from processes import in_small_disk
+
+from capture import drainer as drainer_module
+from capture import queue
+from capture.closing import close_recording, queued_packets
+from capture.drainer import Drainer
+from capture.health import HealthBoard
+from capture.orphans import orphan_in
+from capture.outcome import Outcome
+from capture.plan import load_plan
+from capture.queue_server import QueueServer
+from capture.recover import recover_all
+from capture.storage_trouble import StorageTrouble
+from storage.chunk import Chunk, chunk_paths, prepare_folder
+from storage.manifest import read_manifest, write_json
+from storage.names import MANIFEST, WORK, stream_key
+from storage.verify import verify
+
+GOOD, BAD = "hololens/gyroscope", "hololens/pv"
+
+
+def drain(plan) -> dict[str, str]:
+    """Run a drainer to its end; return what it says that it set aside."""
+    drainer = Drainer(plan, 0)
+    said: list[dict] = []
+    drainer._health.send = lambda **state: said.append(state)
+    drainer.end()
+    drainer.run()
+    assert said[-1]["done"]
+    assert GOOD in said[-1]["streams"]
+    return said[-1]["aside"]
+
+
+def stored(recording: Path, stream: str) -> list[int]:
+    numbers: list[int] = []
+    for path in chunk_paths(recording / stream):
+        with Chunk(path) as chunk:
+            numbers += chunk.index["seq"].tolist()
+    return numbers
+
+
+def cannot_seal(monkeypatch) -> None:
+    real = drainer_module.seal
+
+    def seal(folder, number, packets, attributes, *rest, **options):
+        if attributes["stream"] == BAD:
+            raise ZeroDivisionError("planted")
+        return real(folder, number, packets, attributes, *rest, **options)
+
+    monkeypatch.setattr(drainer_module, "seal", seal)
+
+
+@pytest.fixture
+def queued(server, plan):
+    """A plan of two streams whose packets are all in the queue."""
+    write_json(
+        Path(plan.path) / MANIFEST,
+        {
+            "schema": "recording/1",
+            "recording": "take",
+            "uuid": plan.uuid,
+            "state": "recording",
+            "devices": {},
+            "files": {},
+            "streams": {GOOD: {}, BAD: {}},
+            "started": None,
+            "stopped": None,
+        },
+    )
+    for stream in (GOOD, BAD):
+        put(server, plan, stream)
+    return plan
+
+
+def test_a_stream_that_cannot_be_sealed_leaves_the_others_alone(queued, client, monkeypatch):
+    with monkeypatch.context() as patch:
+        cannot_seal(patch)
+        assert drain(queued) == {BAD: "ZeroDivisionError: planted"}
+    assert stored(Path(queued.path), GOOD) == list(range(QUEUED))
+    assert client.xlen(stream_key(queued.uuid, BAD)) == QUEUED
+    assert drain(queued) == {}
+    assert stored(Path(queued.path), BAD) == list(range(QUEUED))
+
+
+def test_a_last_chunk_that_does_not_open_leaves_the_others_alone(queued, client):
+    damaged = prepare_folder(Path(queued.path), BAD) / "000001.h5"
+    damaged.write_bytes(b"no HDF5")
+    assert BAD in drain(queued)
+    assert stored(Path(queued.path), GOOD) == list(range(QUEUED))
+    assert client.xlen(stream_key(queued.uuid, BAD)) == QUEUED
+    assert damaged.read_bytes() == b"no HDF5"
+
+
+def test_an_entry_that_is_none_of_ours_leaves_the_others_alone(queued, client):
+    client.xadd(stream_key(queued.uuid, BAD), {"strange": "1"}, id="9-1000")
+    assert BAD in drain(queued)
+    assert stored(Path(queued.path), GOOD) == list(range(QUEUED))
+    assert client.xlen(stream_key(queued.uuid, BAD)) == QUEUED + 1
+
+
+def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client, monkeypatch, short_folder):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    recording = Path(queued.path)
+    queued = replace(queued, runtime=str(short_folder / "gone"), work=str(recording.parent / WORK / "take"))
+    Path(queued.work).mkdir(parents=True)
+    queued.save(Path(queued.work) / "plan.json")
+    with monkeypatch.context() as patch:
+        cannot_seal(patch)
+        aside = drain(queued)
+    (waiting,) = close_recording(queued, Outcome(reason="time", aside=aside), None)
+    assert (waiting.stream, waiting.packets, waiting.why) == (BAD, QUEUED, "ZeroDivisionError: planted")
+    manifest = read_manifest(recording)
+    assert (manifest["state"], manifest["declared_losses"]) == ("recording", [])
+    assert verify(recording)["status"] == "FAIL"
+    assert queued_packets(queued) == QUEUED
+    done = recover_all(recording.parent)
+    assert done.left == []
+    assert stored(recording, BAD) == list(range(QUEUED))
+    assert client.dbsize() == 0
+    manifest = read_manifest(recording)
+    assert (manifest["state"], manifest["stopped"]["reason"]) == ("complete", "time")
+    assert any("waited in the queue" in problem for problem in manifest["problems"])
+    assert "waiting" not in manifest
+
+
+def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, short_folder, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    data = tmp_path / "data"
+    for name in ("broken", "fine", "lost"):
+        leave_an_orphan(data, short_folder, name)
+    (data / WORK / "broken" / "plan.json").write_text("{")
+    (data / "lost").rename(tmp_path / "elsewhere")
+    done = recover_all(data)
+    assert done.paths == [data / "fine"]
+    broken, lost = done.left
+    assert str(data / WORK / "broken") in broken
+    assert str(data / WORK / "lost") in lost
+    assert (data / WORK / "lost" / "appendonlydir").is_dir()
+    (data / "kitchen 2").mkdir()
+    (tmp_path / "elsewhere").rename(data / "kitchen 2" / "found")
+    assert recover_all(data).paths == [data / "kitchen 2" / "found"]
+    assert stored(data / "kitchen 2" / "found", GOOD) == list(range(QUEUED))
+    assert not (data / WORK / "lost").exists()
+
+
+def test_a_new_recording_of_the_same_name_is_not_taken_for_the_lost_one(tmp_path, short_folder, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
+    data = tmp_path / "data"
+    leave_an_orphan(data, short_folder)
+    (data / "take").rename(data / "first")
+    shutil.copytree(data / "first", data / "take")
+    write_json(data / "take" / MANIFEST, read_manifest(data / "first") | {"uuid": "another"})
+    plan = orphan_in(data / WORK / "take")
+    assert plan is not None
+    assert plan.path == str(data / "first")
+    assert load_plan(data / WORK / "take" / "plan.json").path == str(data / "take")
+
+
+def test_files_that_were_given_back_are_written_anew_where_there_is_room(server, plan, client):
+    server.give_up_persistence()
+    put_without_file(server, plan)
+    assert server.keep_files()
+    server.stop()
+    again = QueueServer(server.folder, server.socket)
+    again.start()
+    try:
+        assert queued_packets(plan) == QUEUED
+    finally:
+        again.stop()
+
+
+def put_without_file(server, plan) -> None:
+    with queue.connect(server.url) as client:
+        writer = queue.QueueWriter(client, plan.uuid, GOOD, 7)
+        packets = [queue.QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(QUEUED)]
+        assert writer.put(packets, lambda: True) == QUEUED
+        writer.close()
+
+
+NO_ROOM = """
+from pathlib import Path
+from capture import queue
+from capture.queue import QueuedPacket, QueueWriter
+from capture.queue_server import QueueServer
+
+disk = Path({disk!r})
+(disk / "work").mkdir()
+server = QueueServer(disk / "work", Path({short!r}) / "q")
+server.start()
+try:
+    server.give_up_persistence()
+    with queue.connect(server.url) as client:
+        writer = QueueWriter(client, "u", "hololens/pv", 7)
+        assert writer.put([QueuedPacket(n, n, n, 1, bytes(1 << 20), 0) for n in range(30)], lambda: True) == 30
+        writer.close()
+    print("kept", server.keep_files())
+finally:
+    server.stop()
+"""
+
+
+def test_files_for_which_there_is_no_room_are_not_taken_for_kept(tmp_path, short_folder):
+    script = tmp_path / "no_room.py"
+    script.write_text(NO_ROOM.format(disk=str(tmp_path / "disk"), short=str(short_folder)))
+    done = in_small_disk(tmp_path, f"{sys.executable} {script}", megabytes=16)
+    assert done.stdout == "kept False\n", done.stderr
+
+
+@pytest.fixture
+def trouble(server, plan) -> Iterator[StorageTrouble]:
+    """What the supervisor of a plan looks at."""
+    board = HealthBoard(plan.health)
+    yield StorageTrouble(plan, board)
+    board.close()
+
+
+def test_a_queue_that_fills_up_with_what_waits_ends_the_recording(trouble, client, plan, server):
+    client.config_set("maxmemory", int(client.info("memory")["used_memory"] * 1.1))
+    assert not trouble.fills_queue(), "packets are being stored: producers wait, as ever"
+    trouble._board.states["drainer 0"] = {"aside": {BAD: "planted"}}
+    assert trouble.fills_queue()
+    assert any(BAD in line and "planted" in line for line in trouble.words())
+
+
+def test_a_folder_that_is_put_back_is_no_trouble_any_more(trouble, plan):
+    recording = Path(plan.path)
+    (recording / MANIFEST).write_text("{}")
+    trouble.look()
+    recording.rename(recording.with_name("away"))
+    trouble.look()
+    assert trouble.is_gone
+    assert any("is gone" in line for line in trouble.words())
+    recording.with_name("away").rename(recording)
+    trouble.look()
+    assert (trouble.words(), trouble.hopeless_s()) == ([], 0.0)
