@@ -44,6 +44,7 @@ BOTH = {
     "slow_drip": (["slow_drip:pv@5+2"], ["slow_drip:pv@3+12"]),
     "depth_rate_drop": (["depth_rate_drop:depth_ahat@5+3"], ["depth_rate_drop:depth_ahat@2+60"]),
     "app_restart": (["app_restart:@6+0.5"], ["app_restart:@5+6"]),
+    "die": (["die:@12"], ["die:@5"]),
     "gopro_ignore_range": (["gopro_ignore_range"], ["gopro_ignore_range", "gopro_cut:100000x2"]),
     "gopro_slow": (["gopro_slow:800000"], ["gopro_slow:100000"]),
     "gopro_cut": (["gopro_cut:100000x1"], ["gopro_cut:100000x6"]),
