@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +16,7 @@ from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
 from storage.calibration import Table
 from storage.errors import StorageError
+from storage.reading.alignments import FilmClock, film_clocks
 from storage.reading.pictures import Frame
 from storage.recording import Recording
 
@@ -28,62 +26,17 @@ GRID_HZ = 200.0
 TICKS_PER_S = 1e7
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """How a camera file's media time and the headset's ticks hang together, as `sync` found it."""
-
-    file: Path
-    headset: str
-    media_s: Floats
-    ticks: npt.NDArray[np.int64]
-    picture_late_s: float = 0.0
-    "By how much pictures were taken after what their stamps say on the gyroscope's time, where that was measured."
-
-    def media_of(self, ticks: npt.NDArray[np.int64]) -> Floats:
-        """Return media seconds of device ticks; NaN outside of the film."""
-        since = (ticks - self.ticks[0]).astype(np.float64)
-        return np.interp(since, (self.ticks - self.ticks[0]).astype(np.float64), self.media_s, np.nan, np.nan)
-
-    def ticks_of(self, media_s: Floats) -> npt.NDArray[np.int64]:
-        """Return device ticks of media seconds within the film, and a little beyond at the pace of its ends."""
-        since = (self.ticks - self.ticks[0]).astype(np.float64)
-        inner = np.interp(media_s, self.media_s, since)
-        beyond = media_s - np.clip(media_s, self.media_s[0], self.media_s[-1])
-        return self.ticks[0] + np.rint(inner + beyond * TICKS_PER_S).astype(np.int64)
-
-    def taken_at(self, stamps_s: Floats) -> npt.NDArray[np.int64]:
-        """Return the device ticks (n,) at which pictures with these stamps (media seconds) were taken."""
-        return self.ticks_of(stamps_s + self.picture_late_s)
-
-
 def started_at(recording: Recording) -> datetime:
     """Return when a recording began, UTC: what its calibrations are chosen by."""
     return datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
 
 
-def alignments(recording: Recording) -> list[Alignment]:
-    """Return the aligned camera files of a recording. Raises NotAligned when there is none."""
-    found, why = [], []
-    for path in sorted((recording.path / "sync" / "alignment").glob("*.json")):
-        answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        file = recording.readable / answer["source"]
-        if answer["status"] == "not_aligned" or not answer.get("samples") or file.suffix.upper() != ".MP4":
-            why.append(f"{answer['source']} is {answer['status']}")
-            continue
-        media_s, ticks = zip(*answer["samples"], strict=True)
-        headset = str(answer["master"]).partition("/")[0]
-        late_s = _picture_late_s(answer)
-        found.append(Alignment(file, headset, np.array(media_s), np.array(ticks, np.int64), late_s))
+def alignments(recording: Recording) -> list[FilmClock]:
+    """Return the clocks of the aligned camera files of a recording. Raises NotAligned when there is none."""
+    found, why = film_clocks(recording.path, recording.readable)
     if not found:
         raise NotAligned(recording.id, "; ".join(why) or "run `kitchensync sync` first")
     return found
-
-
-def _picture_late_s(answer: dict[str, Any]) -> float:
-    """Return how late pictures are, as `sync-camera` measured it; 0 where nobody did."""
-    parts = (answer.get("sigma") or {}).get("systematic_ms", [])
-    measured = [part["value"] for part in parts if part.get("source") == "measured"]
-    return float(measured[0]) / 1e3 if measured else 0.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +50,7 @@ class Turning:
     "(n, 3) rad/s in OpenCV's axes of the camera."
 
 
-def turning(recording: Recording, alignment: Alignment) -> Turning:
+def turning(recording: Recording, alignment: FilmClock) -> Turning:
     """Bring both gyroscopes to one grid in the headset's time, each value the mean over its 5 ms."""
     samples = recording[f"{alignment.headset}/gyroscope"].samples()
     film = open_media(alignment.file).gyroscope()

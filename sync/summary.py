@@ -11,6 +11,7 @@ import numpy as np
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
+from storage.reading.alignments import alignment_files, read_alignment
 from storage.timeline.clock_map import ClockMap
 from sync.errors import CannotCompare
 
@@ -69,12 +70,11 @@ def _pairs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
             name = str(read_manifest(recording)["recording"])
         except StorageError as error:
             raise CannotCompare(recording, "is no recording, and no folder of recordings") from error
-        for file in sorted((recording / "sync" / "alignment").glob("*.json")):
-            try:
-                pair = json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise CannotCompare(file, "cannot be read; run `kitchensync sync` again") from error
-            found[(name, str(pair.get("source", file.stem)))] = pair
+        for file in alignment_files(recording):
+            stored = read_alignment(file)
+            if stored.problem:
+                raise CannotCompare(file, "cannot be read; run `kitchensync sync` again")
+            found[(name, stored.source)] = stored.body
     if not found:
         raise CannotCompare(path, "holds no alignments; run `kitchensync sync` first")
     return found

@@ -19,10 +19,11 @@ from calibration.estimate.joint_cameras import Pair, RigPose, from_board, worst_
 from calibration.estimate.still import looks, way_px
 from calibration.jobs.mount import mount_by_motion
 from calibration.jobs.pictures import mount_picture, write_png
-from calibration.recorded import Alignment, alignments, front_lens, started_at
+from calibration.recorded import alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
+from storage.reading.alignments import FilmClock
 from storage.reading.pictures import Frame
 from storage.recording import Recording, open_recording
 
@@ -56,7 +57,7 @@ def calibrate_rig(path: Path, board: Board, data: Path, progress: Progress | Non
 
 
 def _one(
-    recording: Recording, alignment: Alignment, board: Board, data: Path, progress: Progress | None
+    recording: Recording, alignment: FilmClock, board: Board, data: Path, progress: Progress | None
 ) -> RigAnswer:
     media = open_media(alignment.file)
     serial, mode = media.serial or "unknown", media.mode.lens_name
@@ -118,7 +119,7 @@ def _words(found: RigPose) -> dict[str, Any]:
     }
 
 
-def _by_motion(recording: Recording, alignment: Alignment, found: RigPose) -> dict[str, Any] | None:
+def _by_motion(recording: Recording, alignment: FilmClock, found: RigPose) -> dict[str, Any] | None:
     """Return the rotation by motion beside the board's, and how far they are apart; None where motion is too poor."""
     try:
         motion = mount_by_motion(recording, alignment)
@@ -135,7 +136,7 @@ def _by_motion(recording: Recording, alignment: Alignment, found: RigPose) -> di
 
 def _pairs(
     recording: Recording,
-    alignment: Alignment,
+    alignment: FilmClock,
     media: GoProMedia,
     detector: Detector,
     progress: Progress | None,

@@ -18,13 +18,14 @@ from calibration.estimate.imu import (
 )
 from calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
 from calibration.geometry.reference_frames import inverse
-from calibration.recorded import GRID_HZ, Alignment, rig_from, turning
+from calibration.recorded import GRID_HZ, rig_from, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
+from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording
 
 
-def mount_by_motion(recording: Recording, alignment: Alignment) -> dict[str, Any]:
+def mount_by_motion(recording: Recording, alignment: FilmClock) -> dict[str, Any]:
     """Return one camera's rotation from the front camera by motion, and how it went. Raises Refused."""
     together = turning(recording, alignment)
     found = rotation_from_motion(GRID_HZ, together.of_headset, together.of_camera)

@@ -20,12 +20,13 @@ from scipy.spatial.transform import Rotation
 from calibration.errors import CalibrationError, Refused
 from calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
 from calibration.jobs.mount import mount_by_motion
-from calibration.recorded import Alignment, alignments
+from calibration.recorded import alignments
 from calibration.results import find, folder_of
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from storage.errors import StorageError, Unusable
 from storage.manifest import write_json
+from storage.reading.alignments import FOLDER, FilmClock, alignment_files
 from storage.recording import Recording, open_recording
 
 SCHEMA = "calibrate-check/1"
@@ -62,7 +63,7 @@ def check_and_keep(path: Path, data: Path | None = None) -> dict[str, Any]:
         return _failed(path, error)
     except (CalibrationError, SensorError, StorageError) as error:
         answer = _failed(path, error)
-    if (path / "sync" / "alignment").is_dir():
+    if (path / FOLDER).is_dir():
         write_json(path / KEPT, answer | {"rests_on": rests_on(path, answer, data)})
     return answer
 
@@ -80,14 +81,14 @@ def refresh(path: Path) -> None:
             return
     except (OSError, ValueError, KeyError, TypeError):
         pass  # there is none, or it is broken: it is made anew below
-    if (path / "sync" / "alignment").is_dir():
+    if (path / FOLDER).is_dir():
         check_and_keep(path)
 
 
 def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
     """Return a digest of what an answer was made from: software, alignments, and the calibrations of its cameras."""
     digest = hashlib.sha256(version("kitchensync").encode())
-    files = sorted((path / "sync" / "alignment").glob("*.json"))
+    files = alignment_files(path)
     for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):
         files += sorted(folder_of(data or path.absolute().parent, serial).glob("*.json"))
     for file in files:
@@ -95,7 +96,7 @@ def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
     return digest.hexdigest()
 
 
-def _checked(recording: Recording, alignment: Alignment, data: Path) -> dict[str, Any]:
+def _checked(recording: Recording, alignment: FilmClock, data: Path) -> dict[str, Any]:
     """Return one mount with verdict, words and the calibrations that count for it."""
     media = open_media(alignment.file)
     serial, mode = media.serial or "unknown", media.mode.lens_name

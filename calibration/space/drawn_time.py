@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
-from calibration.recorded import Alignment, alignments
+from calibration.recorded import alignments
+from storage.reading.alignments import FilmClock
 from storage.reading.clocks import session_time
 from storage.recording import Recording
 from storage.timeline.session_time import SessionTime
@@ -22,12 +23,12 @@ class DrawnTime:
 
     headset: str
     session: SessionTime
-    cameras: tuple[Alignment, ...]
+    cameras: tuple[FilmClock, ...]
     "Aligned camera files that ride with this headset."
     unplaced: str
     "Why no camera is on this clock; empty when one is."
 
-    def of_media(self, camera: Alignment, media_s: npt.ArrayLike) -> Int64:
+    def of_media(self, camera: FilmClock, media_s: npt.ArrayLike) -> Int64:
         """Return session ns of media seconds (n,) of a camera's file."""
         return self.session.of_ticks(camera.ticks_of(np.asarray(media_s, np.float64)))
 

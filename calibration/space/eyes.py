@@ -22,12 +22,13 @@ from calibration.geometry.reference_frames import (
     inverse,
     opencv_camera_from_world,
 )
-from calibration.recorded import Alignment, alignments, front_lens, rig_from, started_at
+from calibration.recorded import alignments, front_lens, rig_from, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
 from storage.notes import read_notes
+from storage.reading.alignments import FilmClock
 from storage.recording import Recording
 from storage.worlds import world_frames
 
@@ -118,7 +119,7 @@ class GoPro:
     picture is put at one instant.
     """
 
-    def __init__(self, recording: Recording, alignment: Alignment, data: Path) -> None:
+    def __init__(self, recording: Recording, alignment: FilmClock, data: Path) -> None:
         """Raises Refused when lens or mount are not known."""
         self._media = open_media(alignment.file)
         self.name, self.headset = alignment.file.name, alignment.headset

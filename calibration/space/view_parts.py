@@ -14,13 +14,14 @@ from calibration.errors import Refused
 from calibration.geometry.cameras import Fisheye, Pinhole
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.reference_frames import inverse, opencv_camera_from_world
-from calibration.recorded import Alignment, started_at
+from calibration.recorded import started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.space.depth_views import DepthSource
 from calibration.space.drawn_time import DrawnTime
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens import imu, spatial_input
+from storage.reading.alignments import FilmClock
 from storage.recording import Recording, StoredStream
 
 Int64 = npt.NDArray[np.int64]
@@ -221,7 +222,7 @@ def log_pv(stream: StoredStream, time: DrawnTime, shown: Shown, rr: Any, sink: A
 
 
 def log_camera(
-    recording: Recording, file: Alignment, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
+    recording: Recording, file: FilmClock, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
     media, device = open_media(file.file), file.file.parent.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from storage.errors import OutsideMap
-from storage.timeline.clock_map import ClockMap
+from storage.reading.alignments import StoredAlignment, alignment_files, read_alignment
 from sync.report.svg import Axis, Plot, axis_around
 
 Floats = npt.NDArray[np.floating]
 
-FOLDER = Path("sync") / "alignment"
 PLOT_SUFFIX = ".plot.npz"
 NEAR_PEAK_S = 3.0
 PLOT_HEIGHT = 190
@@ -36,25 +33,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Alignment:
-    """One `sync/alignment/<source>.json`; `problem` says why it cannot be read."""
+class Alignment(StoredAlignment):
+    """One alignment of a recording with what is drawn of it."""
 
-    source: str
-    body: dict[str, Any] = field(default_factory=dict)
-    problem: str = ""
-    clock_map: ClockMap | None = None
     figures: list[Figure] = field(default_factory=list)
     overlays: list[Figure] = field(default_factory=list)
-
-    @property
-    def status(self) -> str:
-        """`aligned`, `check`, `not_aligned`, or `unreadable`."""
-        return str(self.body.get("status", "unreadable")) if not self.problem else "unreadable"
-
-    @property
-    def headset(self) -> str:
-        """Name of the device whose ticks the map gives, as far as the file says."""
-        return str(self.body.get("master", "hololens")).partition("/")[0]
 
     def is_of(self, device: str, file: str) -> bool:
         """Tell whether this is the alignment of a camera's file."""
@@ -69,21 +52,15 @@ class Alignment:
 
 def read_alignments(recording: Path) -> list[Alignment]:
     """Read every alignment that `sync` wrote, with its plots."""
-    return [_read(path) for path in sorted((recording / FOLDER).rglob("*.json"))]
+    return [_drawn(path) for path in alignment_files(recording)]
 
 
-def _read(path: Path) -> Alignment:
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(body, dict) or body.get("schema") != "alignment/1":
-            raise ValueError("not of schema alignment/1")
-        usable = body.get("map") and body.get("status") in ("aligned", "check")
-        clock_map = ClockMap.from_object(body) if usable else None
-    except (OSError, ValueError, KeyError, TypeError, OutsideMap) as error:
-        return Alignment(path.stem, problem=f"{path.name}: {error}; run `kitchensync sync` again")
-    source = str(body.get("source") or path.stem)
-    figures, overlays = _figures(path.with_name(path.stem + PLOT_SUFFIX), body)
-    return Alignment(source, body, clock_map=clock_map, figures=figures, overlays=overlays)
+def _drawn(path: Path) -> Alignment:
+    stored = read_alignment(path)
+    if stored.problem:
+        return Alignment(stored.source, problem=stored.problem)
+    figures, overlays = _figures(path.with_name(path.stem + PLOT_SUFFIX), stored.body)
+    return Alignment(stored.source, stored.body, "", stored.clock_map, figures, overlays)
 
 
 def _figures(path: Path, body: dict[str, Any]) -> tuple[list[Figure], list[Figure]]:

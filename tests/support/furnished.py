@@ -11,7 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 from scipy.spatial.transform import Rotation
-from small_takes import SEED, START_WORLD_S, seal_stream, truth_ticks, write_manifest
+from small_takes import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
 from calibration.results import save
 from sensors.gopro.media import open_media
@@ -236,12 +236,7 @@ def write_furnished(recording: Path) -> Kitchen:
     media_s = np.linspace(0, SECONDS, 5)
     ticks = truth_ticks(kitchen, media_s)
     (recording / "sync" / "alignment").mkdir(parents=True)
-    answer = {
-        "source": "gopro/GX010042.MP4",
-        "master": "hololens/gyroscope",
-        "status": "aligned",
-        "samples": [[float(t), int(k)] for t, k in zip(media_s, ticks, strict=True)],
-    }
+    answer = true_alignment("gopro/GX010042.MP4", media_s, ticks)
     write_json(recording / "sync" / "alignment" / "GX010042.MP4.json", answer)
     keep_calibrations(recording)
     return kitchen

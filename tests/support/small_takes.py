@@ -191,13 +191,27 @@ def write_true_alignment(
 ) -> None:
     """Write the true clock map of a film of so many seconds where `sync` leaves what it found."""
     media_s = np.linspace(0, seconds, 12)
-    samples = [[float(t), int(k)] for t, k in zip(media_s, truth_ticks(kitchen, media_s), strict=True)]
     folder = recording / "sync" / "alignment"
     folder.mkdir(parents=True, exist_ok=True)
-    answer = {
-        "source": f"gopro/{file}",
+    answer = true_alignment(f"gopro/{file}", media_s, truth_ticks(kitchen, media_s))
+    write_json(folder / f"{file}.json", answer | more)
+
+
+def true_alignment(source: str, media_s: np.ndarray, ticks: np.ndarray) -> dict[str, object]:
+    """Make the alignment object of a camera whose clock runs evenly, as the virtual camera's does."""
+    epoch, middle_s = int(ticks[0]), float(media_s[-1]) / 2
+    tau_s = (np.asarray(ticks, np.int64) - epoch) / 1e7 - media_s
+    drift, tau0_s = np.polyfit(media_s - middle_s, tau_s, 1)
+    return {
+        "schema": "alignment/1",
+        "source": source,
         "master": "hololens/gyroscope",
         "status": "aligned",
-        "samples": samples,
+        "samples": [[float(t), int(k)] for t, k in zip(media_s, ticks, strict=True)],
+        "epoch_hl2_qpc": epoch,
+        "map": {
+            "t_mid_s": middle_s,
+            "coef": [float(tau0_s), float(drift)],
+            "valid_s": [0.0, float(media_s[-1])],
+        },
     }
-    write_json(folder / f"{file}.json", answer | more)
