@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.reading.clocks import device_clock
+from storage.clocks import device_clock
 from storage.recording import Recording, StoredStream
 from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock

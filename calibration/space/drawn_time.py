@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
 from calibration.recorded import alignments
+from storage.clocks import session_time
 from storage.reading.alignments import FilmClock
-from storage.reading.clocks import session_time
 from storage.recording import Recording
 from storage.timeline.session_time import SessionTime
 
