@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from killed import QUEUED, leave_an_orphan
-from processes import COMMAND
+from processes import COMMAND, in_small_disk
 
 from capture.cli import main
 from storage.names import WORK
@@ -74,3 +75,34 @@ def test_a_killed_recording_is_recovered_through_a_link_by_a_private_user(runtim
     assert done.returncode == 0, done.stderr
     assert verify(tmp_path / "data" / "take")["streams"][STREAM]["stored"] == QUEUED
     assert (tmp_path / "data").is_symlink()
+
+
+def test_a_killed_recording_is_recovered_on_another_mount(runtime, tmp_path):
+    leave_an_orphan(tmp_path / "data", runtime)
+    recover_there = f"{COMMAND} recover --data data; {COMMAND} verify data/take --json"
+    commands = f"cp -a {tmp_path / 'data'} DISK/data; cd DISK; {recover_there}"
+    done = in_small_disk(tmp_path, commands, megabytes=64)
+    said, checked = done.stdout.splitlines()
+    assert "take is recovered" in said, done.stderr
+    assert json.loads(checked)["streams"][STREAM]["stored"] == QUEUED
+
+
+def test_a_recording_that_cannot_be_recovered_does_not_stop_the_next(kitchen, runtime, tmp_path):
+    place, data = kitchen(seconds=30), tmp_path / "data"
+    leave_an_orphan(data, runtime, "broken")
+    leave_an_orphan(data, runtime, "fine")
+    (data / WORK / "broken" / "plan.json").write_text("{")
+    take = ["record", "next", "--data", "data", "--hololens", place.host, "--streams", "gyroscope"]
+    done = subprocess.run(
+        [COMMAND, *take, "--seconds", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"warning: broken is not recovered yet: {data / WORK / 'broken' / 'plan.json'}" in done.stderr
+    assert "fine was left open by a killed recorder and is recovered" in done.stderr
+    assert (data / WORK / "broken" / "appendonlydir").is_dir()
+    assert [path.name for path in (data / WORK).iterdir()] == ["broken"]
