@@ -16,7 +16,7 @@ from capture.plan import is_running, runtime_folder
 from sensors.errors import CameraBusy, CameraLost, SensorError
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.open_camera import open_camera
-from storage.names import MANIFEST, MEDIA
+from storage.names import MEDIA, recordings_in
 
 Say = Callable[[str], None]
 Meter = Callable[[int, int], None]
@@ -62,11 +62,8 @@ class Fetched:
 
 
 def takes_in(root: Path) -> list[Pending]:
-    """List the cameras of a recording, or of all recordings in a folder."""
-    recordings = (
-        [root] if (root / MANIFEST).exists() else sorted(p.parent for p in root.glob(f"*/{MANIFEST}"))
-    )
-    paths = [path for recording in recordings for path in sorted(recording.glob(f"*/{MEDIA}"))]
+    """List the cameras of a recording, or of all recordings in a folder, also where the manifest is lost."""
+    paths = [path for recording in recordings_in(root) for path in sorted(recording.glob(f"*/{MEDIA}"))]
     takes = (_read_take(path) for path in paths)
     return [take for take in takes if take is not None]  # `verify` names the others
 

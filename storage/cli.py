@@ -66,6 +66,8 @@ def show(result: dict[str, Any]) -> None:
     click.secho(f"{result['status']}  {result['recording']}", fg=MARKS[result["status"]], bold=True)
     for reason in result["reasons"]:
         click.echo(f"  - {reason}")
+    if "read_from" in result:
+        click.echo(f"  read in the copy {result['read_from']}")
     for name, facts in result["streams"].items():
         unit = "bytes" if name.upper().endswith(".MP4") else "packets"
         megabytes = f"{facts['bytes'] / 1e6:9.2f} MB"
@@ -200,7 +202,13 @@ def move(
     for state in [] if as_json else states:
         freed = f", {state.freed} local files freed" if state.freed else ""
         click.echo(f"{state.recording} -> {state.target}: {state.files_done} of {state.files} files{freed}")
-    for note in dict.fromkeys(text for state in states for text in (state.warning, state.problem) if text):
+    unclosed = [state.recording for state in states if not state.finished and not state.problem]
+    notes = [text for state in states for text in (state.warning, state.problem) if text]
+    notes += [
+        f"{name}: is not closed yet, what is sealed is copied; run it again after its end"
+        for name in unclosed
+    ]
+    for note in dict.fromkeys(notes):
         click.echo(f"kitchensync: {note}", err=True)
     if not all(state.finished for state in states):
         sys.exit(1)

@@ -35,7 +35,9 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     if (recording is None) == (root is None):
         raise click.UsageError("give either --recording FOLDER or --match ROOT")
     takes, bad = scan_card(folder)
-    paths = [recording] if recording is not None else recordings_below(root or folder)
+    paths, lost = ([recording], []) if recording is not None else recordings_below(root or folder)
+    for line in lost:
+        click.echo(f"kitchensync: {line}", err=True)
     proposals = propose(takes, paths, chosen=recording is not None)
     answer: dict[str, Any] = {
         "schema": "gopro-import/1",

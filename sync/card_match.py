@@ -11,7 +11,7 @@ from sensors.errors import SensorError
 from sensors.gopro.card import CardTake
 from storage.errors import StorageError
 from storage.manifest import read_manifest
-from storage.names import MANIFEST
+from storage.names import recordings_in
 from storage.recording import open_recording
 from sync.errors import SyncError
 from sync.gyro import align_pair
@@ -68,9 +68,16 @@ class Proposal:
         }
 
 
-def recordings_below(root: Path) -> list[Path]:
-    """List the recordings in a folder."""
-    return sorted(path.parent for path in root.glob(f"*/{MANIFEST}"))
+def recordings_below(root: Path) -> tuple[list[Path], list[str]]:
+    """List the recordings in a folder whose manifest can be read, and say of each other one what is wrong."""
+    readable, problems = [], []
+    for path in recordings_in(root):
+        try:
+            read_manifest(path)
+            readable.append(path)
+        except StorageError as error:
+            problems.append(" ".join(str(error).split()))
+    return readable, problems
 
 
 def propose(takes: list[CardTake], recordings: list[Path], *, chosen: bool = False) -> list[Proposal]:
