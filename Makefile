@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,7 +47,8 @@ install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/k
 demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtual kitchen (SECONDS=60)
 	@$(BIN)/python examples/demo.py --seconds $(SECONDS)
 
-test: $(VENV)/.dev  ## run the tests (WORKERS=2)
+test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): 20 minutes on 2 cores
+	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
@@ -104,6 +105,9 @@ clean-runs: $(VENV)/.core  ## recordings without a fault, idle and under load: w
 
 kills: $(VENV)/.core  ## kill the recorder's processes at random, 1,000 times, and account for it (KILLS=1000 SEED=1 KEEP=kills)
 	@$(BIN)/python -P benchmarks/kills.py --kills $(or $(KILLS),1000) --seed $(SEED) --keep $(or $(filter-out rehearsal,$(KEEP)),kills)
+
+flips: $(VENV)/.dev  ## flip bits of a recording, 1,000 times one: each must be found and located (FLIPS=1000)
+	@KITCHENSYNC_FLIPS=$(or $(FLIPS),1000) $(BIN)/python -m pytest -q -rP tests/system/test_flipped_bits.py
 
 bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
 	@$(BIN)/python -P benchmarks/tablets.py --seconds $(SECONDS)

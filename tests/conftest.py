@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sources import source_of
 
 # How long an example takes is no property of the code: a loaded computer must not fail the suite.
 settings.register_profile("any computer", deadline=None)
@@ -39,7 +40,7 @@ def shared_data() -> Callable[[str], Path]:
     def find(relative: str) -> Path:
         path = root / relative
         if not path.exists():
-            pytest.skip(f"real sample data not here: {relative} (set KITCHENSYNC_SHARED_DATA)")
+            pytest.skip(f"{relative} is not here (KITCHENSYNC_SHARED_DATA): {source_of(relative)}")
         return path
 
     return find
