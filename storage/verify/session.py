@@ -51,12 +51,29 @@ def session_of(
     if not filled:
         return None
     firsts = [int(index["host_ns"][0]) for index in filled]
+    if _ended_by_devices(indexes, notes):
+        return Session(min(firsts), max(firsts), max(map(_last_sent_ns, filled)))
     last = max(int(index["host_ns"][-1]) for index in filled)
     return Session(min(firsts), max(firsts), _stop(notes, manifest, last))
 
 
+def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:
+    """Tell whether every stream was ended in good order by its device: nothing later was to be expected."""
+    ends = [[note for note in notes.get(name, []) if note["note"] == "end"] for name in indexes]
+    return all(said and said[-1].get("reason") == "ended_by_device" for said in ends)
+
+
+def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
+    """When the last packet would have come by the quickest way of its connection: it may have waited for long."""
+    run = index[
+        (index["epoch_ms"] == index["epoch_ms"][-1]) & (index["connection"] == index["connection"][-1])
+    ]
+    delay_ns = run["host_ns"] - 100 * run["device_ticks"]
+    return int(run["host_ns"][-1]) - int(delay_ns[-1] - delay_ns.min())
+
+
 def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int) -> int:
-    """When the end was asked: streams note it at once. Where devices ended everything: with the last packet."""
+    """When the end was asked: streams note it at once. Where nobody noted it: with the last packet."""
     if stops := _stops_by_device(notes):
         return max(stops)
     stopped = manifest.get("stopped") or {}

@@ -1,0 +1,49 @@
+"""When a recording ended: by the stop, or where its devices ended it, by the last thing that they sent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from storage.chunk import INDEX
+from storage.verify.session import session_of
+
+S = 10**9
+
+
+def arrived(late_s: np.ndarray, count: int = 300) -> np.ndarray:
+    """Return a stream of 30 packets a second from second 1 on, each so late."""
+    index = np.zeros(count, INDEX)
+    index["device_ticks"] = 77 + np.arange(count) * 333_333
+    index["host_ns"] = S + np.arange(count) * 33_333_300 + (late_s * S).astype("i8")
+    return index
+
+
+def end(reason: str, at_s: float = 20.0) -> list[dict]:
+    return [{"note": "end", "reason": reason, "host_ns": int(at_s * S)}]
+
+
+PROMPT, LATER_AND_LATER = np.zeros(300), np.linspace(0, 8, 300)
+
+
+@pytest.mark.parametrize("reason", ["recovered", "time"])
+def test_what_waited_on_its_way_does_not_make_the_session_of_other_streams_longer(reason):
+    indexes = {"hololens/pv": arrived(LATER_AND_LATER), "hololens/gyroscope": arrived(PROMPT)}
+    notes = {name: end("ended_by_device") for name in indexes}
+    stopped = {"stopped": {"reason": reason, "host_ns": 25 * S}}
+    found = session_of(indexes, notes, stopped)
+    assert (found.start_s, found.stop_s) == (0.0, pytest.approx(299 / 30, abs=1e-3))
+
+
+@pytest.mark.parametrize("other", ["stopped", "lost"])
+def test_a_stop_ends_the_session_when_it_was_asked(other):
+    indexes = {"hololens/pv": arrived(LATER_AND_LATER), "hololens/gyroscope": arrived(PROMPT)}
+    notes = {"hololens/pv": end("ended_by_device"), "hololens/gyroscope": end(other, 16.0)}
+    assert session_of(indexes, notes, {}).stop_s == 15.0
+
+
+def test_a_stream_whose_recorder_was_killed_has_no_end_of_its_own():
+    indexes = {"hololens/pv": arrived(LATER_AND_LATER), "hololens/gyroscope": arrived(PROMPT)}
+    notes = {"hololens/pv": end("ended_by_device")}
+    stopped = {"stopped": {"reason": "recovered", "host_ns": 25 * S}}
+    assert session_of(indexes, notes, stopped).stop_s == 24.0
