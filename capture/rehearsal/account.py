@@ -187,7 +187,8 @@ def _settle_verdict(
     scenario = json.loads((folder / "scenario.json").read_text())
     account.verdict = checked["status"]
     account.least_coverage = round(_least_coverage(folder, scenario, indexes), 3)
-    truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"])
+    late = any(latest_s(index["host_ns"], index["device_ticks"]) > LATE_S for index in indexes.values())
+    truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"] and not late)
     verdicts = {"verify": checked["status"]}
     if not scenario.get("recovered", PLAYED[scenario["kind"]].recover):
         verdicts["record"] = _status_in((folder / "record.json").read_text())

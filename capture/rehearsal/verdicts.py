@@ -18,6 +18,8 @@ DOUBT = 0.05
 """The session of a recording of a few seconds is known to some tenths of a second: so near to 0.5 both are right."""
 PERIODS, ADAPTIVE_S, TAIL_S = 3.0, 0.5, 1.0
 """Packets so far apart cover the time between them; so much may lack at the end, on its way when all was stopped."""
+LATE_S = 1.0
+"""A packet that arrives later than this after its stamp, as on a computer with too much to do, may be a warning."""
 TICKS_PER_S = 10_000_000
 
 Ticks = npt.NDArray[np.int64]
@@ -30,7 +32,7 @@ class Truth:
     lost: int
     least_coverage: float
     is_untouched: bool = False
-    "No fault was done: nothing but PASS is right."
+    "No fault was done and nothing came late: nothing but PASS is right."
 
 
 def coverage(stamps: Ticks, start_ticks: int, stop_ticks: int, step_s: float) -> float:
@@ -47,6 +49,11 @@ def coverage(stamps: Ticks, start_ticks: int, stop_ticks: int, step_s: float) ->
     lefts, rights = np.maximum(moments[:-1], start_ticks), moments[1:]
     is_hole = np.diff(moments) > step_s * TICKS_PER_S
     return 1.0 - float((rights - lefts)[is_hole].sum()) / max(end - start_ticks, 1)
+
+
+def latest_s(host_ns: Ticks, device_ticks: Ticks) -> float:
+    """Return how much later than the quickest packet of a stream the latest one arrived."""
+    return float(np.ptp(host_ns - 100 * device_ticks)) / 1e9 if len(host_ns) else 0.0
 
 
 def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
