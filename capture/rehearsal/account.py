@@ -21,8 +21,10 @@ import numpy.typing as npt
 from capture.rehearsal.breaking import STRAY
 from capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
 from capture.rehearsal.verdicts import (
+    LATE_S,
     Truth,
     coverage,
+    latest_s,
     longest_step_s,
     session_end_ns,
     taken_for_an_end,

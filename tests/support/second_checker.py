@@ -133,8 +133,8 @@ def check(folder: Path, verified: dict) -> tuple[int, int, int, list[str]]:
             wrong.append(f"{name}: gaps without a fault: {gaps}")
         wrong += [f"{name}: {gap} lasts longer than its fault" for gap in gaps if too_long(gap, rows, faults)]
         died = ("headset_dies", "dead_port")
-        dead = any(f["kind"] in died and f["target"] in ("hololens", name) for f in faults)
-        if dead and facts["ended"] == "ended_by_device":
+        dead = any(f["kind"] in died and f.get("target") in ("hololens", name) for f in faults)
+        if dead and facts.get("ended") == "ended_by_device":
             wrong.append(f"{name}: a death was taken for an end")
         wrong += [f"{name}: nobody did what {gap} says" for gap in gaps if not fitting(gap, rows, faults)]
     covered = least_covered(folder, scenario, kept)

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 from processes import COMMAND, kitchensync
-from second_checker import check, verified
+from second_checker import check, share_covered, verified, wrong_status
 
 from capture.rehearsal.run import Kept
 from capture.rehearsal.scenarios import draw
@@ -28,8 +28,8 @@ def test_twelve_scenarios_and_the_second_opinion(tmp_path):
     )
     answer = json.loads(done.stdout)
     assert (answer["schema"], answer["scenarios"]) == ("rehearse/1", 12)
-    counts = (answer["unexplained"], answer["duplicates"], answer["unreadable_files"])
-    assert counts == (0, 0, 0), answer["rows"]
+    kinds = ("unexplained", "duplicates", "unreadable_files", "wrong_causes")
+    assert [answer[kind] for kind in kinds] == [0, 0, 0, 0], answer["rows"]
     assert done.returncode == 0
     rows = {row["name"]: row for row in answer["rows"]}
     folders = sorted((tmp_path / "kept").iterdir())
@@ -149,15 +149,40 @@ def test_the_second_opinion_wants_a_gap_a_fitting_cause_and_a_short_one(tmp_path
     assert check(tmp_path, ledger)[3] == ["hololens/gyroscope: tick 30 has no explanation"]
     gap = {"start_ticks": 20, "end_ticks": 40, "cause": "restart"}
     ledger["streams"]["hololens/gyroscope"]["gaps"] = [gap]
-    assert len(check(tmp_path, ledger)[3]) == 3, "no fault, so no cause, no gap, no length"
+    assert len(check(tmp_path, ledger)[3]) == 4, "no fault, so no cause, no gap, no length, nobody who did it"
     fault = {"kind": "kill_producer", "target": "producer", "start_host_ns": 2500, "end_host_ns": 2500}
     scenario = {"recording": "take", "faults": [fault]}
     (tmp_path / "scenario.json").write_text(json.dumps(scenario))
     assert check(tmp_path, ledger) == (5, 4, 1, [])
     fault["kind"] = "cut_socket"
     (tmp_path / "scenario.json").write_text(json.dumps(scenario))
-    assert check(tmp_path, ledger)[3] == ["hololens/gyroscope: tick 30 has no explanation"]
+    wrong = check(tmp_path, ledger)[3]
+    assert wrong[0] == "hololens/gyroscope: tick 30 has no explanation"
+    assert "nobody did what" in wrong[1]
     fault["kind"] = "kill_producer"
     (tmp_path / "scenario.json").write_text(json.dumps(scenario))
     gap["end_ticks"] = 30_000_000
     assert "lasts longer" in check(tmp_path, ledger)[3][-1]
+
+
+@pytest.mark.parametrize(
+    ("status", "lost", "covered", "faults", "is_wrong"),
+    [
+        ("PASS", 1, 1.0, [{}], True),
+        ("PASS", 0, 0.8, [{}], True),
+        ("PASS", 0, 1.0, [{}], False),
+        ("FAIL", 3, 0.9, [{}], True),
+        ("FAIL", 3, 0.3, [{}], False),
+        ("WARN", 0, 1.0, [], True),
+        ("WARN", 3, 0.9, [{}], False),
+    ],
+)
+def test_the_second_opinion_holds_verdicts_against_the_truth(status, lost, covered, faults, is_wrong):
+    assert wrong_status(status, lost, covered, faults) is is_wrong
+
+
+def test_the_second_opinion_adds_up_what_is_covered():
+    second = 10_000_000
+    ticks = [*range(0, 4 * second, second // 10), *range(6 * second, 8 * second, second // 10)]
+    assert share_covered(ticks, 0, 8 * second) == pytest.approx(1 - 2.1 / 7.9, abs=0.01)
+    assert share_covered(ticks, 0, 20 * second) == pytest.approx((4 + 2) / 20, abs=0.02)
