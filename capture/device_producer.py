@@ -6,20 +6,24 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Protocol
 
 from capture import queue
 from capture.clock_probe import ClockProbe
 from capture.errors import StreamsFailed
 from capture.health import HealthSender
+from capture.heartbeat import was_held
 from capture.ledger import Ledger
-from capture.pause import PauseWatch
+from capture.pause import Pause, PauseThread
 from capture.plan import Plan, ledger_stream
 from capture.stream_end import BY_DEVICE, LOST, STOPPED, StreamState
 from capture.stream_watch import STREAMING, RateWatch
 from sensors.host_clock import host_ns
 
 HEALTH_PERIOD_S = 0.25
+
+SETTLED_NS = 1_000_000_000
 
 HOLD_S = 3.0
 """A server syncs its file once a second; on a slow disk a sync may last that long itself."""
@@ -56,6 +60,8 @@ class DeviceProducer:
         self._plan = plan
         self._epoch_ms = time.time_ns() // 1_000_000
         self._ending = threading.Event()
+        self._pauses = PauseThread()
+        self._held: list[Pause] = []
         self._writers: list[queue.QueueWriter] = []
         self._health = HealthSender(plan.health, f"producer {device}")
         notes = queue.connect(plan.queue_url)
@@ -84,16 +90,18 @@ class DeviceProducer:
         for recorder in self.recorders:
             recorder.start()
         limit_s: float | None = None
-        pauses = PauseWatch()
+        self._pauses.start()
         while any(recorder.is_alive() for recorder in self.recorders):
             if self._ending.wait(HEALTH_PERIOD_S):
                 limit_s = self._stop_all() if limit_s is None else limit_s
                 time.sleep(0.02)
                 if time.monotonic() > limit_s:
                     break  # what hangs has queued its packets; its thread dies with us
-            self._note_pause(pauses.look())
+            self._note_holds(SETTLED_NS)
             self._begin_probes()
             self._tell(done=False)
+        self._pauses.stop()
+        self._note_holds(0)
         self._check_ends()
         if self.probe is not None and self.probe.ident is not None:
             self.probe.stop()
@@ -143,11 +151,28 @@ class DeviceProducer:
         if any(recorder.state.first_host_ns for recorder in self.recorders):
             probe.start()
 
-    def _note_pause(self, pause: tuple[int, int] | None) -> None:
-        """Tell the ledger of a time in which this computer, or this process, did not run."""
-        if pause is not None:
-            for recorder in self.recorders:
-                self.ledger.note("suspend", recorder.name, start_host_ns=pause[0], end_host_ns=pause[1])
+    def held_by_queue(self) -> list[tuple[int, int]]:
+        """Return times, (start, end) in host_ns, in which the queue let us wait and nobody received."""
+        return []
+
+    def _note_holds(self, settled_ns: int) -> None:
+        """Tell the ledger of times in which nobody received, and why.
+
+        Who was held alone is known once the supervisor, if it was held too, has said so (`settled_ns` later).
+        """
+        for start_ns, end_ns in self.held_by_queue():
+            self._note_hold("backpressure", start_ns, end_ns)
+        self._held += self._pauses.taken()
+        settled = [pause for pause in self._held if host_ns() - pause.end_ns >= settled_ns]
+        for pause in settled:
+            self._held.remove(pause)
+            is_suspend = pause.slept or was_held(Path(self._plan.work), pause.start_ns, pause.end_ns)
+            self._note_hold("suspend" if is_suspend else "restart", pause.start_ns, pause.end_ns)
+
+    def _note_hold(self, cause: str, start_ns: int, end_ns: int) -> None:
+        facts = {"cause": cause, "start_host_ns": start_ns, "end_host_ns": end_ns}
+        for recorder in self.recorders:
+            self.ledger.note("held", recorder.name, lambda: True, **facts)
 
     def _tell(self, *, done: bool) -> None:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}

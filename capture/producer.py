@@ -65,6 +65,11 @@ class Producer(DeviceProducer):
         self._receiver.start()
         super().run()
 
+    def held_by_queue(self) -> list[tuple[int, int]]:
+        """Return times in which the receiving thread waited for the queue."""
+        held = self._receiver.held_by_queue
+        return [held.popleft() for _ in range(len(held))]
+
     def rest(self) -> None:
         """End the thread that receives all streams."""
         self._receiver.stop()

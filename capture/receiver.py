@@ -11,6 +11,7 @@ import os
 import select
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,6 +32,9 @@ SETTLE_S = 0.1
 
 LOOK_S = 0.5
 """How often silence is looked for."""
+
+HELD_S = 1.0
+"""So late a wait ends only for a process that was held; so long the queue takes packets only when it is held."""
 
 QUEUE_PATIENCE_S = 30.0
 """How long a packet waits for room in the queue before its loss is declared."""
@@ -81,6 +85,8 @@ class Receiver(threading.Thread):
         self._settle_at_s = 0.0
         self._patient_until_s = 0.0
         self._ending = False
+        self.held_by_queue: deque[tuple[int, int]] = deque()
+        """When nobody received because the queue did not take what had come: (start, end) in host_ns."""
         self._wake = os.eventfd(0)
         self._poll.register(self._wake, select.EPOLLIN)
 
@@ -114,13 +120,18 @@ class Receiver(threading.Thread):
             os.close(self._wake)
 
     def _loop(self) -> None:
-        look_s = time.monotonic() + LOOK_S
+        looked_s = time.monotonic()
+        look_s = looked_s + LOOK_S
         while not (self._ending and not self._connections):
             now_s = time.monotonic()
+            if now_s - looked_s > HELD_S:
+                self.held_by_queue.append((round(looked_s * 1e9), round(now_s * 1e9)))
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
             ready = self._poll.poll(max(until_s - now_s, 0.0))
             looked_s = time.monotonic()  # who is silent is judged by this look: sending may take long
+            if looked_s > max(until_s, now_s) + HELD_S:
+                look_s = looked_s + LOOK_S  # we were held: what came meanwhile is seen first
             for number, _ in ready:
                 if number == self._wake:
                     os.eventfd_read(self._wake)

@@ -18,6 +18,8 @@ from sensors.plugin import Sensor, SensorPacket, SensorStream
 
 LONGEST_WAIT_S = 2.0
 LOOK_S = 0.25
+HELD_NS = 1_000_000_000
+"""A packet for which the queue takes so long was held up by it."""
 ASK_TRIES = 3
 TICKS = range(-(2**63), 2**63)
 
@@ -132,6 +134,9 @@ class SensorRecorder:
             self._ledger.note(
                 "declared_loss", self.name, self._patience(), first_seq=self._seq, last_seq=self._seq
             )
+        if (end_ns := host_ns()) - now_ns > HELD_NS:
+            facts = {"cause": "backpressure", "start_host_ns": now_ns, "end_host_ns": end_ns}
+            self._ledger.note("held", self.name, self._patience(), **facts)
         self._seq += 1
         state = self.state
         if state.away:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+import time
+from pathlib import Path
+
 import pytest
 
 from capture.device_producer import DeviceProducer
 from capture.errors import StreamsFailed
+from capture.heartbeat import HELD
+from capture.pause import Pause
 from capture.stream_end import StreamState
 
 
@@ -46,3 +52,38 @@ def test_at_the_end_nobody_is_started_again(plan):
     made = producer(plan, "failed")
     made.end()
     made.run()
+
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("slept", "recorder_held", "expected"),
+    [(False, False, "restart"), (False, True, "suspend"), (True, False, "suspend")],
+)
+def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, recorder_held, expected):
+    made = producer(plan, "", "")
+    told = []
+    made.ledger.note = lambda kind, stream, give_up, **facts: told.append((kind, stream, facts))
+    now_ns = time.monotonic_ns()
+    if recorder_held:
+        (Path(plan.work) / HELD).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
+    made._held.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
+    made._note_holds(60 * SECOND)
+    assert told == [], "the recorder may still have to say whether it was held too"
+    made._note_holds(0)
+    facts = {"cause": expected, "start_host_ns": now_ns - 20 * SECOND, "end_host_ns": now_ns}
+    assert told == [("held", "hololens/0", facts), ("held", "hololens/1", facts)]
+    made._note_holds(0)
+    made._health.close()
+    assert len(told) == 2
+
+
+def test_what_the_queue_held_up_is_backpressure(plan):
+    made = producer(plan, "")
+    told = []
+    made.ledger.note = lambda kind, stream, give_up, **facts: told.append(facts)
+    made.held_by_queue = lambda: [(5, 9)]
+    made._note_holds(SECOND)
+    made._health.close()
+    assert told == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import threading
@@ -65,6 +66,49 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+class HeldPoll:
+    """Waits as told, but once as a process does that was held: it comes back late and has seen nothing."""
+
+    def __init__(self, poll: select.epoll) -> None:
+        self._poll, self.hold_s = poll, 0.0
+
+    def __getattr__(self, name: str):
+        return getattr(self._poll, name)
+
+    def poll(self, timeout: float):
+        hold_s, self.hold_s = self.hold_s, 0.0
+        if hold_s:
+            time.sleep(hold_s)
+            return []
+        return self._poll.poll(timeout)
+
+
+def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
+    """The packets of that time lie in the socket."""
+    pipe = QueuePipe(client)
+    receiver = Receiver(pipe)
+    receiver._poll = poll = HeldPoll(receiver._poll)
+    end, stream = Pair("gyroscope", 1.0), Stream(client, pipe, "one")
+    thread = threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
+    receiver.start()
+    thread.start()
+    end.device.sendall(end.frame(0, 100))
+    wait_for(lambda: stream.count == 1)
+    poll.hold_s = 2.5
+    wait_for(lambda: poll.hold_s == 0.0)
+    for number in range(1, 5):
+        end.device.sendall(end.frame(number, 100))
+    wait_for(lambda: stream.count == 5 or stream.error is not None)
+    assert stream.error is None
+    assert not receiver.held_by_queue
+    end.device.close()
+    thread.join(10)
+    receiver.stop()
+    receiver.join(10)
+    end.close()
+    pipe.close()
+
+
 def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client):
     """What came in that time waits in the sockets: to close them would lose it."""
     pipe = QueuePipe(client)
@@ -91,6 +135,9 @@ def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client)
         os.kill(server.process.pid, signal.SIGCONT)
     wait_for(lambda: [stream.count for stream in streams] == [1, 30] or any(s.error for s in streams))
     assert [stream.error for stream in streams] == [None, None]
+    wait_for(lambda: bool(receiver.held_by_queue))
+    held_s = [(end - start) / 1e9 for start, end in receiver.held_by_queue]
+    assert max(held_s) > 1.0, "it is known that the queue let us wait"
     for end in (large, small):
         end.device.close()
     for thread in threads:
