@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from storage.errors import StorageError
+from storage.errors import ManifestDamaged, ManifestLost, StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.reading.alignments import alignment_files, read_alignment
@@ -68,6 +68,8 @@ def _pairs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     for recording in recordings_in(path):
         try:
             name = str(read_manifest(recording)["recording"])
+        except (ManifestLost, ManifestDamaged):
+            name = recording.name  # what was aligned is still there
         except StorageError as error:
             raise CannotCompare(recording, "is no recording, and no folder of recordings") from error
         for file in alignment_files(recording):

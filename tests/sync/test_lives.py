@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from small_takes import HOST0_NS
 
 import storage.mover_process
+from capture.camera_fetch import takes_in
 from capture.cli import main
 from storage.archive import archive
 from storage.chunk import Packet, chunk_paths, seal
@@ -23,6 +24,7 @@ from storage.mover import run_mover
 from storage.names import MANIFEST
 from storage.read_back import file_sha256
 from storage.recording import open_recording
+from sync.card_match import recordings_below
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "lives.md"
 FREE = FreeRule(copies_before_free=1, keep_days=0.0)
@@ -157,3 +159,16 @@ def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch
         assert "recover --rebuild" in done.output, command
         assert "take1" in done.output, command
     assert (tmp_path / "third" / "take1" / MANIFEST).exists()
+
+
+def test_camera_commands_over_a_folder_see_a_lost_manifest_too(usual, tmp_path):
+    shutil.copytree(usual, tmp_path / "data" / "lost")
+    (tmp_path / "data" / "lost" / MANIFEST).unlink()
+    assert [take.recording.name for take in takes_in(tmp_path / "data")] == ["lost"], "its films are fetched"
+    readable, problems = recordings_below(tmp_path / "data")
+    assert readable == []
+    (line,) = problems
+    assert f"`kitchensync recover --rebuild {tmp_path / 'data' / 'lost'}`" in line
+    compared = run(["sync-compare", str(usual), str(tmp_path / "data"), "--json"])
+    rows = json.loads(compared.stdout)["pairs"]
+    assert {row["recording"] for row in rows} == {"take1", "lost"}
