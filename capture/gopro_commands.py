@@ -13,6 +13,7 @@ from capture.lazy import LazyGroup, Table
 from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
 from sensors.refusal import Answered
+from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
 COMMANDS: Table = {
@@ -76,7 +77,7 @@ def join_files(
 
 
 @click.command("fetch")
-@click.argument("path", type=given_path(exists=True))
+@click.argument("path", type=GivenRecording(usable=True))
 @click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
 @click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
+from storage.given_recording import GivenRecording
 from storage.output_options import OutputFolder
 from storage.progress_bar import byte_bar
 
@@ -19,7 +19,7 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @click.option("--deep", is_flag=True, help="Decode pictures and sound too: takes minutes for an hour.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -95,7 +95,7 @@ def coverage_in_words(facts: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def archive(paths: tuple[Path, ...], as_json: bool) -> None:
     """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
@@ -140,7 +140,7 @@ def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option("--to", "targets", multiple=True, required=True, type=OutputFolder(), help="Store; repeat it.")
 @click.option("--copies", default=2, show_default=True, help="Verified copies before a local file is freed.")
 @click.option(
@@ -215,7 +215,7 @@ def move(
 
 
 @click.command()
-@click.argument("recording", type=given_path())
+@click.argument("recording", type=GivenRecording())
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def upload(recording: Path, url: str, as_json: bool) -> None:

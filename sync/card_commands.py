@@ -11,11 +11,12 @@ import click
 
 from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
+from storage.given_recording import GivenRecording
 
 
 @click.command("import")
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
-@click.option("--recording", type=given_path(exists=True), help="Everything belongs to this one.")
+@click.option("--recording", type=GivenRecording(usable=True), help="Everything belongs to this one.")
 @click.option("--match", "root", type=given_path(exists=True), help="Find the recordings in here.")
 @click.option("--yes", is_flag=True, help="Do as proposed without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; copies only with --yes.")
@@ -95,7 +96,7 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
 
 
 @click.command("free")
-@click.argument("recordings", nargs=-1, required=True, type=given_path(exists=True))
+@click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
 @click.option("--copies", default=2, show_default=True, type=click.IntRange(1), help="copies_before_free.")
 @click.option("--copy", "roots", multiple=True, type=given_path(), help="Where other copies lie.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")

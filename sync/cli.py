@@ -11,6 +11,7 @@ import click
 
 from sensors.given_path import given_path
 from sensors.refusal import Answered
+from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
 MARKS = {"aligned": "green", "nothing_to_align": "green", "check": "yellow", "not_aligned": "red"}
@@ -66,7 +67,7 @@ def align(
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option(
     "--master",
     metavar="STREAM",
@@ -136,15 +137,16 @@ def sync(
 
 def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
     """Where the page over several recordings goes: where it is wanted, or into the one folder that was given."""
+    from storage.names import recordings_in
     from sync.report.overview import PAGE
 
-    folders = [path for path in paths if path.is_dir() and not (path / "recording.json").exists()]
+    folders = [path for path in paths if recordings_in(path) != [path]]
     return wanted or (folders[0] / PAGE if len(folders) == 1 else None)
 
 
 @click.command("sync-compare")
-@click.argument("first", type=given_path(exists=True))
-@click.argument("second", type=given_path(exists=True))
+@click.argument("first", type=GivenRecording(files=True))
+@click.argument("second", type=GivenRecording(files=True))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync_compare(first: Path, second: Path, as_json: bool) -> None:
     """Show what another version, or other settings, changed.
@@ -216,7 +218,7 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.pass_context
 def report(context: click.Context, paths: tuple[Path, ...]) -> None:
     """Write report.html, one self-contained page to judge a recording by, and print where it lies.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from sensors.given_path import given_path
+from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
 
 @click.command("side-by-side")
-@click.argument("recording", type=given_path())
+@click.argument("recording", type=GivenRecording())
 @output_file("out", "--out", required=True, help="The MP4 to write.")
 @click.option(
     "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"

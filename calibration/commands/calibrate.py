@@ -12,6 +12,7 @@ import click
 
 from sensors.given_path import given_path
 from sensors.progress import Bar
+from storage.given_recording import GivenRecording
 from storage.output_options import OutputFolder, output_file
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
@@ -95,7 +96,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
 
 
 @calibrate.command()
-@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@click.argument("recording", type=GivenRecording())
 @click.option("--board", "words", default=DEFAULT_BOARD, show_default=True, help=BOARD_HELP)
 @click.option(
     "--data",
@@ -130,7 +131,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
 
 
 @calibrate.command()
-@click.argument("recordings", nargs=-1, required=True, type=given_path(exists=True, file_okay=False))
+@click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
 @click.option(
     "--data",
     type=given_path(exists=True, file_okay=False),
@@ -167,7 +168,7 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
 
 
 @calibrate.command()
-@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@click.argument("recording", type=GivenRecording())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def imu(recording: Path, as_json: bool) -> None:
     """Describe a headset's gyroscope and accelerometer by a RECORDING in which it lay still.

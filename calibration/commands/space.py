@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
+from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
 Command = Callable[..., Any]
@@ -17,7 +18,6 @@ Command = Callable[..., Any]
 
 def _common(command: Command) -> Command:
     """Add what all three take."""
-    folder = given_path(exists=True, file_okay=False)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option(
@@ -32,7 +32,7 @@ def _common(command: Command) -> Command:
             default=0.0,
             help="Seconds after the first picture.",
         ),
-        click.argument("recording", type=folder),
+        click.argument("recording", type=GivenRecording()),
     ):
         command = option(command)
     return command

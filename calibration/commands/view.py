@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from sensors.given_path import given_path
+from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
 
 @click.command()
-@click.argument("recording", type=given_path(exists=True, file_okay=False))
+@click.argument("recording", type=GivenRecording())
 @output_file(
     "save",
     "--save",

@@ -31,15 +31,15 @@ COMMANDS: dict[str, list[str]] = {
     "upload": [TAKE, "file://PLACE/cloud"],
     "sync": [TAKE, "--workers", "1"],
     "sync-compare": [TAKE, TAKE],
-    "side-by-side": [TAKE, "--out", "out.mp4"],
+    "side-by-side": [TAKE, "--out", "out.mp4", "--to", "0.4"],
     "report": [TAKE],
     "calibrate rig": [TAKE],
     "calibrate check": [TAKE],
     "calibrate imu": [TAKE],
-    "view": [TAKE, "--save", "out.rrd"],
-    "cloud": [TAKE, "--out", "out.ply"],
-    "mesh": [TAKE, "--out", "out.ply"],
-    "overlay": [TAKE, "--out", "out.mp4"],
+    "view": [TAKE, "--save", "out.rrd", "--to-s", "0.5"],
+    "cloud": [TAKE, "--out", "out.ply", "--seconds", "0.3", "--voxel-mm", "40"],
+    "mesh": [TAKE, "--out", "out.ply", "--seconds", "0.3", "--voxel-mm", "40"],
+    "overlay": [TAKE, "--out", "out.mp4", "--seconds", "0.4", "--width", "320"],
     "gopro fetch": [TAKE],
     "gopro import": ["card", "--recording", TAKE, "--yes"],
     "gopro free": [TAKE],
@@ -53,7 +53,7 @@ CONDITIONS = ("relative path", "read-only folder", "full disk", "Ctrl-C")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "archive": ("data/take/",),
-    "move": ("data/take/", "store/", "store"),
+    "move": ("data/take/", "store/"),
     "upload": ("cloud/", "cloud"),
     "sync": ("data/take/sync", "data/sync-summary.html"),
     "report": ("data/take/sync",),
@@ -76,9 +76,9 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
 def folder_of(life: str, made: Path, place: Path) -> Iterator[None]:
     """Lay out the recording of a life and what lies around it."""
     place.mkdir(parents=True)
-    for name in ("card", "data"):
+    for name in ("card", "data", "store"):
         (place / name).mkdir()
-    if life in LIVES:
+    if life not in NO_LIVES:
         shutil.copytree(made / life, place / TAKE, symlinks=True)
     elif life == "no recording":
         (place / TAKE).mkdir()
@@ -93,7 +93,9 @@ def folder_of(life: str, made: Path, place: Path) -> Iterator[None]:
 def state_of(place: Path) -> dict[str, str]:
     """Every name below a folder but the filler of a full disk; files with the hash of what they hold."""
     return {
-        path.relative_to(place).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        path.relative_to(place).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else ""
         for path in sorted(place.rglob("*"))
         if path.name != FILLER
     }
