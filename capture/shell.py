@@ -15,7 +15,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from capture.lazy import LazyGroup
-from sensors.refusal import Answered
+from sensors.refusal import Answered, words_of
 
 EXPECTED_ERRORS = (
     ("calibration.errors", "CalibrationError"),
@@ -73,8 +73,7 @@ def foreseen(error: Exception) -> str | None:
     if any(isinstance(error, getattr(module, name)) for module, name in loaded):
         return str(error)
     if isinstance(error, OSError):  # of the computer: full or read-only disks, files that go away
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{(error.strerror or str(error)).lower()}; see to the disk, then run it again"
+        return words_of(error)
     return None
 
 

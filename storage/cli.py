@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from sensors.refusal import words_of
 from storage.given_recording import GivenRecording
 from storage.output_options import OutputFolder
 from storage.progress_bar import byte_bar
@@ -130,7 +131,7 @@ def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
     except (StorageError, OSError) as error:
         if alone:
             raise
-        reason = " ".join(str(error).split())
+        reason = words_of(error)
         click.echo(f"kitchensync: {reason}", err=True)
         return {"recording": recording.name, "streams": [], "reason": reason}
     if not quiet:

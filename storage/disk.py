@@ -177,8 +177,9 @@ def write_whole(
         finally:
             disk.close(handle)
         disk.rename(part, path)
-    except OSError:
+    except OSError as error:
         disk.remove(part)
+        error.filename = error.filename or str(path)  # a full disk names none
         raise
     disk.sync_folder(path.parent)
 

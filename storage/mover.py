@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sensors.refusal import words_of
 from storage.chunk import is_archive
 from storage.copies import COPIED, Book, Line, is_store_of_another
 from storage.copy_list import Item, files_of, is_closed
@@ -106,7 +107,7 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
     except Stopped:
         return
     except (StorageError, OSError) as error:
-        state.problem = str(error)
+        state.problem = words_of(error)
         state.finished = False
         task.wait_s = min(task.wait_s * 2, WAIT_LONGEST_S)
 

@@ -81,6 +81,8 @@ def _is_sealed(folder: Path) -> bool:
 def _is_derived(place: Path, recording: Path) -> bool:
     """Tell whether a place lies below `sync/` of a recording, however that is spelled."""
     derived = recording / DERIVED
+    if place.is_relative_to(derived):
+        return True
     with suppress(OSError):
         return any(folder.samefile(derived) for folder in place.parents if folder.exists())
     return False
@@ -97,13 +99,11 @@ def _mode(place: Path) -> int | None:
 
 
 def cannot_write(path: Path, error: OSError) -> CannotWrite:
-    """Say what a disk said about a file."""
-    where = error.filename if isinstance(error.filename, str) and error.filename else path
-    return CannotWrite(
-        where,
-        f"cannot be written ({(error.strerror or str(error)).lower()})",
-        "make room or choose another place",
-    )
+    """Say what a disk said about a file, or about its part."""
+    named = error.filename if isinstance(error.filename, str) and error.filename else str(path)
+    where = path if named.startswith(f"{path}{PART}") else named
+    said = (error.strerror or str(error)).lower()
+    return CannotWrite(where, f"cannot be written ({said})", "make room or choose another place")
 
 
 @contextmanager

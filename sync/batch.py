@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from sensors.refusal import words_of
 from storage.errors import StorageError
 from storage.names import recordings_in
 from sync.by_life import settled_by_life
@@ -91,7 +92,7 @@ def one(path: Path, master: str | None) -> Answer:
         answer = synchronize(path, master=master)
         remember(path, inputs, answer)
     except (SyncError, StorageError, OSError) as error:
-        return failed(path, " ".join(str(error).split()))
+        return failed(path, words_of(error))
     except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
         return failed(path, f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}")
     return answer

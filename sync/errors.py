@@ -43,13 +43,6 @@ class NoSuchMaster(SyncError):
         super().__init__(f"{recording}: cannot use {master} as master: {reason}")
 
 
-class CannotWriteReport(SyncError):
-    """A report that cannot be put beside its recording."""
-
-    def __init__(self, path: object, why: str) -> None:
-        super().__init__(f"{path}: the report cannot be written ({why}); make the folder writable")
-
-
 class NoDask(SyncError):
     """A cluster that cannot be used."""
 

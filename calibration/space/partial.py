@@ -37,6 +37,7 @@ class Partial:
             self.folder.mkdir(parents=True)
             self.keep({})
         except OSError as error:
+            self.remove()
             raise cannot_write(self.folder, error) from error
         return {}
 

@@ -6,6 +6,7 @@ small JPEGs, a few a second; the recording itself stays what counts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -64,6 +65,7 @@ def view_recording(
 
 
 def _rerun() -> Any:
+    os.environ.setdefault("RUST_LOG", "error")  # what it warns of is no news to a user
     try:
         import rerun
     except ImportError as error:

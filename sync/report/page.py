@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
 from storage.errors import StorageError
+from storage.outputs import write_output
 from storage.recording import Recording, open_recording
 from storage.verify import keep_verdict, verify
-from sync.errors import CannotWriteReport, SyncError
+from sync.errors import SyncError
 from sync.report import facts
 from sync.report.alignment import Alignment, read_alignments
 from sync.report.cameras import CameraFile, read_cameras
@@ -47,21 +47,15 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     """Write the page of a recording and return its path.
 
     `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
-    page. Raises NotARecording, CannotWriteReport.
+    page. Raises NotARecording, CannotWrite.
     """
     judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:
         page = render(gather(opened, judged))
     path = recording / NAME
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(exist_ok=True)
-        part.write_text(page, encoding="utf-8")
-        os.replace(part, path)
-        if judged.get("checked", True):
-            keep_verdict(recording, judged)
-    except OSError as error:
-        raise CannotWriteReport(path, (error.strerror or str(error)).lower()) from error
+    write_output(path, page.encode(), force=True)
+    if judged.get("checked", True):
+        keep_verdict(recording, judged)
     return path
 
 
