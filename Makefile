@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo test matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -121,6 +121,9 @@ pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in
 
 histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
+
+matrix: $(VENV)/.dev  ## every command x every life of a recording x every condition of the computer
+	@KITCHENSYNC_MATRIX=whole $(BIN)/python -m pytest -q -n $(WORKERS) tests/system/test_matrix.py
 
 system:  ## install the Debian packages that browser tests, Open3D and Rerun want (needs root)
 	apt-get update -q

@@ -27,8 +27,11 @@ TICKS_PER_S = 1e7
 
 
 def started_at(recording: Recording) -> datetime:
-    """Return when a recording began, UTC: what its calibrations are chosen by."""
-    return datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
+    """Return when a recording began, UTC: what its calibrations are chosen by. Raises Refused."""
+    utc_ns = (recording.manifest.get("started") or {}).get("utc_ns")
+    if not isinstance(utc_ns, int):
+        raise Refused(f"{recording.id}: nobody wrote when it began: its calibrations cannot be chosen")
+    return datetime.fromtimestamp(utc_ns / 1e9, UTC)
 
 
 def alignments(recording: Recording) -> list[FilmClock]:

@@ -14,6 +14,8 @@ from storage.names import chunk_range
 
 NEEDED = {"recording": str, "state": str, "files": dict, "streams": dict, "devices": dict}
 """What a manifest must say, and as what, before anything can be judged by it."""
+OBJECTS = ("started", "stopped", "zone")
+"""What is an object where it is said at all."""
 
 
 class Life(StrEnum):
@@ -59,7 +61,8 @@ def usable_manifest(recording: Path) -> Manifest:
 
 def lacking(manifest: Manifest) -> list[str]:
     """Return the keys that a manifest lacks, or holds in a form that nobody writes."""
-    return [
+    odd = [key for key in OBJECTS if not isinstance(manifest.get(key) or {}, dict)]
+    return odd + [
         key
         for key, form in NEEDED.items()
         if not isinstance(manifest.get(key), form)

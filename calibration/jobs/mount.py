@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from calibration.estimate.imu import (
 )
 from calibration.estimate.motion import MountCheck, check_mount, rotation_from_motion
 from calibration.geometry.reference_frames import inverse
-from calibration.recorded import GRID_HZ, rig_from, turning
+from calibration.recorded import GRID_HZ, rig_from, started_at, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
 from storage.reading.alignments import FilmClock
@@ -78,10 +77,9 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
         direction, excess = down(felt)
         answer["down"] = direction.tolist()
         answer["gravity_excess_m_per_s2"] = round(excess, 5)
-        started = recording.manifest["started"]["utc_ns"]
+        measured = started_at(recording)
         device = recording.manifest["devices"].get(headset, {})
         serial = str(device.get("serial") or device.get("address") or headset)
-    measured = datetime.fromtimestamp(started / 1e9, UTC)
     return answer, save(data, serial, "imu", "rest", measured, answer)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 from calibration.errors import CalibrationError, Refused
 from calibration.estimate.motion import MOVED_DEG, MOVED_SIGMAS
 from calibration.jobs.mount import mount_by_motion
-from calibration.recorded import alignments
+from calibration.recorded import alignments, started_at
 from calibration.results import find, folder_of
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
@@ -100,7 +100,7 @@ def _checked(recording: Recording, alignment: FilmClock, data: Path) -> dict[str
     """Return one mount with verdict, words and the calibrations that count for it."""
     media = open_media(alignment.file)
     serial, mode = media.serial or "unknown", media.mode.lens_name
-    when = datetime.fromtimestamp(recording.manifest["started"]["utc_ns"] / 1e9, UTC)
+    when = started_at(recording)
     lens, rig = (_counts(data, recording.path, serial, what, mode, when) for what in ("lens", "rig"))
     about = {
         "file": alignment.file.relative_to(recording.readable).as_posix(),

@@ -95,6 +95,7 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
         assert "fetch --pending" in take.state.problem
         assert media(recording / "gopro")["files"] == []
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
+        manifest |= {"state": "complete", "streams": {}}
         write_json(recording / "recording.json", manifest)
         wait_for(lambda: not gopro.camera.is_gone)
         done = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending", "--json"])
@@ -200,7 +201,8 @@ def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> 
         recorded(take, 0.2)
         write_json(
             recording / "recording.json",
-            {"schema": "recording/1", "recording": "take-1", "state": "complete", "files": {}},
+            {"schema": "recording/1", "recording": "take-1", "state": "complete", "files": {}}
+            | {"streams": {}, "devices": {}},
         )
         [state] = run_mover([recording], [store], rule=None)
         assert state.finished, state.problem
@@ -311,6 +313,7 @@ def test_a_card_that_shows_no_file_is_looked_at_again(
         assert "no file of this take" in take.state.problem
         assert media(recording / "gopro")["state"] == "pending"
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
+        manifest |= {"state": "complete", "streams": {}}
         write_json(recording / "recording.json", manifest)
         done = CliRunner().invoke(main, ["gopro", "fetch", str(recording), "--pending", "--json"])
         assert done.exit_code == 0, done.output

@@ -49,7 +49,7 @@ COMMANDS: dict[str, list[str]] = {
 HAS_JSON = COMMANDS.keys() - {"side-by-side", "report", "view", "recover"}
 LIVES = ("recording", "complete", "aborted", "archived", "elsewhere", "damaged", "manifest_lost", "withdrawn")
 NO_LIVES = ("no such path", "no recording", "empty folder")
-CONDITIONS = ("relative path", "read-only folder", "full disk", "Ctrl-C")
+CONDITIONS = ("relative path", "read-only folder", "read-only disk", "full disk", "Ctrl-C")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "archive": ("data/take/",),
@@ -113,17 +113,20 @@ def changed(before: dict[str, str], after: dict[str, str]) -> dict[str, str]:
 @contextlib.contextmanager
 def under(condition: str, place: Path) -> Iterator[None]:
     """Make the computer so; needs a mount namespace of its own for disks."""
-    data = str(place / "data")
-    if condition == "read-only folder":
-        subprocess.run(["mount", "--bind", data, data], check=True)
-        subprocess.run(["mount", "-o", "remount,bind,ro", data], check=True)
+    locked = str(place if condition == "read-only disk" else place / "data")
+    is_locked = condition.startswith("read-only")
+    if is_locked:
+        subprocess.run(["mount", "--bind", locked, locked], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", locked], check=True)
+        os.chdir(place)
     elif condition == "full disk":
         fill(place)
     try:
         yield
     finally:
-        if condition == "read-only folder":
-            subprocess.run(["umount", data], check=True)
+        if is_locked:
+            os.chdir("/")
+            subprocess.run(["umount", locked], check=True)
         elif condition == "full disk":
             (place / FILLER).unlink()
 

@@ -288,7 +288,7 @@ def test_one_bad_recording_never_stops_the_rest(take):
 
 def test_a_folder_that_is_no_recording_is_one_line(tmp_path):
     result, _ = run(tmp_path / "nothing")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert len(result.stderr.strip().splitlines()) == 1
 
 

@@ -49,7 +49,7 @@ GROWS = {
 """Commands that add files to a folder, each with a call."""
 READS = {
     "record": {"rig"},
-    "recover": {"data"},
+    "recover": {"data", "rebuild"},
     "rig check": {"path"},
     "doctor": {"data"},
     "verify": {"paths"},
