@@ -18,9 +18,11 @@ from capture.reserve import RESERVE
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
 from storage.chunk import chunk_paths
-from storage.manifest import edit_manifest
+from storage.manifest import edit_manifest, write_json
 from storage.names import MANIFEST, files_key, stream_folder, stream_key
 
+ENDED = "ended.json"
+"""In the work folder: how a recording ended whose manifest was not there to say so."""
 CLOSING = "closing"
 CLOSING_BYTES = 4 << 20
 """Room kept aside for the manifest, so that a recording can be closed on a full disk."""
@@ -54,6 +56,9 @@ def close_recording(
     ends now. Raises QueueUnavailable and RecordingGone; then too the recording stays open.
     """
     if not (Path(plan.path) / MANIFEST).exists():
+        now = utc_anchor()
+        end = {"host_ns": now.host_ns, "utc_ns": now.utc_ns, "reason": outcome.reason}
+        write_json(Path(plan.work) / ENDED, end | {"problems": outcome.problems})
         raise RecordingGone(Path(plan.path), Path(plan.work))
     files: dict[str, Any] = {}
     waiting: list[Waiting] = []

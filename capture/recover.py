@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from capture import queue
-from capture.closing import clear_queue, close_recording, queued_packets
+from capture.closing import ENDED, clear_queue, close_recording, queued_packets
 from capture.errors import RecordingGone, StillEnding, StillWaiting
 from capture.heartbeat import last_beat
 from capture.hold import held
@@ -18,6 +19,7 @@ from capture.orphans import orphan_in, work_folders
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, own_queue_url, runtime_folder
 from capture.queue_server import QueueServer
 from capture.supervisor import Supervisor
+from sensors.host_clock import UtcAnchor
 from storage.errors import ManifestLost
 from storage.manifest import Manifest, read_manifest
 from storage.names import LOGS, MANIFEST, PART_SUFFIX, holds_recorded_files
@@ -134,18 +136,22 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manifest: Manifest) -> None:
-    alive = last_beat(work)
+    in_order = json.loads((work / ENDED).read_bytes()) if (work / ENDED).exists() else None
+    ended = UtcAnchor(in_order["host_ns"], in_order["utc_ns"]) if in_order else last_beat(work)
     with _serving(plan, server):
         plan.save(work / "plan.json")
         (Path(plan.path) / LOGS).mkdir(exist_ok=True)
         supervisor = Supervisor(plan, server, [], hold=hold)
         outcome = supervisor.outcome
-        outcome.problems += _said_of(manifest)
+        outcome.problems += in_order["problems"] if in_order else _said_of(manifest)
         try:
             supervisor.drain()
         finally:
             supervisor.close()
-        waiting = close_recording(plan, outcome, server, ended=alive)
+        if in_order:
+            outcome.reason = in_order["reason"]
+            outcome.problems.append("its folder was away at the end; what the queue held was recovered")
+        waiting = close_recording(plan, outcome, server, ended=ended)
     if waiting:
         raise StillWaiting(plan.recording, waiting, work)
 
