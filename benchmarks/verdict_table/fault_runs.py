@@ -34,6 +34,7 @@ class Run:
     seconds: float = 15.0
     streams: str = ""
     burners: int = 0
+    link: str = "wifi"
 
 
 def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
@@ -53,9 +54,7 @@ def play(run: Run, folder: Path, host: str, seed: int) -> dict[str, Any]:
 def _kitchen(run: Run, out: Path, host: str, seed: int) -> Iterator[str]:
     command = [COMMAND, "simulate", "--seed", str(seed), "--seconds", str(run.seconds + 40)]
     command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--out", str(out)]
-    if not any(fault.startswith("depth_rate_drop") for fault in run.faults):
-        # A ring costs the kitchen nearly nothing; where pictures of it are left out the others do not decode.
-        command += ["--ring-store", str(out.parents[1] / "rings")]
+    command += ["--ring-store", str(out.parents[1] / "rings")]  # else the kitchen itself needs a processor
     for fault in run.faults:
         command += ["--fault", fault]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -83,6 +82,7 @@ def _burning(count: int) -> Iterator[None]:
 def _record(run: Run, folder: Path, host: str, url: str) -> dict[str, Any]:
     command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--hololens", host, "--gopro", url]
     command += ["--seconds", str(run.seconds), "--start-timeout", "12", "--json"]
+    command += ["--link", run.link]
     command += ["--streams", run.streams] if run.streams else []
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     answer = (
