@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sensors.refusal import words_of
 from storage.disk import LOCAL, Disk, make_durable_folders, write_whole
 from storage.errors import CopyDiffers, SourceDiffers, TargetAway
 from storage.names import PART_SUFFIX
@@ -45,7 +46,7 @@ class Target:
         try:
             self.identity = self._identity(known)
         except (OSError, ValueError, KeyError) as error:
-            raise TargetAway(path, str(error)) from error
+            raise TargetAway(path, words_of(error)) from error
 
     def _identity(self, known: str | None) -> str:
         marker = self.path / MARKER
@@ -122,7 +123,7 @@ class Target:
         try:
             self._identity(self.identity)
         except (OSError, ValueError, KeyError) as error:
-            raise TargetAway(self.path, str(error)) from error
+            raise TargetAway(self.path, words_of(error)) from error
 
     def _take_back(self, place: Path) -> None:
         """Remove a file that did not go to the store, and the folders that were made for it."""

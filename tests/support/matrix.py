@@ -54,7 +54,7 @@ CONDITIONS = ("relative path", "read-only folder", "read-only disk", "full disk"
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "archive": ("data/take/",),
     "move": ("data/take/", "store/"),
-    "upload": ("cloud/", "cloud"),
+    "upload": ("cloud/", "cloud", "data/take/copies.jsonl"),
     "sync": ("data/take/sync", "data/sync-summary.html"),
     "report": ("data/take/sync",),
     "calibrate rig": ("data/take/sync", "data/calibrations"),
