@@ -44,7 +44,7 @@ def test_three_bad_stores_disturb_neither_the_recording_nor_the_fourth(kitchen, 
     states = json.loads((tmp_path / "move.json").read_text())["recordings"]
     problems = {Path(state["target"]).name: state["problem"] for state in states}
     assert "no such folder" in problems["absent"]
-    assert "Read-only file system" in problems["readonly"]
+    assert "read-only file system" in problems["readonly"]
     assert "no space left" in problems["full"]
     assert problems["well"] == ""
     equal(json.loads((tmp_path / "copy.json").read_text())["streams"], truth)
