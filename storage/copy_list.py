@@ -54,7 +54,7 @@ def _closed(folder: Path) -> dict[str, Path]:
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file()
-        and path.suffix != PART_SUFFIX
+        and not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None
         and path not in (folder / MANIFEST, folder / BOOK)
     ]

@@ -13,15 +13,21 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from sensors.refusal import words_of
+from sensors.errors import SensorError
 from storage.errors import StorageError
 from storage.names import recordings_in
 from sync.by_life import settled_by_life
-from sync.errors import NoDask, SyncError
-from sync.state import fingerprint, finished, forget, remember
+from sync.cluster import Undone, on_cluster
+from sync.errors import SyncError
+from sync.masters import check_master
+from sync.state import finished, forget, kept_answer
+from sync.trouble import REFUSALS, is_trouble, said_by_computer
 from sync.workers import count_of, one_thread_each, pool_of, takes_cluster
 
 SCHEMA = "sync/1"
+NOT_DONE = "not_done"
+"""Status of a recording that has no answer yet, since something other than its data stood in the way."""
+WAIT_WORKERS_S = 60.0
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
 
@@ -32,13 +38,15 @@ def synchronize_all(
     master: str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
+    wait_workers_s: float = WAIT_WORKERS_S,
     again: bool = False,
     progress: Progress | None = None,
 ) -> Answer:
     """Synchronize the recordings that `paths` stand for; return the object `sync/1` in order of `paths` and name.
 
-    `scheduler` is the address of a Dask scheduler; without it `workers` processes of this computer work (default: one
-    a core). Recordings found in a folder are skipped when finished before, unless `again`. Raises NoDask.
+    `scheduler` is the address of a Dask scheduler, whose workers are waited for `wait_workers_s`; else `workers`
+    processes of this computer work (default: one a core). Recordings found in a folder are skipped when finished
+    before, unless `again`. Raises NoDask, NoWorkers, UnknownMaster; then nothing was touched.
     """
     found: list[Path] = []
     todo: list[Path] = []
@@ -52,7 +60,10 @@ def synchronize_all(
                 answers[recording] = known
             elif recording not in todo:
                 todo.append(recording)
-    for done, (recording, answer) in enumerate(_run(todo, master, scheduler, workers), start=1):
+    check_master(found, master)
+    results = _run(todo, master, scheduler, workers, wait_workers_s)
+    for done, (recording, answer) in enumerate(results, start=1):
+        _tell(answer)
         if "path" in answer:
             answer["path"] = str(recording)  # a worker elsewhere says it in another way
         answers[recording] = answer
@@ -62,51 +73,67 @@ def synchronize_all(
 
 
 def _run(
-    todo: list[Path], master: str | None, scheduler: str | None, workers: int | None
+    todo: list[Path], master: str | None, scheduler: str | None, workers: int | None, wait_workers_s: float
 ) -> Iterator[tuple[Path, Answer]]:
     workers = count_of(len(todo), workers)
-    if scheduler is not None:
-        yield from _on_dask(todo, master, scheduler, workers)
+    if todo and (scheduler is not None or (workers > 1 and takes_cluster(len(todo)))):
+        yield from _on_cluster(todo, master, scheduler, workers, wait_workers_s)
     elif workers == 1:
         for path in todo:
-            answer = one(path, master)
-            _tell(answer)
-            yield path, answer
-    elif takes_cluster(len(todo)):
-        yield from _on_dask(todo, master, None, workers)
+            yield path, one(path, master)
     else:
         yield from _in_processes(todo, master, workers)
 
 
 def one(path: Path, master: str | None) -> Answer:
-    """Synchronize one recording, whatever is wrong with it; remember the answer when it is whole."""
+    """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
     from sync.job import (
         synchronize,  # here: only who works needs the mathematics, and it takes a second to load
     )
 
     try:
-        if (answer := settled_by_life(path)) is not None:
-            return answer
+        return settled_by_life(path) or synchronize(path, master=master)
+    except REFUSALS as error:
+        return not_done(path, str(error))
+    except (SyncError, StorageError, SensorError) as error:
+        if is_trouble(error):
+            return not_done(path, str(error))
         forget(path)
-        inputs = fingerprint(path, master)  # before: a file that comes meanwhile is not in the answer
-        answer = synchronize(path, master=master)
-        remember(path, inputs, answer)
-    except (SyncError, StorageError, OSError) as error:
-        return failed(path, words_of(error))
+        return failed(path, str(error))
+    except (OSError, MemoryError) as error:
+        return not_done(path, said_by_computer(error))
     except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
-        return failed(path, f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}")
-    return answer
+        return not_done(path, f"unforeseen {type(error).__name__}: {error}")
 
 
 def failed(path: Path, reason: str) -> Answer:
-    """Say why a recording could not be synchronized at all; the place of its folder is left out."""
-    reason = reason.replace(f"{path}/", "").replace(str(path), path.name)
-    return {"recording": path.name, "status": "not_aligned", "reasons": [reason], "pairs": [], "failed": True}
+    """Say what is wrong with the data of a recording that could not be synchronized at all."""
+    return _without_pairs(path, "not_aligned", _one_line(path, reason)) | {"failed": True}
+
+
+def not_done(path: Path, reason: str) -> Answer:
+    """Say what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
+    reason = _one_line(path, reason)
+    kept = kept_answer(path)
+    if kept is None:
+        answer = _without_pairs(path, NOT_DONE, reason)
+    else:
+        answer = kept | {"reasons": [*kept.get("reasons", []), f"not computed again: {reason}"]}
+    return answer | {"checked": False, "error": reason, "failed": True}
+
+
+def _without_pairs(path: Path, status: str, reason: str) -> Answer:
+    return {"recording": path.name, "status": status, "reasons": [reason], "pairs": []}
+
+
+def _one_line(path: Path, reason: str) -> str:
+    """Say it in one line and without the place of the folder."""
+    return " ".join(reason.split()).replace(f"{path}/", "").replace(str(path), path.name)
 
 
 def _tell(answer: Answer) -> None:
     if answer.get("failed"):
-        print(f"kitchensync: {answer['reasons'][0]}", file=sys.stderr)
+        print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
 
 
 def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer]]:
@@ -121,9 +148,7 @@ def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterato
                 if answer is None and count > 1:
                     continue  # tried again alone, to find out which one it was
                 left.remove(path)
-                answer = answer or failed(path, f"{path.name}: the process that worked on it died")
-                _tell(answer)
-                yield path, answer
+                yield path, answer or not_done(path, f"{path.name}: the process that worked on it died")
 
 
 def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
@@ -136,43 +161,19 @@ def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[t
                 yield jobs[job], None
 
 
-def _on_dask(
-    todo: list[Path], master: str | None, scheduler: str | None, workers: int
+def _on_cluster(
+    todo: list[Path], master: str | None, scheduler: str | None, workers: int, wait_s: float
 ) -> Iterator[tuple[Path, Answer]]:
-    """A cluster of this computer, or the one at `scheduler`; its workers must see the same folders."""
-    try:
-        from dask import config
-        from distributed import Client, KilledWorker, LocalCluster
-        from distributed import as_completed as done_first
-    except ImportError as error:
-        raise NoDask from error
-    quiet = {"distributed.worker.daemon": True, "distributed.logging.distributed": "error"}
-    with config.set(quiet):
-        cluster: Any = scheduler
-        if scheduler is None:
-            cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",  # a free port: None would take 8787 on every interface
-                memory_limit=0,
-                silence_logs=50,
-            )
-        try:
-            with Client(cluster, timeout="15s") as client:
-                jobs = [client.submit(one, path.absolute(), master, pure=False, retries=0) for path in todo]
-                names = {job.key: path for job, path in zip(jobs, todo, strict=True)}
-                for job in done_first(jobs):
-                    try:
-                        answer = job.result()
-                    except KilledWorker:
-                        answer = failed(
-                            names[job.key], f"{names[job.key].name}: the process that worked on it died"
-                        )
-                    _tell(answer)
-                    yield names[job.key], answer
-        except (OSError, TimeoutError) as error:
-            raise NoDask(scheduler or "a local cluster", error) from error
-        finally:
-            if scheduler is None:
-                cluster.close()
+    """What no worker brought to an end has its last try here, in a process of its own."""
+    undone: dict[Path, Undone] = {}
+    for result in on_cluster(one, todo, master, scheduler, workers=workers, wait_s=wait_s):
+        if isinstance(result, Undone):
+            undone[result.path] = result
+        else:
+            yield result
+    if undone:
+        print(f"kitchensync: {len(undone)} recordings are tried on this computer", file=sys.stderr)
+    for path, answer in _in_processes(list(undone), master, count_of(len(undone), None)):
+        if "error" in answer and undone[path].tried:
+            answer["error"] += f"; before, {undone[path].words()}"
+        yield path, answer

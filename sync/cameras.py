@@ -24,6 +24,7 @@ from storage.names import MEDIA
 from storage.recording import Recording
 from sync.prior import CameraClock, Start, start_from_camera_clock, start_from_shutter
 from sync.resample import GyroTrack, make_track
+from sync.trouble import pass_on_trouble
 
 Floats = npt.NDArray[np.floating]
 
@@ -115,10 +116,12 @@ def _read_take(
             else:
                 problems[path] = f"{path.name}: no pictures"
         except SensorError as error:
+            pass_on_trouble(error)
             problems[path] = _one_line(error, path)
     try:
         take = Take(list(opened.values())) if opened else None
-    except SensorError:  # of several recordings, or one's header is damaged
+    except SensorError as error:  # of several recordings, or one's header is damaged
+        pass_on_trouble(error)
         each = [
             _read_take(recording, device, [path], shutter if path == paths[0] else None) for path in paths
         ]
@@ -170,7 +173,8 @@ def _chapter_starts(take: Take) -> tuple[list[float], list[bool]]:
     """Take time of each chapter, and whether it is only put behind the one before for want of a better place."""
     try:
         stamped = take.telemetry_starts_s
-    except SensorError:
+    except SensorError as error:
+        pass_on_trouble(error)
         stamped = None
     if stamped is not None:
         return stamped, [False] * len(stamped)
@@ -185,6 +189,7 @@ def _rates(take: Take, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTra
         whole = not is_loose and (take.telemetry_starts_s is not None or not take.continuity_s)
         track = take.gyroscope() if whole else _one_behind_the_other(take, starts_s)
     except SensorError as error:
+        pass_on_trouble(error)
         return None, _one_line(error, take.path)
     if len(track.t_s) < 2:
         return None, f"{take.path.name}: fewer than two gyroscope samples"
@@ -219,7 +224,8 @@ def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) ->
     try:
         lost_s = _lost_before_s(first)
         clock = _camera_clock(first)
-    except SensorError:
+    except SensorError as error:
+        pass_on_trouble(error)
         return ()  # what is wrong with the file is said of its rates
     pressed = start_from_shutter(shutter, earlier_s=lost_s) if lost_s is not None else None
     own = start_from_camera_clock(
@@ -254,7 +260,7 @@ def _lost_before_s(first: GoProMedia) -> float | None:
 def _shutter(path: Path) -> dict[str, Any] | None:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
     shutter = body.get("shutter_on") if isinstance(body, dict) else None
     return (

@@ -14,7 +14,13 @@ from sensors.refusal import Answered
 from storage.given_recording import GivenRecording
 from storage.output_options import output_file
 
-MARKS = {"aligned": "green", "nothing_to_align": "green", "check": "yellow", "not_aligned": "red"}
+MARKS = {
+    "aligned": "green",
+    "nothing_to_align": "green",
+    "check": "yellow",
+    "not_aligned": "red",
+    "not_done": "red",
+}
 ONE_FILE = given_path(exists=True, dir_okay=False)
 
 
@@ -75,6 +81,14 @@ def align(
 )
 @click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
 @click.option(
+    "--wait-workers",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a worker of the scheduler.",
+)
+@click.option(
     "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
 )
 @click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
@@ -85,6 +99,7 @@ def sync(
     paths: tuple[Path, ...],
     master: str | None,
     scheduler: str | None,
+    wait_workers: float,
     workers: int | None,
     again: bool,
     summary: Path | None,
@@ -95,7 +110,8 @@ def sync(
     """Align the clocks of recordings and index their frames.
 
     PATHS are recordings, or folders of recordings. Only files under `sync/` of a recording are written, and for a
-    folder a summary page, worst first. A folder's finished recordings are not computed again.
+    folder a summary page, worst first. A folder's finished recordings are not computed again. Where the computer
+    is in the way (a full disk, a worker that dies) the last answer stays, with the reason, and the exit code is 1.
 
     \b
     Example:
@@ -119,9 +135,10 @@ def sync(
                 master=master,
                 scheduler=scheduler,
                 workers=workers,
+                wait_workers_s=wait_workers,
                 again=again,
                 progress=lambda done, whole, last: bar.show(
-                    done, whole, f"{last['status']}  {last['recording']}"
+                    done, whole, f"{'not done' if 'error' in last else last['status']}  {last['recording']}"
                 ),
             )
         )
@@ -132,6 +149,8 @@ def sync(
     else:
         for recording in answer["recordings"]:
             show_recording(recording)
+    if any("error" in recording for recording in answer["recordings"]):
+        sys.exit(1)
     leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
 
 
@@ -184,13 +203,13 @@ def _bounds(row: dict[str, Any]) -> str:
 
 def worst(statuses: list[str]) -> str:
     """The status that the exit code follows."""
-    order = ["not_aligned", "check", "aligned", "nothing_to_align"]
+    order = ["not_aligned", "not_done", "check", "aligned", "nothing_to_align"]
     return next((status for status in order if status in statuses), "nothing_to_align")
 
 
 def leave(status: str, *, strict: bool) -> None:
-    """Exit 1 for `not_aligned`, and for `check` when strict."""
-    if status == "not_aligned" or (strict and status == "check"):
+    """Exit 1 for `not_aligned` and `not_done`, and for `check` when strict."""
+    if status in ("not_aligned", "not_done") or (strict and status == "check"):
         sys.exit(1)
 
 

@@ -69,12 +69,10 @@ class Pictures:
 def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """Give each event its place in the pictures, write them; return how many there are and how many have one.
 
-    `pairs` are the alignment objects of this run. Without events nothing is written, and nothing from before is left.
+    `pairs` are the alignment objects of this run. Without events nothing is written.
     """
-    path = session.recording.path / NAME
     events, _ = read_noted(session.recording.path)
     if not events:
-        path.unlink(missing_ok=True)
         return {"events": 0, "placed": 0}
     streams: dict[str, list[Pictures]] = {}
     for pictures in (*_headset_pictures(session), *_camera_pictures(session, pairs)):
@@ -83,8 +81,7 @@ def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[st
     about = {
         name: {"bound_ms": round(max(p.bound_ns for p in files) / 1e6, 3)} for name, files in streams.items()
     }
-    path.parent.mkdir(exist_ok=True)
-    write_json(path, {"schema": SCHEMA, "streams": about, "events": placed})
+    write_json(session.folder / NAME.name, {"schema": SCHEMA, "streams": about, "events": placed})
     found = sum(any(place["frame"] is not None for place in one["frames"].values()) for one in placed)
     return {"events": len(placed), "placed": found}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from storage.manifest import write_json
-from storage.recording import open_recording
+from storage.promised import missing_files
+from storage.recording import Recording, open_recording
 from storage.timeline.clock_map import ClockMap, sample_rows
 from sync.answers import plain
 from sync.bridge import Bridge
@@ -21,6 +21,7 @@ from sync.event_frames import write_event_frames
 from sync.fusion import by_clocks, by_sound
 from sync.headset_gyro import HEAD_POSE
 from sync.latency_store import stored_latency
+from sync.new_set import new_set
 from sync.pair_alignment import PairAlignment
 from sync.result import (
     alignment_object,
@@ -33,6 +34,7 @@ from sync.result import (
     with_picture_latency,
 )
 from sync.session import Headset, Session, open_session
+from sync.state import fingerprint, remember
 from sync.tables import write_tables
 
 ORDER = ("not_aligned", "check", "aligned")
@@ -44,32 +46,58 @@ def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any
     """Align and index one recording; return its entry of `sync/1`.
 
     `master` is the stream whose frames are indexed: `pv`, `gopro`, or a name such as `hololens-b/pv`; the default is
-    PV when it was recorded. Writes only below `sync/`: alignments with their plot data, `index.parquet`,
-    `poses.parquet`. No index when nothing could be aligned, and none from before is left. Raises NotARecording.
+    PV when it was recorded. Writes only below `sync/`, as one set: alignments with their plot data, `index.parquet`,
+    `poses.parquet`, and the state. No index when nothing could be aligned. Raises NotARecording, OSError; then
+    everything that was there before stays.
     """
-    with open_recording(path) as recording:
-        session = open_session(recording, master)
-        pairs: list[dict[str, Any]] = []
-        if not _is_alone(session):
-            pairs = [
-                _bridged(session, headset) for headset in session.headsets if headset is not session.main
-            ]
-            pairs += [pair for take in session.takes for pair in _align_take(session, take)]
-            pairs += _missing_cameras(session)
-        _forget_others(session.folder / "alignment", {_file_name(session, pair["source"]) for pair in pairs})
-        status = next((s for s in ORDER if any(pair["status"] == s for pair in pairs)), NOTHING)
-        answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
-        answer |= write_tables(
-            session, master=master, usable=not pairs or bool(session.maps or session.bridges)
-        )
-        answer["events"] = write_event_frames(session, pairs)
-        return answer | {"pairs": pairs}
+    inputs = fingerprint(Path(path), master)  # before: a file that comes meanwhile is not in the answer
+    with open_recording(path) as recording, new_set(recording.path) as folder:
+        answer = _synchronized(recording, master, folder)
+        remember(folder, inputs, answer)
+        return answer
+
+
+def _synchronized(recording: Recording, master: str | None, folder: Path) -> dict[str, Any]:
+    session = open_session(recording, master)
+    session.folder = folder
+    pairs: list[dict[str, Any]] = []
+    if not _is_alone(session):
+        pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
+        pairs += [pair for take in session.takes for pair in _align_take(session, take)]
+        pairs += _missing_cameras(session)
+    status = next((s for s in ORDER if any(pair["status"] == s for pair in pairs)), NOTHING)
+    answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
+    is_lost = bool(pairs) and not _was_compared(session)
+    usable = not pairs or is_lost or bool(session.maps or session.bridges)
+    answer |= write_tables(session, master=master, usable=usable)
+    if told := _left_out(session, is_lost=is_lost):
+        answer["reasons"] = [*answer.get("reasons", []), *told]
+    answer["events"] = write_event_frames(session, pairs)
+    return answer | {"pairs": pairs}
 
 
 def _is_alone(session: Session) -> bool:
     """Tell whether only one device with a clock was armed: then there is nothing to align."""
     kinds = [device.get("kind") for device in (session.recording.manifest.get("devices") or {}).values()]
     return sum(kind in ("hololens", "gopro") for kind in kinds) < 2
+
+
+def _was_compared(session: Session) -> bool:
+    """Tell whether there was another device's data to compare; a lost film takes nothing from the headset."""
+    return len(session.headsets) > 1 or any(take.readable for take in session.takes)
+
+
+def _left_out(session: Session, *, is_lost: bool) -> list[str]:
+    """Name the films that no index can hold: unreadable ones and, without a headset, other takes than the first."""
+    told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
+    if session.main is None:
+        others = [take for take in session.takes if take.readable][1:]
+        names = [file.path.name for take in others for file in take.files]
+        told += [f"{name} is a take of its own: the index holds the first take alone" for name in names]
+        return told
+    if is_lost:
+        told.append("no film can be read: the index holds the headset alone")
+    return told
 
 
 def _bridged(session: Session, headset: Headset) -> dict[str, Any]:
@@ -111,14 +139,8 @@ def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
 def _write(session: Session, answer: dict[str, Any], plots: dict[str, Any]) -> None:
     target = session.folder / "alignment" / _file_name(session, answer["source"])
     target.parent.mkdir(parents=True, exist_ok=True)
-    plot = target.with_name(target.name.removesuffix(".json") + ".plot.npz")
     if plots:
-        part = plot.with_name(plot.name + ".part")
-        with part.open("wb") as out:
-            np.savez_compressed(out, **plots)
-        os.replace(part, plot)
-    else:
-        plot.unlink(missing_ok=True)
+        np.savez_compressed(target.with_name(target.name.removesuffix(".json") + ".plot.npz"), **plots)
     write_json(target, answer)
 
 
@@ -239,19 +261,22 @@ def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list
 
 
 def _missing_cameras(session: Session) -> list[dict[str, Any]]:
-    """A camera that was armed and left no file is said, not passed over."""
+    """A camera that was armed and left no file is said, and each file that was recorded and is not here."""
     devices = session.recording.manifest.get("devices") or {}
     armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
     missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
-    answers = []
-    for name in missing:
-        answer = {"source": name, "master": f"{session.main.name if session.main else 'none'}/gyroscope"}
-        answer |= refusal_object(f"{name} was recording, but none of its files is here", inputs=[])
-        target = session.folder / "alignment" / _file_name(session, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_json(target, answer)
-        answers.append(answer)
-    return answers
+    lost = missing_files(session.recording.readable, session.recording.manifest)
+    apart = [name for name in lost if name.partition("/")[0] in set(armed) - set(missing)]
+    said = {name: f"{name} was recording, but none of its files is here" for name in missing}
+    said |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in apart}
+    return [_lost(session, name, why) for name, why in said.items()]
+
+
+def _lost(session: Session, source: str, why: str) -> dict[str, Any]:
+    answer = {"source": source, "master": f"{session.main.name if session.main else 'none'}/gyroscope"}
+    answer |= refusal_object(why, inputs=[])
+    _write(session, answer, {})
+    return answer
 
 
 def _file_name(session: Session, source: str) -> str:
@@ -259,14 +284,3 @@ def _file_name(session: Session, source: str) -> str:
     device, _, name = source.partition("/")
     several = len({file.device for file in session.cameras}) > 1
     return f"{device}-{name}.json" if name and several else f"{name or device}.json"
-
-
-def _forget_others(folder: Path, kept: set[str]) -> None:
-    """Remove what an earlier run left for files that are no longer there."""
-    if not folder.is_dir():
-        return
-    stems = {name.removesuffix(".json") for name in kept}
-    for path in folder.iterdir():
-        stem = path.name.removesuffix(".part").removesuffix(".json").removesuffix(".plot.npz")
-        if path.is_file() and (stem not in stems or path.suffix == ".part"):
-            path.unlink()

@@ -15,6 +15,7 @@ from sensors.hololens import microphone
 from storage.recording import StoredStream
 from sync.sound import SOUND_HZ, Sound
 from sync.stamps import TICKS_PER_S, repair_batches
+from sync.trouble import pass_on_trouble
 
 Floats = npt.NDArray[np.floating]
 LONGEST_HOLE_PACKETS = 50_000
@@ -75,7 +76,8 @@ def camera_sound(path: Path) -> Sound | None:
                 if start_s is None:
                     start_s = float(frame.time or 0.0) - first_s
                 pieces.append(_mono(frame.to_ndarray()))
-    except (av.FFmpegError, OSError, ValueError):
+    except (av.FFmpegError, OSError, ValueError) as error:
+        pass_on_trouble(error)
         return None
     if start_s is None:
         return None

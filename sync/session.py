@@ -13,6 +13,7 @@ from storage.timeline.device_clock import HostClock, constant_clock
 from sync.bridge import Bridge
 from sync.cameras import CameraFile, CameraTake, camera_takes
 from sync.errors import BadArrays
+from sync.films import film_takes
 from sync.head_pose import head_pose_gyro
 from sync.headset import InertialClock, gyroscope, head_poses, inertial_clock
 from sync.headset_gyro import HeadsetGyro
@@ -77,16 +78,13 @@ class Session:
     rides_with: dict[str, Headset] = field(default_factory=dict)
     picture_late_s: dict[str, float] = field(default_factory=dict)
     "How much later than their stamps the pictures of a file were taken, where that was measured."
+    folder: Path = field(default_factory=Path)
+    "Where this run writes."
 
     @property
     def cameras(self) -> list[CameraFile]:
         """All camera files, take by take."""
         return [file for take in self.takes for file in take.files]
-
-    @property
-    def folder(self) -> Path:
-        """Where everything that can be recomputed lies."""
-        return self.recording.path / "sync"
 
     def column(self, headset: Headset, short: str) -> str:
         """Name of a headset's stream in the tables: the device stands first where there are several."""
@@ -96,7 +94,7 @@ class Session:
 def open_session(recording: Recording, master: str | None = None) -> Session:
     """Read clocks and motion of all devices; `master` names a stream whose headset gives the ticks, if one does."""
     devices = recording.manifest.get("devices") or {}
-    takes = camera_takes(recording)
+    takes = [*camera_takes(recording), *film_takes(recording)]
     names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
     headsets = [_open_headset(recording, name, needs_motion=bool(takes)) for name in names]
     wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]

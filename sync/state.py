@@ -50,26 +50,23 @@ def _state(recording: Path) -> dict[str, Any] | None:
 
 
 def forget(recording: Path) -> None:
-    """Say that a recording is being worked on: whatever is there now may be half."""
+    """Say that the last answer no longer holds, since the data was found to be damaged."""
     try:
         (recording / STATE).unlink(missing_ok=True)
     except OSError:
-        return  # not a folder, or not ours to write: the job will say so
+        return  # not a folder, or not ours to write: then it was not ours to say either
 
 
-def remember(recording: Path, inputs: str, answer: dict[str, Any]) -> None:
-    """Write the state last of all; it holds no machine's path, so that equal recordings have equal files.
+def remember(folder: Path, inputs: str, answer: dict[str, Any]) -> None:
+    """Write the state beside the other files of a set, in `folder`; it names them all.
 
-    `inputs` is the fingerprint from before the work. Raises OSError.
+    It holds no machine's path, so that equal recordings have equal files. `inputs` is the fingerprint from before the
+    work. Raises OSError.
     """
-    folder = recording / OWN
-    folder.mkdir(exist_ok=True)
     written = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     kept = {key: value for key, value in answer.items() if key != "path"}
-    state = {"schema": SCHEMA, "inputs": inputs, "answer": kept}
-    write_json(
-        recording / STATE, state | {"written": [n for n in written if n not in (STATE.name, "report.html")]}
-    )
+    state = {"schema": SCHEMA, "inputs": inputs, "answer": kept, "written": written}
+    write_json(folder / STATE.name, state)
 
 
 def fingerprint(recording: Path, master: str | None) -> str:

@@ -15,7 +15,7 @@ from storage.reading.alignments import alignment_files, read_alignment
 from storage.timeline.clock_map import ClockMap
 from sync.errors import CannotCompare
 
-ORDER = ("not_aligned", "check", "aligned", "nothing_to_align")
+ORDER = ("not_aligned", "not_done", "check", "aligned", "nothing_to_align")
 MOVED_MS = 0.01
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,8 @@ from sync.frames import (
     packet_stamps,
 )
 from sync.headset import PoseTrack, frame_poses, head_poses, sample_ticks
+from sync.masters import RUNS
+from sync.trouble import pass_on_trouble
 
 if TYPE_CHECKING:
     from sync.session import Headset, Session
@@ -33,15 +34,14 @@ if TYPE_CHECKING:
 Int64 = npt.NDArray[np.int64]
 
 INDEX, POSES = "index.parquet", "poses.parquet"
-RUNS = ("accelerometer", "gyroscope", "magnetometer", "microphone")
 POSED = ("pv", "depth_ahat", "depth_longthrow", "vlc_leftfront")
 MEDIA_TICKS_PER_S = 10_000_000
 
 
 def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[str, Any]:
-    """Write both tables, or remove them when there is nothing to say; return what the answer says of them."""
+    """Write both tables, or none when there is nothing to say; return what the answer says of them."""
     if not usable:
-        return _no_tables(session, "nothing is aligned, so there is no index")
+        return _no_tables("nothing is aligned, so there is no index")
     frames, runs = _headset_stamps(session)
     cameras = _camera_stamps(session) if session.main is not None else _media_stamps(session)
     try:
@@ -49,7 +49,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     except NoSuchMaster as error:
         if master is not None:
             raise
-        return _no_tables(session, str(error))
+        return _no_tables(str(error))
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
     columns, about = build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
@@ -73,6 +73,7 @@ def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
     try:
         return read_notes(session.recording.readable), ""
     except BadChunk as error:
+        pass_on_trouble(error)
         return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
 
 
@@ -177,21 +178,16 @@ def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[Pos
                 yield replace(track, name=session.column(headset, track.name), ticks=ticks)
 
 
-def _no_tables(session: Session, reason: str) -> dict[str, Any]:
-    for name in (INDEX, POSES):
-        (session.folder / name).unlink(missing_ok=True)
+def _no_tables(reason: str) -> dict[str, Any]:
     return {"master": None, "index": None, "reasons": [reason]}
 
 
 def _write(path: Path, columns: Columns, about: dict[str, Any]) -> None:
-    """Write a table whole or not at all; `about` goes into its metadata under `kitchensync`."""
+    """Write a table; `about` goes into its metadata under `kitchensync`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     text = json.dumps(plain(about), sort_keys=True)
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({"kitchensync": text})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    pq.write_table(table, part, compression="zstd")
-    os.replace(part, path)
+    pq.write_table(table, path, compression="zstd")

@@ -12,16 +12,23 @@ from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.outputs import write_output
 from storage.verify import kept_verdict
-from sync.batch import SCHEMA, failed
+from sync.batch import SCHEMA, not_done
 from sync.report.render import render
 from sync.state import kept_answer
 from sync.summary import ORDER, largest_bound_ms, worst_first
 
 PAGE = "sync-summary.html"
-LEVELS = {"not_aligned": "bad", "check": "warn", "aligned": "good", "nothing_to_align": "none"}
+LEVELS = {
+    "not_aligned": "bad",
+    "not_done": "warn",
+    "check": "warn",
+    "aligned": "good",
+    "nothing_to_align": "none",
+}
 WORST = ("bad", "warn", "none", "good")
 MEANINGS = {
     "not_aligned": "a device could not be put on the headset's clock: do not match its frames",
+    "not_done": "no answer yet, something else than the data stood in the way: look at the reasons",
     "check": "usable, but something is odd: look at the reasons",
     "aligned": "all devices are on one clock, within the bound",
     "nothing_to_align": "one clocked device was recorded",
@@ -129,8 +136,8 @@ def _kept(path: Path) -> dict[str, Any]:
     try:
         read_manifest(path)
     except StorageError as error:
-        return failed(path, " ".join(str(error).split()))
-    return kept_answer(path) or failed(
+        return not_done(path, str(error))
+    return kept_answer(path) or not_done(
         path, "not synchronized yet, or not to its end: run `kitchensync sync`"
     )
 
