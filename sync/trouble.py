@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 
+from sensors.refusal import words_of
 from storage.errors import Unusable
 from sync.errors import BadLatencyStore, NoSuchMaster
 
@@ -35,9 +36,8 @@ def pass_on_trouble(error: BaseException) -> None:
         raise error
 
 
-def said_by_computer(error: BaseException) -> str:
+def said_by_computer(error: Exception) -> str:
     """Say in words what a disk or memory said, and what to do."""
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{(error.strerror or str(error)).lower()}; see to the disk, then run it again"
-    return "not enough memory; run it with fewer --workers"
+    if isinstance(error, MemoryError):
+        return "not enough memory; run it with fewer --workers"
+    return words_of(error)
