@@ -160,5 +160,5 @@ def test_a_master_that_is_not_there_is_refused_with_what_there_is(pair):
     with pytest.raises(NoSuchMaster, match="there are: hololens-a/pv"):
         synchronize(pair, master="hololens-c/pv")
     result = CliRunner().invoke(main, ["sync", str(pair), "--master", "nonsense", "--json"])
-    assert result.exit_code == 1
-    assert "cannot use nonsense as master" in json.loads(result.stdout)["recordings"][0]["reasons"][0]
+    assert result.exit_code == 2
+    assert "--master nonsense: no recording has it" in json.loads(result.stdout)["reason"]
