@@ -12,7 +12,7 @@ KEEP ?= rehearsal
 WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-FOLDERS := calibration capture recipe_app sensors storage sync virtual_kitchen
+FOLDERS := calibration capture kitchensync recipe_app sensors storage sync virtual_kitchen
 BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 

@@ -27,7 +27,7 @@ RESTARTED_LATELY_NS = 10_000_000_000
 _TROUBLED = ("refused", "unreachable", "silent", "stalled", "reconnecting", "rate low")
 """States of a stream (decision 0011) that the person in the kitchen should know of."""
 
-_RECORD = [sys.executable, "-P", "-c", "from capture.cli import main; main()", "record"]
+_RECORD = [sys.executable, "-P", "-m", "kitchensync", "record"]
 
 
 class Station:

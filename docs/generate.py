@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from capture.cli import main as kitchensync
+from kitchensync.cli import main as kitchensync
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 

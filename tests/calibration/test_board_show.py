@@ -16,7 +16,7 @@ from calibration.geometry.cameras import Pinhole
 from calibration.jobs.joint_lenses import _lens
 from calibration.jobs.lens import calibrate_lens
 from calibration.results import load
-from capture.cli import main
+from kitchensync.cli import main
 from sensors.hololens import depth_longthrow, pv
 from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.chapters import WallTimes

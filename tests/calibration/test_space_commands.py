@@ -23,7 +23,7 @@ from calibration.space.depth_views import DepthSource
 from calibration.space.eyes import eye_of
 from calibration.space.mesh_fusion import open3d_or_refuse
 from calibration.space.onlooker import Onlooker
-from capture.cli import main
+from kitchensync.cli import main
 from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.room_depth import off_surface_m

@@ -19,9 +19,9 @@ from capture.camera_fetch import fetch_take, takes_in
 from capture.camera_files import fetch_files
 from capture.camera_take import CameraTake
 from capture.camera_watch import CameraState, Watch
-from capture.cli import main
 from capture.hold import held
 from capture.plan import RUNNING, runtime_folder
+from kitchensync.cli import main
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json

@@ -139,7 +139,7 @@ def words_of(cell: dict[str, Any], place: Path) -> list[str]:
 
 def call(words: list[str]) -> dict[str, Any]:
     """Run a command in this process."""
-    from capture.cli import main
+    from kitchensync.cli import main
 
     done = CliRunner().invoke(main, words)
     crashed = done.exception is not None and not isinstance(done.exception, SystemExit)
@@ -149,7 +149,7 @@ def call(words: list[str]) -> dict[str, Any]:
 
 def interrupted(words: list[str], after_s: float) -> dict[str, Any]:
     """Run a command as a process and press Ctrl-C some time after it could listen."""
-    code = "import sys, capture.cli; print('ready', file=sys.stderr, flush=True); capture.cli.main()"
+    code = "import sys, kitchensync.cli; print('ready', file=sys.stderr, flush=True); kitchensync.cli.main()"
     command = [sys.executable, "-c", code, *words]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from capture.cli import main
+from kitchensync.cli import main
 from sync.arrays import align_files
 from sync.errors import BadArrays
 

@@ -19,7 +19,7 @@ from small_takes import (
     write_shutter,
 )
 
-from capture.cli import main
+from kitchensync.cli import main
 from sensors import clock_probe
 from storage.chunk import Packet, seal
 from storage.manifest import edit_manifest

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from capture.cli import main
+from kitchensync.cli import main
 from sensors.gopro.media import open_media
 from sync.camera_latency import STORE, keep
 from sync.errors import BadLatencyStore, NoCameraName

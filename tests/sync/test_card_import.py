@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from films import film
 
-from capture.cli import main
+from kitchensync.cli import main
 from sensors.errors import DownloadFailed
 from sensors.gopro.card import copy_verified, scan_card
 from sensors.hololens import imu

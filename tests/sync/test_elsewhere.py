@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from calibration.jobs.mount_check import KEPT
-from capture.cli import main
+from kitchensync.cli import main
 from storage.errors import FilesFreed
 from storage.freeing import FreeRule
 from storage.manifest import edit_manifest, write_json

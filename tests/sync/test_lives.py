@@ -14,7 +14,7 @@ from small_takes import HOST0_NS
 
 import storage.mover_process
 from capture.camera_fetch import takes_in
-from capture.cli import main
+from kitchensync.cli import main
 from storage.archive import archive
 from storage.chunk import Packet, chunk_paths, seal
 from storage.freeing import FreeRule

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 
-from capture.cli import main
+from kitchensync.cli import main
 from sync import job
 from sync.batch import failed, synchronize_all
 from sync.errors import NoDask

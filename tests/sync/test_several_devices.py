@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from small_takes import FRAMES, START_WORLD_S, pv_times_s, truth_ticks, write_two_heads
 
-from capture.cli import main
+from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from small_takes import seal_stream, write_manifest
 
-from capture.cli import main
+from kitchensync.cli import main
 from sensors.hololens import pv
 
 WIDTH, HEIGHT, BITS = 320, 180, 8

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from processes import COMMAND
 from small_takes import SEED, write_film
 
-from capture.cli import main
 from capture.rehearsal.mounts import can_mount, on_small_disk
+from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from sync.batch import synchronize_all
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
-from capture.cli import main
+from kitchensync.cli import main
 from storage.manifest import write_json
 from sync import cluster
 from sync.batch import synchronize_all

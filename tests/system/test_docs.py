@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from capture.cli import main
+from kitchensync.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = sorted(

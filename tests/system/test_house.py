@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from capture.cli import COMMANDS, main
+from kitchensync.cli import COMMANDS, main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -52,7 +52,7 @@ def test_nothing_lies_loose_and_tests_are_no_package():
 
 def test_help_loads_nothing_heavy(tmp_path):
     code = (
-        "import sys\nfrom capture.cli import main\n"
+        "import sys\nfrom kitchensync.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('numpy', 'h5py', 'cv2', 'av', 'redis', 'scipy', 'fastapi') if m in sys.modules])"
     )

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from capture.cli import main
+from kitchensync.cli import main
 from storage.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.output_options import OutputPath

@@ -12,7 +12,7 @@ import pytest
 from killed import QUEUED, leave_an_orphan
 from processes import COMMAND, in_small_disk
 
-from capture.cli import main
+from kitchensync.cli import main
 from storage.names import WORK
 from storage.verify import verify
 

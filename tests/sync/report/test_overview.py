@@ -7,7 +7,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from capture.cli import main
+from kitchensync.cli import main
 from sync.batch import failed
 from sync.report.overview import PAGE, refresh_summary, summary_page
 

@@ -98,7 +98,7 @@ def command_name(words: list[str]) -> str:
 
 
 def _named(words: list[str]) -> list[str]:
-    group: Any = importlib.import_module("capture.cli").main
+    group: Any = importlib.import_module("kitchensync.cli").main
     found: list[str] = []
     for word in words:
         if word.startswith("-"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 import click
 
 from capture.lazy import Table
-from capture.shell import Shell
+from kitchensync.shell import Shell
 
 COMMANDS: Table = {
     "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
@@ -82,10 +81,14 @@ def _station(data: Path, rig: Path | None) -> Any:
 
 
 def _check_mounts(recording: Path) -> None:
-    """Join the report with who knows about mounts: `sync` and `calibration` are siblings, named as commands are."""
-    importlib.import_module("calibration.jobs.mount_check").refresh(recording)
+    """Join the report with who knows about mounts: `sync` and `calibration` are siblings."""
+    from calibration.jobs.mount_check import refresh
+
+    refresh(recording)
 
 
 def _check_place(out: Path) -> None:
     """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
-    importlib.import_module("storage.outputs").check_place(out)
+    from storage.outputs import check_place
+
+    check_place(out)
