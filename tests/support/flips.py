@@ -45,7 +45,7 @@ def stream_of(relative: str) -> str:
     if relative.endswith(".MP4"):
         return relative
     if folder.endswith("calibration"):
-        return "hololens/pv"
+        return f"hololens/{Path(relative).stem}"
     return {"": "copies", "gopro": "gopro"}.get(folder, folder)
 
 
