@@ -109,8 +109,8 @@ def settle(folder: Path) -> Account:
             told = truth["streams"][name]
             if facts["stored"] == told["packets"] and facts["sha256"] != told["sha256"]:
                 account.blame(f"{name}: the stored bytes are not those that were sent")
-    lost += _settle_films(account, checked["streams"], truth, scenario["faults"])
-    _settle_verdict(account, folder, checked, lost, indexes)
+    films = _settle_films(account, checked["streams"], truth, scenario["faults"])
+    _settle_verdict(account, folder, checked, lost, films, indexes)
     if PLAYED[scenario["kind"]].store:
         _settle_copy(account, recording, folder)
     return account
@@ -183,14 +183,16 @@ def _settle_verdict(
     folder: Path,
     checked: dict[str, Any],
     lost: int,
+    films: int,
     indexes: dict[str, npt.NDArray[np.void]],
 ) -> None:
     """Hold the verdicts of `verify` and, where the recorder lived to give one, of `record` against the truth."""
     scenario = json.loads((folder / "scenario.json").read_text())
     account.verdict = checked["status"]
-    account.least_coverage = round(_least_coverage(folder, scenario, indexes), 3)
+    seen = 0.0 if films else _least_coverage(folder, scenario, indexes)  # an armed camera without its film
+    account.least_coverage = round(seen, 3)
     late = any(latest_s(index["host_ns"], index["device_ticks"]) > LATE_S for index in indexes.values())
-    truth = Truth(lost, account.least_coverage, is_untouched=not scenario["faults"] and not late)
+    truth = Truth(lost + films, account.least_coverage, is_untouched=not scenario["faults"] and not late)
     verdicts = {"verify": checked["status"]}
     if not scenario.get("recovered", PLAYED[scenario["kind"]].recover):
         verdicts["record"] = _status_in((folder / "record.json").read_text())

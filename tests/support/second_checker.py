@@ -138,7 +138,8 @@ def check(folder: Path, verified: dict) -> tuple[int, int, int, list[str]]:
             wrong.append(f"{name}: a death was taken for an end")
         wrong += [f"{name}: nobody did what {gap} says" for gap in gaps if not fitting(gap, rows, faults)]
     covered = least_covered(folder, scenario, kept)
-    lost += any(fault["kind"] == "camera_dies" for fault in faults)
+    if any(fault["kind"] == "camera_dies" for fault in faults):
+        lost, covered = lost + 1, 0.0  # its film stays on the card
     delays = [{row[2] - 100 * row[1] for row in rows} or {0} for rows in kept.values()]
     late = any(max(of_one) - min(of_one) > 1_000_000_000 for of_one in delays)
     if "status" in verified and wrong_status(verified["status"], lost, covered, [*faults, *([{}] * late)]):

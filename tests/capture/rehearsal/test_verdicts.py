@@ -228,3 +228,17 @@ def test_a_death_taken_for_an_end_is_found(tmp_path, monkeypatch, kind, target, 
 
 def test_wrong_causes_alone_make_a_rehearsal_fail():
     assert not Account("x", wrong_causes=1).is_fine
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "is_fine"),
+    [("camera_dies", "FAIL", True), ("camera_dies", "PASS", False), ("kill_drainer", "FAIL", False)],
+)
+def test_a_film_that_stays_on_a_dead_camera_is_a_loss(tmp_path, monkeypatch, kind, status, is_fine):
+    scenario = OneStream(tmp_path, monkeypatch, missing=range(0), status=status)
+    scenario.tell({**scenario.fault, "kind": kind})
+    truth = json.loads((tmp_path / "sim" / "truth.json").read_text())
+    truth["gopro"] = [{"file": "GX010001.MP4", "sha256": "y"}]
+    (tmp_path / "sim" / "truth.json").write_text(json.dumps(truth))
+    account = settle(tmp_path)
+    assert account.is_fine is is_fine, account.notes
