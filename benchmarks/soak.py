@@ -5,7 +5,7 @@
 The unique memory of each process (what would come free if it ended) is read every five seconds. Its slope over all
 but the first sixth of the time (the last 25 of 30 minutes) is that of Theil and Sen, the median of the slopes between
 all pairs of readings, which no single jump moves (P. K. Sen 1968, https://doi.org/10.1080/01621459.1968.10480934).
-It must stay below 4 MB/h.
+It must stay below 4 MB/h, every stream must have the hash of what was sent, and the verdict must be PASS.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def soak(case: Case, folder: Path) -> tuple[Readings, dict[str, Any], dict[str, 
 
 
 def main() -> int:
-    """Soak and print; exit 1 when something grew or was lost."""
+    """Soak and print; exit 1 when something grew or was lost, or the verdict is not PASS."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -131,11 +131,14 @@ def main() -> int:
         f"{options.minutes:g} minutes, {packets} packets, {answer['status']}; streams that differ: {lost or 'none'};"
     )
     print(f"dropped at the source {dropped}; restarts {len(answer['restarts'])}")
+    covered = min(one.get("coverage") or 0.0 for one in answer["streams"].values())
+    print(f"least coverage {covered:.4f}", *answer["reasons"], sep="\n  ")
     if options.json:
         facts = {"minutes": options.minutes, "link": options.link, "processes": found, "lost": lost}
+        facts |= {"status": answer["status"], "reasons": answer["reasons"], "least_coverage": covered}
         options.json.write_text(json.dumps(facts | {"dropped": dropped, "packets": packets}, indent=1))
     grows = any(one["mb_per_hour"] >= MOST_MB_PER_HOUR for one in found.values())
-    return 1 if grows or lost or dropped or not found else 0
+    return 1 if grows or lost or dropped or not found or answer["status"] != "PASS" else 0
 
 
 if __name__ == "__main__":
