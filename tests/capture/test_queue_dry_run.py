@@ -16,7 +16,7 @@ from processes import kitchensync, one_line
 from capture import queue
 from capture.errors import QueueUnavailable
 from capture.queue_dry_run import check_server
-from capture.queue_server import _binary
+from capture.queue_server import queue_binary
 
 
 def free_port(host: str) -> int:
@@ -33,7 +33,7 @@ def free_port(host: str) -> int:
 def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
     """Run a real server with these options for as long as the block lasts; yield its address."""
     port = free_port(host)
-    command = [str(_binary()), "--bind", host, "--port", str(port), "--dir", str(folder), "--save", ""]
+    command = [str(queue_binary()), "--bind", host, "--port", str(port), "--dir", str(folder), "--save", ""]
     process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
     url = f"redis://{host}:{port}/0"
     try:

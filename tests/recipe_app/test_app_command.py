@@ -116,14 +116,11 @@ def test_the_first_start_prints_an_invite_until_somebody_has_used_it(tmp_path: P
 
 
 def test_it_refuses_in_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refusals = {
             f"127.0.0.1:{port} cannot be opened": ["--data", str(tmp_path), "--port", str(port)],
             "no such folder of recipes": ["--data", str(tmp_path), "--recipes", str(tmp_path / "absent")],
-            "cannot be used for recordings": ["--data", str(file)],
             "no such address": ["--data", str(tmp_path), "--host", "host.invalid"],
             "no database address": ["--data", str(tmp_path), "--port", "0", "--database", "mysql://x"],
             "cannot be opened as the app's database": [
@@ -136,6 +133,14 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
             assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1), result.output
             assert words in result.stderr
             assert "word" not in result.stderr
+
+
+def test_a_file_for_the_data_folder_is_wrong_usage(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    result = CliRunner().invoke(app, ["--data", str(file)])
+    assert (result.exit_code, file.read_text()) == (2, "mine")
+    assert "is a file" in result.stderr
 
 
 def test_help_has_an_example() -> None:

@@ -39,9 +39,10 @@ def test_after_a_power_cut_all_that_was_stored_is_there_and_the_tail_has_a_name(
         answer = json.loads((out / f"{number}.json").read_text())
         checked = answer["verify"]
         assert answer["recover"][0] == 0, answer["recover"]
-        assert (checked["status"], checked["corrupt"], answer["left"]) == ("WARN", [], ["take"]), checked[
-            "reasons"
-        ]
+        # A cut before the first chunk is sealed may cost most of the two seconds until then.
+        half = all(facts["coverage"] >= 0.5 for facts in checked["streams"].values())
+        assert checked["status"] == ("WARN" if half else "FAIL"), checked["reasons"]
+        assert (checked["corrupt"], answer["left"]) == ([], ["take"]), checked["reasons"]
         for name, stored in answer["stored"].items():
             facts = checked["streams"][name]
             lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()[: facts["stored"]]

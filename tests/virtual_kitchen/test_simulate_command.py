@@ -21,7 +21,7 @@ from virtual_kitchen.world.replay import read_replay
 
 def test_a_busy_port_is_one_line_and_nothing_listens(tmp_path: Path, loopback_host: str) -> None:
     with socket.create_server((loopback_host, 3811)):
-        command = [sys.executable, "-c", "from virtual_kitchen.cli import simulate; simulate()"]
+        command = [sys.executable, "-P", "-m", "kitchensync", "simulate"]
         command += [
             "--seed",
             "1",
