@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from capture.rehearsal.breaking import Fault, victims_of
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, process
 from capture.rehearsal.scenarios import CHUNK_S, KILL_MANY, RECORDING
 from capture.rehearsal.stage import end_simulator, finish, simulator, state_of, wait_for_all
+from capture.worker import DEATHS_WINDOW_S, MAX_DEATHS
 from sensors.host_clock import host_ns
 
 WORLD_S = 24.0
@@ -32,6 +34,8 @@ APART_S = 2.2
 """Kills come so far apart at most: some meet a process that has only begun."""
 LAST_KILLS = ("none", "supervisor", "everyone")
 """What ends a recording: nobody, its recorder, or the recorder and all that it has started; in turn."""
+MOST_OF_ONE = MAX_DEATHS - 2
+"""So often one process may be killed within DEATHS_WINDOW_S; it may die by itself when the queue server is killed."""
 PARTS = ("producer", "drainer", "queue", "mover")
 TOTAL = "total.json"
 LAST_S = WORLD_S - 5.0
@@ -165,20 +169,35 @@ def _kill(
 
     begun = wait_for_all(name, look)
     faults: list[Fault] = []
+    killed: list[tuple[str, float]] = []
     end_ns = min(int(facts["first_host_ns"]) for facts in begun["streams"].values()) + round(LAST_S * 1e9)
     for _ in range(chance.randint(LEAST_KILLS, MOST_KILLS) - (last != "none")):
         if host_ns() > end_ns:
             break
         time.sleep(chance.uniform(0.05, APART_S))
-        victims = victims_of(look())
-        part, pid = chance.choice([(part, pid) for part in PARTS for pid in victims.of(part)])
-        faults += _sent(part, [(part, pid)])
+        if found := _spared(state := look(), killed):
+            part, pid = chance.choice(found)
+            faults += _sent(part, [(part, pid)])
+            killed.append((_name_of(state, part, pid), time.monotonic()))
     if last != "none":
         time.sleep(chance.uniform(0.05, APART_S))
         victims = victims_of(look())
         found = victims.everyone() if last == "everyone" else [("supervisor", victims.supervisor)]
         faults += _sent(last, found, ends=True)
     return faults
+
+
+def _spared(state: dict[str, Any], killed: list[tuple[str, float]]) -> list[tuple[str, int]]:
+    """Return (part, process) of all that may be killed: one that dies of itself again and again ends a recording."""
+    since_s = time.monotonic() - DEATHS_WINDOW_S
+    often = Counter(name for name, at_s in killed if at_s > since_s)
+    victims = victims_of(state)
+    every = [(part, pid) for part in PARTS for pid in victims.of(part)]
+    return [(part, pid) for part, pid in every if often[_name_of(state, part, pid)] < MOST_OF_ONE]
+
+
+def _name_of(state: dict[str, Any], part: str, pid: int) -> str:
+    return next((name for name, number in state["processes"].items() if number == pid), part)
 
 
 def _sent(part: str, victims: list[tuple[str, int]], *, ends: bool = False) -> list[Fault]:

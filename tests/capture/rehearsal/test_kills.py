@@ -40,3 +40,12 @@ def test_a_total_of_another_seed_is_not_gone_on_with(tmp_path):
 
 def test_a_kill_that_met_nobody_does_not_count(tmp_path):
     assert kills._sent("queue", [("queue", 2**22 + 1)]) == []
+
+
+def test_no_process_is_killed_so_often_that_its_recording_gives_it_up(monkeypatch):
+    everyone = {"drainer 0": 11, "drainer 1": 12, "producer hololens": 13}
+    state = {"pid": 2**22 + 1, "processes": everyone}
+    monkeypatch.setattr(kills.time, "monotonic", lambda: 100.0)
+    recent = [("drainer 0", 100.0 - ago_s) for ago_s in (1, 5, 9)]
+    long_ago = [("drainer 1", 100.0 - kills.DEATHS_WINDOW_S - ago_s) for ago_s in (1, 2, 3)]
+    assert kills._spared(state, [*recent, *long_ago]) == [("producer", 13), ("drainer", 12)]
