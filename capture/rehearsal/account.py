@@ -175,7 +175,7 @@ def _settle_films(
     absent = [film["file"] for film in truth["gopro"] if film["sha256"] not in whole]
     if absent and not gone:
         account.blame(f"not fetched from the camera: {', '.join(absent)}", len(absent))
-    return len(absent)
+    return max(len(absent), len(gone))  # the truth lists no film whose camera died before it was whole
 
 
 def _settle_verdict(
