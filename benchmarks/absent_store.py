@@ -27,8 +27,8 @@ STREAMS = (
 )
 LINKS = {"encoded": "wifi", "raw-depth": "wired"}
 KINDS = {
-    "capture.producer": "producer",
-    "capture.drainer": "drainer",
+    "capture.produce.producer": "producer",
+    "capture.drain.drainer": "drainer",
     "valkey": "queue server",
     "storage.mover": "mover",
 }

@@ -223,7 +223,7 @@ def _by_kind(cpu: dict[int, tuple[str, float]]) -> Sums:
 
 
 def _processes(parent: int) -> dict[int, str]:
-    kinds = {"capture.producer": "producer", "capture.drainer": "drainer", "valkey": "server"}
+    kinds = {"capture.produce.producer": "producer", "capture.drain.drainer": "drainer", "valkey": "server"}
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -66,8 +66,8 @@ class Plan:
     @property
     def producers(self) -> dict[str, str]:
         """Map every device that sends packets to the module of its producer."""
-        headsets = {headset.name: "capture.producer" for headset in self.headsets}
-        return headsets | {sensor.name: "capture.sensor_producer" for sensor in self.sensors}
+        headsets = {headset.name: "capture.produce.producer" for headset in self.headsets}
+        return headsets | {sensor.name: "capture.produce.sensor_producer" for sensor in self.sensors}
 
     @property
     def health(self) -> str:

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from capture.control import ask
 from capture.plan import runtime_folder
+from capture.session.control import ask
 from sensors.host_clock import host_ns
 from storage.errors import StorageError
 from storage.manifest import edit_manifest, read_manifest
@@ -151,7 +151,7 @@ def _trouble(facts: dict[str, Any]) -> str:
 
 def station(data: Path, rig: Path | None) -> Station:
     """Make the station of a rig file, or one that only watches. Raises BadRig when the file cannot be used."""
-    from capture.rig import read_rig
+    from capture.rig.rig_file import read_rig
 
     if rig is not None:
         read_rig(rig)

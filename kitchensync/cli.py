@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from capture.lazy import Table
+from capture.commands.lazy import Table
 from kitchensync.shell import Shell
 
 COMMANDS: Table = {
-    "record": ("capture.commands:record", "Record headsets and cameras until told to stop."),
-    "stop": ("capture.commands:stop", "Stop a running recording."),
-    "recover": ("capture.commands:recover", "Take up recordings whose recorder was killed."),
-    "rig": ("capture.rig_cli:rig", "Write or check rig.toml, what is recorded with what."),
-    "doctor": ("capture.doctor_cli:doctor", "Look over this computer or a headset before a session."),
+    "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
+    "stop": ("capture.commands.record:stop", "Stop a running recording."),
+    "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
+    "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
+    "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
     "verify": ("storage.cli:verify", "Recompute ledger and checksums from the files alone."),
     "archive": ("storage.cli:archive", "Pack finished streams into one file each."),
     "move": ("storage.cli:move", "Copy to network stores, prove the copies, free local files by rule."),
@@ -53,8 +53,11 @@ COMMANDS: Table = {
     "cloud": ("calibration.commands.space:cloud", "Write all depth as one coloured cloud in the world."),
     "mesh": ("calibration.commands.space:mesh", "Fuse depth into a mesh of the kitchen."),
     "overlay": ("calibration.commands.space:overlay", "Burn hands, gaze and outlines into a camera's film."),
-    "gopro": ("capture.gopro_commands:gopro", "Look into GoPro files, join, fetch and import them."),
-    "rehearse": ("capture.rehearsal.cli:rehearse", "Break things on purpose and account for every packet."),
+    "gopro": ("capture.commands.gopro:gopro", "Look into GoPro files, join, fetch and import them."),
+    "rehearse": (
+        "capture.commands.rehearse:rehearse",
+        "Break things on purpose and account for every packet.",
+    ),
     "simulate": ("virtual_kitchen.cli:simulate", "Serve a virtual kitchen that speaks the real protocols."),
 }
 """command -> (where it lives, one line of help): `--help` is instant, and no import edge is added."""

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from capture.lazy import LazyGroup
+from capture.commands.lazy import LazyGroup
 from sensors.refusal import Answered, words_of
 
 EXPECTED_ERRORS = (

@@ -17,9 +17,9 @@ from cases import Case
 from watch import process_cpu_ns
 from whole import free_host, simulator
 
-from capture import queue
-from capture.queue import QueuedPacket, QueueReader, QueueWriter
-from capture.queue_server import QueueServer
+from capture.queue import stream_queue as queue
+from capture.queue.server import QueueServer
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 from sensors.hololens import remote, wire
 from sensors.hololens.catalogue import Profile, configuration, stream_spec
 from sensors.hololens.client import StreamClient

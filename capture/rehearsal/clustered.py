@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from capture.queue_server import queue_binary
+from capture.queue.server import queue_binary
 from capture.rehearsal.scenarios import REFUSED
 
 SLOTS = 16384

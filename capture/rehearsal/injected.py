@@ -16,7 +16,7 @@ from typing import Any
 
 VARIABLE = "KITCHENSYNC_REHEARSAL"
 CLOCK, DISK, BUG = "clock_ns", "disk_s", "bug"
-DRAINER = "capture.drainer"
+DRAINER = "capture.drain.drainer"
 LINE = "import capture.rehearsal.injected as it\nit.install()\n"
 """The whole `sitecustomize.py`."""
 

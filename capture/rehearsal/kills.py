@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from capture.process.worker import DEATHS_WINDOW_S, MAX_DEATHS
 from capture.rehearsal.account import Account, settle
 from capture.rehearsal.breaking import Fault, victims_of
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, process
 from capture.rehearsal.scenarios import CHUNK_S, KILL_MANY, RECORDING
 from capture.rehearsal.stage import end_simulator, finish, simulator, state_of, wait_for_all
-from capture.worker import DEATHS_WINDOW_S, MAX_DEATHS
 from sensors.host_clock import host_ns
 
 WORLD_S = 24.0

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.control import ask
 from capture.rehearsal import injected
 from capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
 from capture.rehearsal.clustered import refused
 from capture.rehearsal.mounts import SMALL_DISK_MB, on_small_disk
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
 from capture.rehearsal.scenarios import CHUNK_S, RECORDING, Scenario
+from capture.session.control import ask
 from sensors.host_clock import host_ns
 
 START_LIMIT_S = 60.0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from capture import queue
 from capture.plan import HeadsetPlan, Plan
-from capture.queue_server import QueueServer
+from capture.queue import stream_queue as queue
+from capture.queue.server import QueueServer
 
 
 @pytest.fixture

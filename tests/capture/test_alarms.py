@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from capture.alarms import lost_streams, mute_processes, quiet_streams
-from capture.camera_watch import CameraState, Watch
+from capture.camera.watch import CameraState, Watch
 from capture.errors import QueueSilent
-from capture.queue_watch import LATE_S, QueueWatch
-from capture.supervisor import Supervisor
+from capture.session.alarms import lost_streams, mute_processes, quiet_streams
+from capture.session.queue_watch import LATE_S, QueueWatch
+from capture.session.supervisor import Supervisor
 from storage.names import LOGS
 
 SECOND = 10**9

@@ -14,11 +14,11 @@ import pytest
 from cameras import virtual_camera
 from click.testing import CliRunner
 
-from capture import camera_take
-from capture.camera_fetch import fetch_take, takes_in
-from capture.camera_files import fetch_files
-from capture.camera_take import CameraTake
-from capture.camera_watch import CameraState, Watch
+from capture.camera import take as camera_take
+from capture.camera.fetch import fetch_take, takes_in
+from capture.camera.files import fetch_files
+from capture.camera.take import CameraTake
+from capture.camera.watch import CameraState, Watch
 from capture.hold import held
 from capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main

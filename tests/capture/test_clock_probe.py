@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capture.clock_probe import LEAST_PAUSE_S, PERIOD_S, next_round_s
+from capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, next_round_s
 
 
 @pytest.mark.parametrize("slowest_s", [0.0, 0.4, 0.85])

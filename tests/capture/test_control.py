@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import zmq
 
-from capture.control import FRESH_NS, KEY, ControlServer, ask, signed
+from capture.session.control import FRESH_NS, KEY, ControlServer, ask, signed
 
 STATE = {"recording": "take", "streams": {}}
 
@@ -98,7 +98,7 @@ def test_a_request_that_was_overheard_works_no_second_time(
     assert answering.send(message)["ok"] is False
     late = signed(answering.endpoint.with_name(KEY).read_bytes(), "stop")
     now = json.loads(late)["host_ns"]
-    monkeypatch.setattr("capture.control.host_ns", lambda: now + 3 * FRESH_NS)
+    monkeypatch.setattr("capture.session.control.host_ns", lambda: now + 3 * FRESH_NS)
     assert answering.send(late)["ok"] is False
     assert answering.send(message)["ok"] is False
     assert answering.heard == ["stop"]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from capture.device_producer import DeviceProducer
 from capture.errors import StreamsFailed
-from capture.heartbeat import HELD
-from capture.pause import Pause
-from capture.stream_end import StreamState
+from capture.process.heartbeat import HELD
+from capture.process.pause import Pause
+from capture.produce.device_producer import DeviceProducer
+from capture.produce.stream_end import StreamState
 
 
 class Over:

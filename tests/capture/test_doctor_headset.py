@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 
-from capture.doctor import BAD, LOOK
-from capture.doctor_headset import examine_headset
+from capture.doctor.checks import BAD, LOOK
+from capture.doctor.headset import examine_headset
 from sensors.hololens.catalogue import Profile
 
 

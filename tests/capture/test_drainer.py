@@ -14,12 +14,12 @@ import h5py
 import pytest
 import redis
 
-from capture import drainer as drainer_module
-from capture import open_chunk as open_chunk_module
-from capture.drainer import Drainer
-from capture.open_chunk import open_chunk
+from capture.drain import drainer as drainer_module
+from capture.drain import open_chunk as open_chunk_module
+from capture.drain.drainer import Drainer
+from capture.drain.open_chunk import open_chunk
 from capture.plan import HeadsetPlan
-from capture.queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
 from storage.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.names import MANIFEST

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from capture import heartbeat
-from capture.heartbeat import PERIOD_NS, Heartbeat, last_beat, was_held
+from capture.process import heartbeat
+from capture.process.heartbeat import PERIOD_NS, Heartbeat, last_beat, was_held
 from sensors.host_clock import UtcAnchor
 
 SECOND = 10**9

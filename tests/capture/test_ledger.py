@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from capture.ledger import Ledger
-from capture.queue import QueueReader
+from capture.produce.notes import Ledger
+from capture.queue.stream_queue import QueueReader
 
 
 def test_a_note_that_found_no_room_is_said_with_the_next(client):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from capture.orphan import EXIT_CODE
+from capture.process.orphan import EXIT_CODE
 
 CHILD = """
 import threading

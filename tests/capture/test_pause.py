@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from capture.pause import LATE_NS, PauseWatch
+from capture.process.pause import LATE_NS, PauseWatch
 
 SECOND = 10**9
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from disk_model import TracingDisk, choices, remains
 
-from capture import drainer as drainer_module
-from capture import open_chunk as open_chunk_module
-from capture.closing import close_recording
-from capture.drainer import Drainer
-from capture.outcome import Outcome
+from capture.drain import drainer as drainer_module
+from capture.drain import open_chunk as open_chunk_module
+from capture.drain.drainer import Drainer
 from capture.plan import Plan
-from capture.queue import QueuedPacket, QueueReader, QueueWriter
+from capture.process.outcome import Outcome
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from capture.session.closing import close_recording
 from storage.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.verify import verify

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from capture import progress
-from capture.health import HealthSender
-from capture.outcome import NO_SPACE
-from capture.progress import Progress
-from capture.supervisor import Supervisor
+from capture.process.health import HealthSender
+from capture.process.outcome import NO_SPACE
+from capture.session import progress
+from capture.session.progress import Progress
+from capture.session.supervisor import Supervisor
 from storage.names import LOGS
 
 

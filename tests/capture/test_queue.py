@@ -8,8 +8,8 @@ import threading
 
 from processes import wait_until_synced
 
-from capture import queue
-from capture.queue import QueuedPacket, QueueReader, QueueWriter
+from capture.queue import stream_queue as queue
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 
 NEVER = lambda: False  # noqa: E731
 

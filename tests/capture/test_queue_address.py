@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capture.errors import BadQueueAddress, without_password
-from capture.queue_address import check_address
+from capture.queue.address import check_address
 
 
 @pytest.mark.parametrize(

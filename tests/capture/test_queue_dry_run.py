@@ -13,10 +13,10 @@ import pytest
 import redis
 from processes import kitchensync, one_line
 
-from capture import queue
 from capture.errors import QueueUnavailable
-from capture.queue_dry_run import check_server
-from capture.queue_server import queue_binary
+from capture.queue import stream_queue as queue
+from capture.queue.dry_run import check_server
+from capture.queue.server import queue_binary
 
 
 def free_port(host: str) -> int:

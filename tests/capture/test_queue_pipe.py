@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from capture.queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
-from capture.queue_pipe import Batch
+from capture.queue.pipe import Batch
+from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
 from storage.chunk import Sealed
 from storage.names import stream_key
 

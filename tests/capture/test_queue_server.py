@@ -8,10 +8,10 @@ from collections import namedtuple
 import pytest
 from processes import wait_until_synced
 
-from capture import queue
 from capture.errors import QueueUnavailable
-from capture.queue import QueuedPacket, QueueWriter
-from capture.queue_server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from capture.queue import stream_queue as queue
+from capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from storage.names import stream_key
 
 Usage = namedtuple("Usage", "total used free")

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 from killed import QUEUED, leave_an_orphan
 
-from capture.commands import recover as recover_command
+from capture.commands.record import recover as recover_command
 from capture.errors import AlreadyRunning
 from capture.hold import held
 from capture.plan import RUNNING, runtime_folder
-from capture.rebuild import rebuild
+from capture.session.rebuild import rebuild
 from storage.manifest import read_manifest
 from storage.names import MANIFEST, WORK
 from storage.verify import verify

@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from capture.queue import QueuedPacket, QueuePipe, QueueWriter
-from capture.receiver import Receiver
+from capture.produce.receiver import Receiver
+from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
 from sensors.hololens.catalogue import stream_spec
 from sensors.hololens.client import StreamClient

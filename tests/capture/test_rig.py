@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from capture.commands.rig import record_options
 from capture.errors import BadRig
 from capture.order import Order
-from capture.rig import order_from
-from capture.rig_cli import record_options
-from capture.rig_template import template
+from capture.rig.rig_file import order_from
+from capture.rig.template import template
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, describe
 
 PREFIXES = ("# pv_", "# vlc_", "# depth_", "# microphone", "# eye_", "# extended_")

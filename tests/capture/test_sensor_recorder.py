@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from capture import stream_end
-from capture.queue import QueueWriter
-from capture.sensor_recorder import SensorRecorder
-from capture.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.produce import stream_end
+from capture.produce.sensor_recorder import SensorRecorder
+from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.queue.stream_queue import QueueWriter
 from sensors.plugin import SensorPacket, SensorStream
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from capture.errors import CannotWrite
 from capture.order import Order
-from capture.session import record
+from capture.session.session import record
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])

@@ -12,17 +12,17 @@ import pytest
 from killed import QUEUED, leave_an_orphan, put
 from processes import in_small_disk
 
-from capture import drainer as drainer_module
-from capture import queue
-from capture.closing import close_recording, queued_packets
-from capture.drainer import Drainer
-from capture.health import HealthBoard
-from capture.orphans import orphan_in
-from capture.outcome import Outcome
+from capture.drain import drainer as drainer_module
+from capture.drain.drainer import Drainer
 from capture.plan import load_plan
-from capture.queue_server import QueueServer
-from capture.recover import recover_all
-from capture.storage_trouble import StorageTrouble
+from capture.process.health import HealthBoard
+from capture.process.outcome import Outcome
+from capture.queue import stream_queue as queue
+from capture.queue.server import QueueServer
+from capture.session.closing import close_recording, queued_packets
+from capture.session.orphans import orphan_in
+from capture.session.recover import recover_all
+from capture.session.storage_trouble import StorageTrouble
 from storage.chunk import Chunk, chunk_paths, prepare_folder
 from storage.manifest import read_manifest, write_json
 from storage.names import MANIFEST, WORK, stream_key

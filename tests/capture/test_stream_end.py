@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from fake_headset import FakeHeadset
 
-from capture import stream_end
-from capture.headset_setup import HeadsetSetup
-from capture.queue import QueuePipe, QueueWriter
-from capture.receiver import Receiver
-from capture.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
-from capture.stream_recorder import StreamRecorder
+from capture.produce import stream_end
+from capture.produce.headset_setup import HeadsetSetup
+from capture.produce.receiver import Receiver
+from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
+from capture.produce.stream_recorder import StreamRecorder
+from capture.queue.stream_queue import QueuePipe, QueueWriter
 from sensors.hololens.catalogue import Profile, stream_spec
 from storage.manifest import write_json
 

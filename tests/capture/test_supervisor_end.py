@@ -14,14 +14,14 @@ import pytest
 from cameras import virtual_camera
 from processes import wait_until_synced
 
-from capture import camera_take
-from capture import supervisor as supervisor_module
-from capture import worker as worker_module
-from capture.camera_take import CameraTake
-from capture.closing import close_recording
-from capture.control import ask
-from capture.queue import QueuedPacket, QueueWriter
-from capture.supervisor import Supervisor
+from capture.camera import take as camera_take
+from capture.camera.take import CameraTake
+from capture.process import worker as worker_module
+from capture.queue.stream_queue import QueuedPacket, QueueWriter
+from capture.session import supervisor as supervisor_module
+from capture.session.closing import close_recording
+from capture.session.control import ask
+from capture.session.supervisor import Supervisor
 from storage.chunk import Chunk, chunk_paths
 from storage.manifest import read_manifest, write_json
 from storage.names import LOGS, MANIFEST, stream_key

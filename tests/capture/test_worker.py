@@ -8,7 +8,7 @@ import time
 import pytest
 
 from capture.errors import ProcessKeepsDying
-from capture.worker import MAX_DEATHS, Worker
+from capture.process.worker import MAX_DEATHS, Worker
 
 SCRIPT = """
 import sys, time

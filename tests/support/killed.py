@@ -7,10 +7,10 @@ from pathlib import Path
 
 from processes import wait_until_synced
 
-from capture import queue
 from capture.plan import HeadsetPlan, Plan
-from capture.queue import QueuedPacket, QueueWriter
-from capture.queue_server import QueueServer
+from capture.queue import stream_queue as queue
+from capture.queue.server import QueueServer
+from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from storage.manifest import write_json
 from storage.names import LOGS, MANIFEST, WORK
 

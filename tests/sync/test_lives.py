@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from small_takes import HOST0_NS
 
 import storage.mover_process
-from capture.camera_fetch import takes_in
+from capture.camera.fetch import takes_in
 from kitchensync.cli import main
 from storage.archive import archive
 from storage.chunk import Packet, chunk_paths, seal

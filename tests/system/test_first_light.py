@@ -73,7 +73,7 @@ def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tm
         assert sum(with_size) == streams[name]["bytes"], name
 
 
-@pytest.mark.parametrize("victim", ["capture.drainer", "capture.producer", "valkey-server"])
+@pytest.mark.parametrize("victim", ["capture.drain.drainer", "capture.produce.producer", "valkey-server"])
 def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp_path, victim):
     place = kitchen(seconds=8)
     data = tmp_path / "data"
@@ -85,7 +85,7 @@ def test_a_killed_process_loses_nothing_that_the_queue_had(kitchen, runtime, tmp
     assert recorder.returncode == 0, output + errors
     answer = json.loads(output)
     assert [restart["exit"] for restart in answer["restarts"]] == [-9]
-    if victim == "capture.drainer":
+    if victim == "capture.drain.drainer":
         equal_to_truth(answer["streams"], place.truth())
     for name, facts in answer["streams"].items():
         assert facts["duplicates"] == 0, name
@@ -147,8 +147,8 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
 
 
 def test_a_recording_over_a_server_of_yours(kitchen, runtime, tmp_path):
-    from capture import queue
-    from capture.queue_server import QueueServer
+    from capture.queue import stream_queue as queue
+    from capture.queue.server import QueueServer
 
     place = kitchen(seconds=4)
     (tmp_path / "q").mkdir()

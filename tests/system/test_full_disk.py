@@ -14,7 +14,7 @@ SCRIPT = """
 {command} record take --data DISK/data --hololens {host} --json > {out}/record.json &
 recorder=$!
 for turn in $(seq 200); do
-    {python} -c 'from capture.control import ask, running; import sys
+    {python} -c 'from capture.session.control import ask, running; import sys
 states = [ask(endpoint, "state") for _, endpoint in running()]
 sys.exit(0 if states and all(s.get("first_host_ns") for s in states[0]["streams"].values()) else 1)' && break
     sleep 0.2

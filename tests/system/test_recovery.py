@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import COMMAND, children, kitchensync, running
 
-from capture.control import ask
+from capture.session.control import ask
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 

@@ -17,7 +17,10 @@ HELD_S = 13.0
 
 @pytest.mark.parametrize(
     ("victim", "causes"),
-    [("capture.producer", {"restart", "reconnect"}), ("valkey-server", {"backpressure", "queue_loss"})],
+    [
+        ("capture.produce.producer", {"restart", "reconnect"}),
+        ("valkey-server", {"backpressure", "queue_loss"}),
+    ],
 )
 def test_a_gap_is_named_for_who_was_held_up(kitchen, runtime, tmp_path, victim, causes):
     place = kitchen("--rings", seconds=24)

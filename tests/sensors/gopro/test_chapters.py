@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from films import film
 
-from capture.gopro_commands import gopro
+from capture.commands.gopro import gopro
 from sensors.errors import CannotJoin, UnreadableMedia
 from sensors.gopro.inspect import inspect
 from sensors.gopro.join import join

@@ -1,0 +1,1 @@
+"""Cameras that record by themselves: start, watch, stop, fetch."""

@@ -1,0 +1,151 @@
+"""`kitchensync gopro fetch`: bring home what cameras still hold, for one recording or for all of an evening."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
+from capture.plan import is_running, runtime_folder
+from sensors.errors import CameraBusy, CameraLost, SensorError
+from sensors.gopro.camera import GoProHttp
+from sensors.gopro.open_camera import open_camera
+from storage.names import MEDIA, recordings_in
+
+Say = Callable[[str], None]
+Meter = Callable[[int, int], None]
+"""Called with bytes of this take here, and in all."""
+
+
+@dataclass
+class Pending:
+    """One camera's part of one recording."""
+
+    recording: Path
+    device: str
+    media: dict[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files go."""
+        return self.recording / self.device
+
+    @property
+    def is_open(self) -> bool:
+        """Whether files are still to be fetched."""
+        return self.media.get("state") in ("pending", "prepared", "recording")
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its recorder runs on this computer now: then camera and files are the recorder's."""
+        try:
+            return is_running(runtime_folder(self.recording))
+        except OSError:
+            return False  # the folder of sockets is not ours: no recorder of ours runs
+
+
+@dataclass
+class Fetched:
+    """What came of one of them."""
+
+    recording: str
+    device: str
+    files: list[str] = field(default_factory=list)
+    proxies: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+def takes_in(root: Path) -> list[Pending]:
+    """List the cameras of a recording, or of all recordings in a folder, also where the manifest is lost."""
+    paths = [path for recording in recordings_in(root) for path in sorted(recording.glob(f"*/{MEDIA}"))]
+    takes = (_read_take(path) for path in paths)
+    return [take for take in takes if take is not None]  # `verify` names the others
+
+
+def _read_take(path: Path) -> Pending | None:
+    try:
+        media = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Pending(path.parent.parent, path.parent.name, media) if isinstance(media, dict) else None
+
+
+def fetch_take(
+    take: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
+) -> Fetched | None:
+    """Fetch what is missing of one take from its camera, which must be the very camera that recorded it.
+
+    None for a take that is being recorded now: its files come by themselves.
+    """
+    if take.is_live:
+        return None
+    result = Fetched(take.recording.name, take.device)
+    with _alone(take.folder):
+        take = _read_take(take.folder / MEDIA) or take  # while we waited, others may have written and fetched
+        if take.is_live:
+            return None
+        if not (take.is_open or proxies):
+            return result
+        try:
+            with open_camera(address or str(take.media.get("address", ""))) as camera:
+                _fetch(camera, take, result, proxies=proxies, say=say, meter=meter)
+        except (SensorError, OSError) as error:
+            result.problem = str(error)
+    return result
+
+
+def _fetch(
+    camera: GoProHttp, take: Pending, result: Fetched, *, proxies: bool, say: Say, meter: Meter | None
+) -> None:
+    info = camera.info()
+    expected = take.media.get("serial")
+    if expected and info.serial != expected:
+        raise CameraLost(camera.base_url, f"it is camera {info.serial}, the take was made by {expected}")
+    state = camera.state()
+    if state.encoding:  # nobody stopped it: it was gone when the session ended
+        _refuse_to_stop_another(camera, info.serial, take.recording.parent)
+        camera.shutter(False)
+    camera.wait_idle()
+    before = {(folder, name) for folder, name in take.media.get("before", [])}
+    files = new_files(camera.media(), before, take.media)
+    if not files:
+        raise CameraLost(camera.base_url, "no file of this take is on its card")
+    entries = take.media.setdefault("files", [])
+    promised = sum(file.bytes for file in files)
+    say(f"{take.recording.name}/{take.device}: {len(files)} files, {promised / 1e6:.1f} MB")
+    try:
+        if take.is_open:
+            shown = (lambda here: meter(here, promised)) if meter is not None else None
+            fetch_files(camera, take.folder, files, entries, shown)
+            take.media["state"] = "done"
+            result.files = [file.name for file in files]
+        if proxies:
+            result.proxies = fetch_proxies(camera, take.folder, files)
+    finally:
+        write_media(take.folder, take.media)
+
+
+def _refuse_to_stop_another(camera: GoProHttp, serial: str, data: Path) -> None:
+    """Raise CameraBusy while the camera films for another recording that runs now."""
+    for other in takes_in(data):
+        if other.media.get("serial") == serial and other.is_live:
+            raise CameraBusy(
+                camera.base_url, f"it films {other.recording.name} now; fetch again when that has ended"
+            )
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One fetch of a take at a time."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,200 @@
+"""One GoPro during a recording: prepare, start, watch, stop, fetch; on a thread of its own, so that it stops nobody.
+
+A camera that vanishes is a red light. Its recording goes on without us; at the next contact, here or later by
+`kitchensync gopro fetch --pending`, it is found on the card and fetched.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from capture.camera.files import fetch_files, new_files, write_media
+from capture.camera.watch import CameraState, Watch, concerns, kept
+from capture.zone import local_zone
+from sensors.errors import CameraError, CameraLost, SensorError
+from sensors.gopro.clock import ClockOffset, measure_clock, set_clock_now
+from sensors.gopro.open_camera import open_camera
+from sensors.gopro.settings import apply_settings, wanted_options
+from sensors.host_clock import host_ns, utc_anchor
+
+__all__ = ["CameraState", "CameraTake"]
+
+WATCH_S = 1.0
+KEEP_ALIVE_S = 3.0
+IDLE_LIMIT_S = 60.0
+LOST_LIMIT_S = 20.0
+"""So long the end waits for a camera that is gone; then its files are left for later."""
+RETRY_S = 1.0
+NO_FILE = "no file of this take is on its card; look again with `kitchensync gopro fetch --pending`"
+
+
+class CameraTake(threading.Thread):
+    """Records one take on one camera and brings its files home."""
+
+    def __init__(self, name: str, url: str, folder: Path, settings: dict[str, Any] | None = None) -> None:
+        """`folder` takes the untouched originals and `media.json`; `settings` are words of rig.toml."""
+        super().__init__(name=f"camera {name}", daemon=True)
+        self.device = name
+        self.state = CameraState()
+        self._url = url
+        self._folder = folder
+        self._wanted = wanted_options(settings)
+        self._camera = open_camera(url)
+        self._ending = threading.Event()
+        self._before: set[tuple[str, str]] = set()
+        self._files: list[dict[str, Any]] = []
+        self._media: dict[str, Any] = {
+            "schema": "media/1",
+            "device": name,
+            "state": "prepared",
+            "address": url,
+        }
+
+    def prepare(self) -> dict[str, Any]:
+        """Reach the camera, set it up, see what is on its card; return what it says it is. Raises CameraError."""
+        try:
+            self._camera.open()
+            info = self._camera.info()
+            notes = self._set_up()
+            self._before = {(file.folder, file.name) for file in self._camera.media()}
+        except SensorError:
+            self._camera.close()
+            raise
+        anchor = utc_anchor()
+        self._media |= {
+            "serial": info.serial,
+            "model": info.model_name,
+            "firmware": info.firmware,
+            "anchor": {"host_ns": anchor.host_ns, "utc_ns": anchor.utc_ns},
+            "before": sorted(map(list, self._before)),
+            "notes": notes,
+        }
+        return {
+            "kind": "gopro",
+            "address": self._url,
+            "model": info.model_name,
+            "firmware": info.firmware,
+            "serial": info.serial,
+            "notes": notes,
+        }
+
+    def _set_up(self) -> list[str]:
+        """Hand over control, set clock and settings; what does not work is a note, not a refusal."""
+        notes: list[str] = []
+        self._note(notes, self._camera.external_control)
+        zone = local_zone(utc_anchor().utc_ns)
+        self._note(notes, lambda: set_clock_now(self._camera, int(zone["utc_offset_s"]) // 60))
+        applied = self._note(notes, lambda: apply_settings(self._camera, self._wanted))
+        if applied is not None:
+            notes += applied.problems
+            self._media |= {"settings": applied.settings, "settings_absent": applied.absent}
+        notes += concerns(self._camera.state())
+        self._media["clock"] = {"start": _as_dict(measure_clock(self._camera)), "stop": None}
+        return notes
+
+    def _note(self, notes: list[str], step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except CameraLost:
+            raise
+        except CameraError as error:
+            notes.append(str(error))
+            return None
+
+    def end(self) -> None:
+        """Ask the end: the shutter is closed and the files are fetched."""
+        self._ending.set()
+
+    def discard(self) -> None:
+        """Leave the camera alone: nothing will be recorded."""
+        self._camera.close()
+
+    def run(self) -> None:
+        """Shutter, wait for the end, shutter, fetch. A camera that fails is a red light, not a stopped session."""
+        watch = Watch(self.state)
+        try:
+            self._open_shutter()
+            self._watch(watch)
+            self._close_shutter()
+            self._fetch()
+            self.state.state = self._media["state"] = "done" if self._files else "pending"
+            self.state.problem = watch.verdict() or self.state.problem
+        except (CameraLost, TimeoutError) as error:
+            self.state.state = self._media["state"] = "pending"
+            self.state.problem = f"{error}; its files stay on the card: `kitchensync gopro fetch --pending`"
+        except (SensorError, OSError) as error:
+            self.state.state = "failed"
+            self._media["state"] = "pending" if "shutter_on" in self._media else "failed"
+            self.state.problem = str(error)
+        finally:
+            self._save()
+            self._camera.close()
+
+    def _open_shutter(self) -> None:
+        self.state.state = "starting"
+        # Written before the command: a computer that dies now leaves a trace of what is on the card.
+        self._media |= {"state": "pending", "state_at_start": kept(self._camera.state())}
+        self._save()
+        started = self._camera.shutter(True)
+        self._media["shutter_on"] = started._asdict()
+        self.state.state = "recording"
+        self._save()
+
+    def _watch(self, watch: Watch) -> None:
+        """Look at the camera every second; keep it awake."""
+        woken_s = time.monotonic()
+        while not self._ending.wait(WATCH_S):
+            try:
+                watch.answered(self._camera.state())
+                if time.monotonic() - woken_s >= KEEP_ALIVE_S:
+                    woken_s = time.monotonic()
+                    self._camera.keep_alive()
+            except SensorError as error:
+                watch.lost(str(error), host_ns())
+        self._media["ended_host_ns"] = host_ns()
+        watch.ended(self._media["ended_host_ns"])
+
+    def _close_shutter(self) -> None:
+        self.state.state = "stopping"
+        stopped = self._patiently(lambda: self._camera.shutter(False))
+        self._media["shutter_off"] = stopped._asdict()
+        self._media["state_at_stop"] = kept(self._patiently(lambda: self._camera.wait_idle(IDLE_LIMIT_S)))
+        self._media["clock"]["stop"] = _as_dict(measure_clock(self._camera))
+        self._save()
+
+    def _patiently(self, step: Callable[[], Any]) -> Any:
+        """Try again for a while when the camera does not answer."""
+        deadline_s = time.monotonic() + LOST_LIMIT_S
+        while True:
+            try:
+                return step()
+            except CameraLost as error:
+                self.state.problem = str(error)
+                if time.monotonic() > deadline_s:
+                    raise
+                time.sleep(RETRY_S)
+
+    def _fetch(self) -> None:
+        self.state.state = "fetching"
+        listed = self._patiently(self._camera.media)
+        new = new_files(listed, self._before, self._media)
+        self.state.problem = "" if new else NO_FILE
+        self.state.promised_bytes = sum(file.bytes for file in new)
+        fetch_files(self._camera, self._folder, new, self._files, self._progress)
+        self.state.fetched_bytes = self.state.promised_bytes
+
+    def _progress(self, here: int) -> None:
+        self.state.fetched_bytes = here
+
+    def _save(self) -> None:
+        shutters = {key: self._media.get(key) for key in ("shutter_on", "shutter_off")}
+        self._media |= {"problem": self.state.problem, "gaps": self.state.gaps, "files": self._files}
+        write_media(self._folder, self._media | shutters)
+
+
+def _as_dict(offset: ClockOffset | None) -> dict[str, Any] | None:
+    return offset.as_dict() if offset is not None else None

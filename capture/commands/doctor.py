@@ -1,0 +1,62 @@
+"""The command `doctor`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from sensors.given_path import given_path
+
+
+@click.command()
+@click.argument("host", required=False)
+@click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Planned time."
+)
+@click.option("--link", type=click.Choice(["wifi", "wired"]), default="wifi", show_default=True)
+@click.option(
+    "--streams", metavar="A,B,...", help="The streams you mean to record; default: the default set."
+)
+@click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
+@click.option("--strict", is_flag=True, help="Exit 1 also for what is only to be looked at.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def doctor(
+    host: str | None,
+    data: Path,
+    minutes: float,
+    link: str,
+    streams: str | None,
+    accept_version: str | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Look over this computer, or with HOST a headset, before a session.
+
+    Exit code 1 when something would spoil it.
+
+    \b
+    Example:
+      kitchensync doctor 192.168.1.20 --link wifi
+    """
+    from capture.doctor.checks import BAD, GOOD, examine_computer
+    from capture.doctor.headset import examine_headset
+    from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
+
+    if host is None:
+        report = examine_computer(data, minutes, link)
+    else:
+        wanted = [stream_spec(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
+        report = examine_headset(host, wanted, Profile(link=link), accept_version)
+    if as_json:
+        click.echo(json.dumps(report.as_dict()))
+    else:
+        for finding in report.findings:
+            advice = f"  -> {finding.advice}" if finding.advice else ""
+            click.echo(f"{finding.status:5} {finding.what:28} {finding.seen}{advice}")
+        click.echo(f"{report.subject}: {report.status}")
+    if report.status == BAD or (strict and report.status != GOOD):
+        sys.exit(1)

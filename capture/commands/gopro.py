@@ -1,0 +1,125 @@
+"""`kitchensync gopro`: the commands around cameras, each in the folder it belongs to, loaded when called."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from capture.commands.lazy import LazyGroup, Table
+from sensors.given_path import given_path
+from sensors.gopro.named_url import NAMED_URL
+from sensors.refusal import Answered
+from storage.given_recording import GivenRecording
+from storage.output_options import output_file
+
+COMMANDS: Table = {
+    "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
+    "join": ("capture.commands.gopro:join_files", "Join the chapters of a recording into one MP4."),
+    "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
+    "remember": ("sensors.gopro.cli:remember", "Store the password of a camera on the home network."),
+    "fetch": ("capture.commands.gopro:fetch", "Bring home what cameras still hold."),
+    "import": ("sync.card_commands:import_card", "Bring a card's files to their recordings."),
+    "free": ("sync.card_commands:free", "Erase from a camera what is safe elsewhere."),
+}
+
+
+@click.group(cls=LazyGroup, table=COMMANDS)
+def gopro() -> None:
+    """Cameras: look into their files, join them, fetch and import them.
+
+    \b
+    Example:
+      kitchensync gopro inspect GX010001.MP4
+    """
+
+
+@click.command("join")
+@click.argument("files", nargs=-1, required=True, type=given_path())
+@output_file("target", "--out", "-o", required=True, help="The new MP4.")
+@click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def join_files(
+    files: tuple[Path, ...], target: Path, force: bool, strip_location: bool, as_json: bool
+) -> None:
+    """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
+
+    One FILE stands for all its chapters in the same folder; several are joined in the order given.
+
+    \b
+    Example:
+      kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
+    """
+    from sensors.errors import SensorError
+    from sensors.gopro.join import join
+    from sensors.gopro.take import open_take
+
+    try:
+        take = open_take(*files)
+        paths = [chapter.path for chapter in take.chapters]
+        joined = join(paths, target, strip_location=strip_location, replace=force)
+    except SensorError as error:
+        if as_json:
+            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
+            click.echo(json.dumps({"schema": "gopro-join/1", **refused}))
+        raise Answered(str(error)) from error
+    if as_json:
+        click.echo(json.dumps({**joined._asdict(), "path": str(joined.path)}))
+        return
+    click.echo(
+        f"{joined.path}: {len(joined.chapters)} chapters, {joined.frames} frames, {joined.bytes} bytes"
+    )
+    if joined.stripped:
+        click.echo(f"taken out: {', '.join(joined.stripped)}")
+
+
+@click.command("fetch")
+@click.argument("path", type=GivenRecording(usable=True))
+@click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
+@click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
+@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def fetch(
+    path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...], as_json: bool
+) -> None:
+    """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
+
+    A download that was cut goes on where it stopped. A camera that is still recording is stopped first, unless a
+    recording that runs now is what it films for; the files of that one come by themselves.
+
+    \b
+    Example:
+      kitchensync gopro fetch data --pending
+    """
+    from capture.camera.fetch import fetch_take, takes_in
+    from sensors.gopro.meter import ByteMeter
+
+    known = dict(addresses)
+    chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]
+    done = []
+    with ByteMeter() as meter:
+        for take in chosen:
+            name = f"{take.recording.name}/{take.device}"
+            meter.begin(name)
+            address = known.get(take.device)
+            one = fetch_take(take, address, proxies=proxies, say=meter.say, meter=meter.update)
+            if one is None:
+                meter.say(f"{name}: being recorded now, left alone")
+            else:
+                done.append(one)
+    failed = [one for one in done if one.problem]
+    if as_json:
+        click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))
+    else:
+        for one in done:
+            said = one.problem or ", ".join(one.files + one.proxies) or "nothing was left to fetch"
+            click.echo(f"{one.recording}/{one.device}: {said}")
+        if not done:
+            click.echo("nothing is pending")
+    if failed:
+        if as_json:
+            click.echo(f"kitchensync: {failed[0].recording}: {failed[0].problem}", err=True)
+        sys.exit(1)

@@ -1,0 +1,144 @@
+"""The commands of `capture`: record and stop."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sensors.given_path import given_path
+from storage.output_options import OutputFolder
+
+
+@click.command()
+@click.argument("recording", metavar="ID")
+@click.option("--data", required=True, type=OutputFolder(), help="Folder of all recordings.")
+@click.option("--rig", type=given_path(exists=True), help="rig.toml with the devices.")
+@click.option("--hololens", multiple=True, metavar="[NAME=]HOST", help="A headset; may be repeated.")
+@click.option(
+    "--gopro", multiple=True, metavar="[NAME=]URL", help="A camera, http://host:port; may be repeated."
+)
+@click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name.")
+@click.option("--link", type=click.Choice(["wifi", "wired"]), default=None, help="Profile of the headsets.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Length from the first packets on."
+)
+@click.option("--start-timeout", default=30.0, show_default=True, help="Seconds for the first packets.")
+@click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
+@click.option("--redis", "redis_url", metavar="URL", help="A queue server of yours instead of the built-in.")
+@click.option("--nas", multiple=True, type=OutputFolder(), help="A store that gets proved copies; repeat.")
+@click.option("--chunk-seconds", "chunk_s", default=10.0, hidden=True, help="Seal a file this often.")
+@click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
+@click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
+@click.option("--participant", default="", help="Pseudonym of the person who cooks.")
+@click.option("--place", default="", help="Name of the kitchen.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+def record(recording: str, as_json: bool, **options: Any) -> None:
+    """Record the devices under the name ID until the time, Ctrl-C, `stop`, or their own end.
+
+    \b
+    Example:
+      kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
+    """
+    from capture.rig.rig_file import order_from
+    from capture.session.progress import Progress
+    from capture.session.session import record as run
+    from storage.cli import show
+    from storage.verify import keep_verdict, verify
+
+    order = order_from(recording, options)
+    with Progress(order.recording, order.seconds, enabled=not as_json) as progress:
+        result = run(order, progress.update)
+    for warning in result.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    checked = verify(result.path)
+    with contextlib.suppress(OSError):  # for the folder's summary: `report` keeps it anew
+        keep_verdict(result.path, checked)
+    if as_json:
+        keys = {key: checked[key] for key in checked if key not in ("schema", "recording")}
+        answer = {
+            "schema": "record/1",
+            "recording": recording,
+            "path": str(result.path),
+            "ended": result.outcome.reason,
+            "restarts": result.outcome.restarts,
+            **keys,
+        }
+        click.echo(json.dumps(answer))
+    else:
+        show(checked)
+        click.echo(f"recorded in {result.path}")
+    if result.waiting is not None:
+        raise result.waiting
+    if checked["status"] == "FAIL":
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+def stop(recording: str | None) -> None:
+    """Stop the recording ID, or the only one that runs.
+
+    \b
+    Example:
+      kitchensync stop take-1
+    """
+    from capture.session.control import stop as ask_stop
+
+    click.echo(f"{ask_stop(recording)} is being stopped")
+
+
+@click.command()
+@click.option("--data", type=given_path(exists=True), help="Folder of all recordings.")
+@click.option(
+    "--rebuild",
+    type=given_path(exists=True),
+    metavar="PATH",
+    help="A recording whose recording.json is lost.",
+)
+def recover(data: Path | None, rebuild: Path | None) -> None:
+    """Take up recordings whose recorder was killed or could not store everything: store what the queue holds.
+
+    The next `record` into the same folder does this by itself. With --rebuild a lost recording.json is taken from a
+    copy, or made anew from the other files of that recording; `verify` then says what could not be found out.
+
+    \b
+    Example:
+      kitchensync recover --data data
+      kitchensync recover --rebuild data/take-1
+    """
+    if (data is None) == (rebuild is None):
+        raise click.UsageError("give either --data or --rebuild")
+    if rebuild is not None:
+        _rebuild(rebuild)
+        return
+    assert data is not None
+    from capture.session.recover import recover_all
+
+    found = recover_all(data)
+    for path in found.paths:
+        click.echo(f"{path.name} is recovered; check it with `kitchensync verify {path}`")
+    for line in found.left:
+        click.echo(f"kitchensync: {line}", err=True)
+    if found.left:
+        sys.exit(1)
+    if not found.paths:
+        click.echo("nothing to recover")
+
+
+def _rebuild(recording: Path) -> None:
+    from capture.session.rebuild import rebuild
+
+    done, has_queue = rebuild(recording)
+    if done.copy is not None:
+        click.echo(f"{recording.name}: recording.json is taken from {done.copy}")
+    else:
+        click.echo(f"{recording.name}: recording.json is rebuilt; unknown: {', '.join(done.unknown)}")
+    if has_queue:
+        click.echo(f"packets may wait in its queue: run `kitchensync recover --data {recording.parent}`")
+    else:
+        click.echo(f"check it with `kitchensync verify {recording}`")

@@ -1,0 +1,83 @@
+"""The command `rig`: write a commented rig file, check one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sensors.given_path import given_path
+from storage.output_options import output_file
+from storage.outputs import write_output
+
+
+@click.group()
+def rig() -> None:
+    """Write or check rig.toml, the file that says what is recorded with what.
+
+    \b
+    Example:
+      kitchensync rig init rig.toml
+    """
+
+
+@rig.command()
+@output_file("path", default=Path("rig.toml"))
+@click.option("--hololens", default="192.168.1.20", show_default=True, help="Address of the headset.")
+@click.option(
+    "--gopro", default="http://172.27.111.51:8080", show_default=True, help="Address of the camera."
+)
+def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
+    """Write a commented rig file.
+
+    \b
+    Example:
+      kitchensync rig init rig.toml --hololens 192.168.1.20
+    """
+    from capture.rig.template import template
+
+    write_output(path, template(hololens, gopro).encode(), force=force)
+    click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
+
+
+def record_options() -> dict[str, Any]:
+    """Return the options of `record` as if none were given."""
+    from capture.commands.record import record
+
+    options: dict[str, Any] = {}
+    for parameter in record.params:
+        is_many = isinstance(parameter, click.Option) and parameter.multiple
+        options[str(parameter.name)] = () if is_many else None
+    return options
+
+
+@rig.command()
+@click.argument("path", type=given_path(exists=True), default=Path("rig.toml"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(path: Path, as_json: bool) -> None:
+    """Check a rig file without touching a device, and say what it records and loses.
+
+    \b
+    Example:
+      kitchensync rig check rig.toml
+    """
+    from capture.rig.rig_file import order_from
+    from sensors.hololens.catalogue import Profile, describe
+
+    order = order_from("check", record_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
+    streams = {
+        f"{headset.name}/{short}": describe(short, Profile(**headset.profile))
+        for headset in order.headsets
+        for short in headset.streams
+    }
+    streams |= {f"{sensor.name}/{short}": {} for sensor in order.sensors for short in sensor.streams}
+    if as_json:
+        click.echo(json.dumps({"schema": "rig/1", "streams": streams, "cameras": order.cameras}))
+        return
+    for name, facts in streams.items():
+        loses = "; ".join(facts.get("loses", []))
+        click.echo(f"{name:32} {facts.get('codec', ''):12} {'loses: ' + loses if loses else ''}".rstrip())
+    for name, url in order.cameras.items():
+        click.echo(f"{name:32} {url}")

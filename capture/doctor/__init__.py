@@ -1,0 +1,1 @@
+"""Look over a computer and its devices before a session."""

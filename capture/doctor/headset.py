@@ -1,0 +1,170 @@
+"""Preflight of a headset: version, ports, Research Mode, clock, and whether the wanted streams go together."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+from capture.doctor.checks import BAD, GOOD, LOOK, Report
+from sensors.errors import SensorError, UnsupportedServer
+from sensors.hololens.catalogue import STREAMS, Profile, configuration, forbidden_together
+from sensors.hololens.client import StreamClient
+from sensors.hololens.configurations import bits_per_second
+from sensors.hololens.profile import VIDEO_PROFILES
+from sensors.hololens.remote import RemoteControl, require_version
+
+CONNECT_S = 3.0
+FIRST_PACKET_S = 6.0
+EXCHANGES = 20
+GOOD_ROUND_TRIP_MS, BAD_ROUND_TRIP_MS = 10.0, 60.0
+COMMAND_PORTS = {"remote_configuration": 3809, "voice_input": 3815}
+_OPEN, _REFUSED, _SILENT, _UNREACHABLE = "open", "refused", "silent", "unreachable"
+MEANING = {
+    _REFUSED: "the app is not running, or the sensor has no permission",
+    _SILENT: "another client holds the port, or the network died under one: close it or restart the app",
+    _UNREACHABLE: "check the address and the network, and wake the headset",
+    "research": "switch on Research Mode in the headset's device portal and start the app again",
+}
+
+
+def examine_headset(
+    host: str, streams: list[str], profile: Profile, accept_version: str | None = None
+) -> Report:
+    """Look over a headset; its streams are opened for one packet each, except the cameras behind `pv`."""
+    report = Report(host)
+    try:
+        with RemoteControl(host, CONNECT_S) as remote:
+            _version(report, remote.version(), accept_version)
+            _clock(report, remote)
+            report.add(
+                "front camera", GOOD, "on" if remote.pv_is_on() else "off: it is opened when recording"
+            )
+    except SensorError as error:
+        report.add("remote configuration", BAD, str(error), MEANING[_REFUSED])
+    states = _ports(host, profile)
+    report.facts["ports"] = states
+    _judge_ports(report, states, streams)
+    _together(report, streams)
+    _bandwidth(report, streams, profile)
+    return report
+
+
+def _version(report: Report, version: tuple[int, ...], accept: str | None) -> None:
+    text = ".".join(map(str, version))
+    report.facts["version"] = text
+    try:
+        warning = require_version(version, accept)
+    except UnsupportedServer as error:
+        report.add("server version", BAD, text, str(error))
+    else:
+        report.add("server version", LOOK if warning else GOOD, text, warning or "")
+
+
+def _clock(report: Report, remote: RemoteControl) -> None:
+    trips = []
+    for _ in range(EXCHANGES):
+        answer = remote.clock_exchange()
+        trips.append((answer.host_receive_ns - answer.host_send_ns) / 1e6)
+    best, middle, worst = min(trips), sorted(trips)[len(trips) // 2], max(trips)
+    status = GOOD if middle < GOOD_ROUND_TRIP_MS else LOOK if middle < BAD_ROUND_TRIP_MS else BAD
+    report.facts["round_trip_ms"] = {"best": best, "median": middle, "worst": worst}
+    seen = f"{best:.2f} ms best, {middle:.2f} median, {worst:.2f} worst of {EXCHANGES}"
+    report.add("clock exchange", status, seen, "a crowded network: use a 5 GHz network of its own, or USB-C")
+
+
+def _ports(host: str, profile: Profile) -> dict[str, str]:
+    """Try every port at once: what a first packet would need is asked for, and dropped after it."""
+    with ThreadPoolExecutor(max_workers=len(STREAMS) + len(COMMAND_PORTS)) as pool:
+        streams = {name: pool.submit(_try_stream, host, name, profile) for name in STREAMS}
+        commands = {name: pool.submit(_try_port, host, port) for name, port in COMMAND_PORTS.items()}
+        return {name: state.result() for name, state in (streams | commands).items()}
+
+
+def _try_port(host: str, port: int) -> str:
+    try:
+        socket.create_connection((host, port), CONNECT_S).close()
+    except ConnectionRefusedError:
+        return _REFUSED
+    except OSError:
+        return _UNREACHABLE
+    return _OPEN
+
+
+def _try_stream(host: str, name: str, profile: Profile) -> str:
+    spec = STREAMS[name]
+    state = _try_port(host, spec.port)
+    if state != _OPEN or name == "pv" or name.startswith("extended_") or name == "depth_longthrow":
+        return state  # opening these would start a camera, or a sensor that shares one
+    client = StreamClient(spec, host, configuration(name, profile), CONNECT_S, FIRST_PACKET_S)
+    try:
+        client.connect()
+        client.read_frame()
+    except SensorError:
+        return _SILENT
+    finally:
+        client.close()
+    return _OPEN
+
+
+def _judge_ports(report: Report, states: dict[str, str], streams: list[str]) -> None:
+    research = [states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808]
+    others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
+    _research_mode(report, set(research), set(others))
+    for name, state in states.items():
+        wanted = name in streams or name == "remote_configuration"
+        port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
+        bad = BAD if wanted else LOOK
+        report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, MEANING.get(state, ""))
+
+
+def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
+    """Judge by which ports answer: with Research Mode off, its own refuse and the others do not."""
+    if research & {_OPEN, _SILENT}:
+        report.facts["research_mode"] = True
+        report.add("research mode", GOOD, "on")
+    elif _OPEN in others:
+        report.facts["research_mode"] = False
+        report.add("research mode", BAD, "off", MEANING["research"])
+    else:
+        report.facts["research_mode"] = None
+        report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
+
+
+def _together(report: Report, streams: list[str]) -> None:
+    pair = forbidden_together(streams)
+    seen = f"{pair[0]} with {pair[1]}" if pair else "the wanted streams go together"
+    report.add("combination", BAD if pair else GOOD, seen, "one physical sensor: leave one of them out")
+    if "depth_longthrow" in streams and "pv" in streams:
+        report.add("combination", LOOK, "pv with depth_longthrow", "reported to crash the app now and then")
+
+
+def _bandwidth(report: Report, streams: list[str], profile: Profile) -> None:
+    megabits = sum(stream_bits_per_s(name, profile) for name in streams) / 1e6
+    report.facts["expected_megabit_per_s"] = round(megabits, 2)
+    status = GOOD if megabits < 40 else LOOK
+    report.add("bandwidth", status, f"{megabits:.1f} Mbit/s expected", "more than Wi-Fi carries: use USB-C")
+
+
+def stream_bits_per_s(name: str, profile: Profile) -> float:
+    """Expected bits a second of one stream with these settings."""
+    small = {
+        "gyroscope": 1.71e6, "accelerometer": 0.29e6, "magnetometer": 0.016e6, "spatial_input": 0.47e6,
+        "eye_tracking": 1344.0 * profile.eye_tracking_hz, "depth_longthrow": 7e6, "extended_depth": 8e6,
+        "microphone": {"aac": 0.2e6, "pcm": 1.5e6, "array": 7.7e6}[profile.microphone],
+        "extended_audio": 0.2e6 if profile.extended_audio == "aac" else 1.5e6,
+    }  # fmt: skip
+    if name in small:
+        return small[name]
+    if name == "pv":
+        size, codec = (profile.pv_width, profile.pv_height, profile.pv_hz), profile.pv_codec
+    elif name == "extended_video":
+        size = (profile.extended_video_width, profile.extended_video_height, profile.extended_video_hz)
+        codec = profile.extended_video_codec
+    elif name == "depth_ahat":
+        size, codec = (512, 512, 45), profile.ahat_codec
+        if codec == "raw":
+            return 377.5e6
+    else:
+        size, codec = (640, 480, 30), profile.vlc_codec
+    shared = name == "depth_ahat" and profile.depth_ahat_packing == "same"
+    return float(bits_per_second(*size, VIDEO_PROFILES[codec], shared=shared))

@@ -1,0 +1,271 @@
+"""The drainer: takes packets out of the queue and seals them into chunk files; one process, some streams.
+
+    python -P -m capture.drain.drainer PLAN NUMBER [--end]
+
+A packet is acknowledged only when its chunk is synced under its final name. A drainer that dies is started
+again under the same name and gets back whatever it had taken and not sealed. A stream that cannot be sealed is set
+aside: its packets stay in the queue, the others go on.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import redis
+
+from capture.drain.open_chunk import OpenChunk, open_chunk
+from capture.plan import Plan
+from capture.process.health import HealthSender
+from capture.process.log import tell, warn
+from capture.process.outcome import NO_SPACE
+from capture.process.worker_process import run_process
+from capture.queue import stream_queue as queue
+from storage.chunk import Packet, Sealed, seal
+from storage.disk import LOCAL, Disk
+from storage.manifest import read_manifest
+from storage.names import MANIFEST
+
+QUEUE_BYTES = 64 << 20
+"""When all drainers together hold this much back, the largest chunks are sealed first, so that a raw depth camera
+does not cut every other stream into small files."""
+
+LINGER_S = 0.05
+"""Packets are left to gather this long: a wake-up costs more than a packet.
+
+Not where more wait than one reading takes."""
+
+READ_COUNT = 256
+READ_BYTES = 8 << 20
+LEAST_COUNT = 8
+"""Packets of each stream taken at once: many small ones, or as many of the largest as these bytes hold."""
+
+BEHIND = 4
+"""After so many full readings one after another a backlog grows: then pictures are not compressed."""
+
+BLOCK_MS = 100
+"""An idle server looks at its clock ten times a second: less than this is no shorter."""
+HEALTH_PERIOD_S = 0.25
+RETRY_S = 1.0
+ASK_AGAIN_S = 0.1
+
+T = TypeVar("T")
+
+
+def _only_one(lock: Path) -> int:
+    """Wait until no other process drains these streams: one of a killed recorder may still be ending."""
+    handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def constants_of(recording: Path, streams: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return what every chunk says of its stream besides its name: the manifest's `format`, as JSON."""
+    described = read_manifest(recording)["streams"] if (recording / MANIFEST).exists() else {}
+    formats = {stream: described.get(stream, {}).get("format") for stream in streams}
+    return {
+        stream: {} if form is None else {"format": json.dumps(form, sort_keys=True)}
+        for stream, form in formats.items()
+    }
+
+
+class Drainer:
+    """Empties its share of the streams."""
+
+    def __init__(self, plan: Plan, number: int, disk: Disk = LOCAL) -> None:
+        """Look at what is sealed already; the queue is asked only when it runs."""
+        self._plan = plan
+        self._disk = disk
+        self._alone = _only_one(Path(plan.work) / f"drainer-{number}.lock")
+        self._ending = threading.Event()
+        self._health = HealthSender(plan.health, f"drainer {number}")
+        self._client = queue.connect(plan.queue_url)
+        share = plan.share(number)
+        self._reader = queue.QueueReader(self._client, plan.uuid, share, f"drainer-{number}")
+        self._chunks: dict[str, OpenChunk] = {}
+        self._aside: dict[str, str] = {}
+        for stream in share:
+            self._open(stream)
+        self._constants = constants_of(Path(plan.path), share)
+        self._largest_bytes = READ_BYTES // LEAST_COUNT
+        self._full_readings = 0
+        self._problem = ""
+        self._told_s = 0.0
+
+    def _open(self, stream: str) -> None:
+        try:
+            self._chunks[stream] = open_chunk(Path(self._plan.path), stream, self._disk)
+        except Exception as error:
+            if _lacks_room(error):
+                raise
+            self._set_aside(stream, error)
+
+    def _set_aside(self, stream: str, error: Exception) -> None:
+        """Leave a stream in the queue: software that is mended can store it."""
+        why = f"{type(error).__name__}: {error}"
+        warn("stream is set aside", stream=stream, error="".join(traceback.format_exception(error)))
+        self._aside[stream] = why
+        self._chunks.pop(stream, None)
+        self._reader.leave_out(stream)
+        self._told_s = 0.0  # a red light at once
+
+    def end(self) -> None:
+        """Ask the end: the queue is emptied and everything sealed first."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Drain until the end is asked and the queue is empty."""
+        try:
+            self._drain()
+        finally:
+            self._health.close()
+            self._reader.close()
+            self._client.close()
+            os.close(self._alone)
+
+    def _drain(self) -> None:
+        self._take(self._unfinished())
+        while True:
+            last_round = self._ending.is_set()
+            count = self._count()
+            got = self._fresh(None if last_round else BLOCK_MS, count)
+            is_full = any(len(packets) >= count for packets in got.values())
+            self._full_readings = self._full_readings + 1 if is_full else 0
+            self._take(got)
+            self._seal_due(everything=last_round and not got)
+            self._tell()
+            waits = any(chunk.packets for chunk in self._chunks.values())
+            if last_round and not got and not waits:
+                break
+            if not is_full and (not last_round or (waits and not got)):
+                time.sleep(LINGER_S)
+        self._tell(done=True)
+
+    def _count(self) -> int:
+        """Return how many packets of each stream to take: a backlog of raw pictures must not come all at once."""
+        return min(READ_COUNT, max(LEAST_COUNT, READ_BYTES // self._largest_bytes))
+
+    def _fresh(self, block_ms: int | None, count: int) -> dict[str, list[Packet]]:
+        while True:
+            try:
+                return self._patiently(lambda: self._reader.fresh(count=count, block_ms=block_ms))
+            except queue.OUTCOME_UNKNOWN:
+                # Taken but not received: the entries are ours by the server's book, so ask for the book.
+                if ours := self._unfinished():
+                    return ours
+
+    def _unfinished(self) -> dict[str, list[Packet]]:
+        return self._patiently(self._reader.unfinished, queue.OUTCOME_UNKNOWN)
+
+    def _take(self, got: dict[str, list[Packet]]) -> None:
+        now_s = time.monotonic()
+        for stream, error in self._reader.unreadable.items():
+            if stream not in self._aside:
+                self._set_aside(stream, error)
+        if got:
+            largest = max(len(packets[-1].payload) for packets in got.values())
+            self._largest_bytes = max(largest, self._largest_bytes // 2, 1)
+        for stream, packets in got.items():
+            old = self._chunks[stream].take(packets, now_s)
+            if old:
+                self._acknowledge(stream, self._not_waiting(stream, old), None)
+
+    def _not_waiting(self, stream: str, packets: list[Packet]) -> list[Packet]:
+        waiting = {packet.seq for packet in self._chunks[stream].packets}
+        return [packet for packet in packets if packet.seq not in waiting]
+
+    def _seal_due(self, *, everything: bool) -> None:
+        now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
+        held = sum(chunk.bytes for chunk in self._chunks.values())
+        for chunk in sorted(self._chunks.values(), key=lambda chunk: -chunk.bytes):
+            if not chunk.packets or now_s < chunk.retry_s:
+                continue
+            if everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s):
+                held -= chunk.bytes
+                self._seal(chunk)
+
+    def _seal(self, chunk: OpenChunk) -> None:
+        """Seal a chunk; where packets come faster than they are compressed, their pictures stay as they are."""
+        attributes = {"recording": self._plan.uuid, "stream": chunk.stream, **self._constants[chunk.stream]}
+        disk, hurried = self._disk, self._full_readings >= BEHIND
+        try:
+            sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, disk, hurried=hurried)
+        except (OSError, MemoryError) as error:
+            # Nothing is lost: the packets stay here and in the queue.
+            chunk.problem = NO_SPACE if _lacks_room(error) else f"{chunk.stream}: {error}"
+            chunk.retry_s = time.monotonic() + RETRY_S
+            self._tell()
+            return
+        except Exception as error:  # noqa: BLE001 (the other streams go on, whatever it is)
+            self._set_aside(chunk.stream, error)
+            return
+        chunk.problem = ""
+        self._acknowledge(chunk.stream, chunk.packets, sealed)
+        tell("sealed", stream=chunk.stream, file=sealed.path.name, packets=sealed.count, bytes=sealed.bytes)
+        chunk.number += 1
+        chunk.stored += len(chunk.packets)
+        chunk.packets, chunk.bytes = [], 0
+
+    def _acknowledge(self, stream: str, packets: list[Packet], sealed: Sealed | None) -> None:
+        always = (*queue.OUTCOME_UNKNOWN, redis.ResponseError)
+        self._patiently(lambda: self._reader.acknowledge(stream, packets, sealed), always)
+
+    def _patiently(self, ask: Callable[[], T], also: tuple[type[Exception], ...] = ()) -> T:
+        """Ask the queue until it does it, and tell what it lacks: its disk is full, or one of the errors `also`.
+
+        Nothing is lost meanwhile: what was taken stays here and in the queue.
+        """
+        is_refused = False
+        while True:
+            try:
+                answer = ask()
+            except redis.RedisError as error:
+                if not queue.lacks_room(error) and not isinstance(error, also):
+                    raise
+                is_refused = True
+                self._problem = NO_SPACE if queue.lacks_room(error) else f"queue: {error}"
+                self._tell()
+                time.sleep(ASK_AGAIN_S)
+            else:
+                if is_refused:
+                    self._problem = ""
+                return answer
+
+    def _tell(self, *, done: bool = False) -> None:
+        now_s = time.monotonic()
+        if not done and now_s - self._told_s < HEALTH_PERIOD_S:
+            return
+        self._told_s = now_s
+        streams = {
+            chunk.stream: {
+                "stored": chunk.stored,
+                "held": len(chunk.packets),
+                "held_bytes": chunk.bytes,
+                "duplicates": chunk.duplicates,
+            }
+            for chunk in self._chunks.values()
+        }
+        problems = {chunk.problem for chunk in self._chunks.values()} | {self._problem}
+        worst = NO_SPACE if NO_SPACE in problems else max(problems)
+        self._health.send(streams=streams, problem=worst, aside=self._aside, done=done)
+
+
+def _lacks_room(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def drainer_of(plan: Plan, number: str) -> Drainer:
+    """Make the n-th drainer of a plan."""
+    return Drainer(plan, int(number))
+
+
+if __name__ == "__main__":
+    run_process(drainer_of)

@@ -1,0 +1,61 @@
+"""The life that every process of a recording has in common: begin, hear the end, go with the supervisor.
+
+python -P -m MODULE PLAN NAME [--spare] [--end]
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from capture.plan import Plan, load_plan
+from capture.process.log import RecordingLog, tell
+from capture.process.orphan import end_with_parent, watch_supervisor
+from storage.end_signals import ask_at_signals
+from storage.names import LOGS
+
+END_NOW = "--end"
+"""A process started with this empties what there is and ends."""
+SPARE = "--spare"
+"""A process started with this has imported everything, touches nothing, and waits for GO on its stdin."""
+GO = b"go\n"
+
+RARELY = (50_000, 20, 50)
+"""Thresholds of Python's collector: packets are many and form no cycles, so it need not look at each of them."""
+
+
+class Process(Protocol):
+    """What does the work."""
+
+    def end(self) -> None:
+        """Ask the end; from any thread."""
+
+    def run(self) -> None:
+        """Work until the end."""
+
+
+def run_process(make: Callable[[Plan, str], Process]) -> None:
+    """Run one process of a recording to its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor alone
+    options = sys.argv[3:]
+    if SPARE in options and sys.stdin.buffer.readline() != GO:
+        return  # never needed, or the supervisor is gone
+    plan = load_plan(Path(sys.argv[1]))
+    log = RecordingLog(Path(plan.path) / LOGS, f"{Path(sys.argv[0]).stem} {sys.argv[2]}")
+    tell("begins", pid=os.getpid(), options=options)
+    gc.freeze()  # what was imported stays
+    gc.set_threshold(*RARELY)
+    process = make(plan, sys.argv[2])
+    ask_at_signals((signal.SIGTERM,), process.end)
+    end_with_parent()
+    watch_supervisor(plan.supervisor_pid, process.end)
+    if END_NOW in options:
+        process.end()
+    process.run()
+    tell("ends")
+    log.close()

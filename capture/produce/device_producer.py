@@ -1,0 +1,191 @@
+"""What the producers of all kinds of devices have in common: recorders, a clock probe, notes and health."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from capture.errors import StreamsFailed
+from capture.plan import Plan, ledger_stream
+from capture.process.health import HealthSender
+from capture.process.heartbeat import was_held
+from capture.process.pause import Pause, PauseThread
+from capture.produce.notes import Ledger
+from capture.produce.probe_clock import ClockProbe
+from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, StreamState
+from capture.produce.stream_watch import STREAMING, RateWatch
+from capture.queue import stream_queue as queue
+from sensors.host_clock import host_ns
+
+HEALTH_PERIOD_S = 0.25
+
+SETTLED_NS = 1_000_000_000
+
+HOLD_S = 3.0
+"""A server syncs its file once a second; on a slow disk a sync may last that long itself."""
+
+
+class Recorder(Protocol):
+    """One stream that is being received in a thread of its own."""
+
+    name: str
+    state: StreamState
+
+    def start(self) -> None:
+        """Start receiving."""
+        ...
+
+    def stop(self) -> None:
+        """Ask the end."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Tell whether the stream is still being received."""
+        ...
+
+
+class DeviceProducer:
+    """All streams of one device. A kind of device fills in `recorders`, `rates` and `probe`."""
+
+    recorders: Sequence[Recorder]
+    rates: dict[str, RateWatch]
+    probe: ClockProbe | None
+
+    def __init__(self, plan: Plan, device: str) -> None:
+        """Connect to the queue; nothing of the device is touched yet."""
+        self._plan = plan
+        self._epoch_ms = time.time_ns() // 1_000_000
+        self._ending = threading.Event()
+        self._pauses = PauseThread()
+        self._held: list[Pause] = []
+        self._writers: list[queue.QueueWriter] = []
+        self._health = HealthSender(plan.health, f"producer {device}")
+        notes = queue.connect(plan.queue_url)
+        self.ledger = Ledger(notes, plan.uuid, ledger_stream(device), self._epoch_ms)
+
+    def writer(self, stream: str, pipe: queue.QueuePipe | None = None) -> queue.QueueWriter:
+        """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""
+        client = queue.connect(self._plan.queue_url)
+
+        def on_loss(first_seq: int, last_seq: int) -> None:
+            self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
+
+        writer = queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        self._writers.append(writer)
+        return writer
+
+    def end(self) -> None:
+        """Ask the end: what has been received goes into the queue first."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Receive until every stream has ended or the end is asked.
+
+        Raises StreamsFailed when the last of them have ended by an error: no device has ended those.
+        """
+        for recorder in self.recorders:
+            recorder.start()
+        limit_s: float | None = None
+        self._pauses.start()
+        while any(recorder.is_alive() for recorder in self.recorders):
+            if self._ending.wait(HEALTH_PERIOD_S):
+                limit_s = self._stop_all() if limit_s is None else limit_s
+                time.sleep(0.02)
+                if time.monotonic() > limit_s:
+                    break  # what hangs has queued its packets; its thread dies with us
+            self._note_holds(SETTLED_NS)
+            self._begin_probes()
+            self._tell(done=False)
+        self._pauses.stop()
+        self._note_holds(0)
+        self._check_ends()
+        if self.probe is not None and self.probe.ident is not None:
+            self.probe.stop()
+            self.probe.join(timeout=10)
+        self.leave()
+        self.rest()
+        self._hold()
+        self._tell(done=True)
+        self._health.close()
+
+    def let_go(self) -> float:
+        """Do what makes the recorders end besides their `stop`; return how many seconds they may take."""
+        return float("inf")
+
+    def leave(self) -> None:
+        """Do what is left to do with the device after its streams have ended."""
+
+    def rest(self) -> None:
+        """End what carries packets: nothing comes any more."""
+
+    def _hold(self) -> None:
+        """Stay until a queue server that is killed cannot forget the last packets and notes any more."""
+        end_s = time.monotonic() + HOLD_S
+        for writer in self._writers:
+            writer.hold(end_s - time.monotonic())
+        self.ledger.hold(end_s - time.monotonic())
+
+    def _check_ends(self) -> None:
+        failed = [one.name for one in self.recorders if one.state.ended not in (STOPPED, BY_DEVICE, LOST)]
+        if failed and not self._ending.is_set():
+            self._tell(done=False)
+            self._health.close()
+            raise StreamsFailed(failed)
+
+    def _stop_all(self) -> float:
+        if self.probe is not None:
+            self.probe.stop()
+        for recorder in self.recorders:
+            recorder.stop()
+        return time.monotonic() + self.let_go()
+
+    def _begin_probes(self) -> None:
+        """Ask for the time once packets come: before, the device is busy with starting its sensors."""
+        probe = self.probe
+        if probe is None or probe.ident is not None or self._ending.is_set():
+            return
+        if any(recorder.state.first_host_ns for recorder in self.recorders):
+            probe.start()
+
+    def held_by_queue(self) -> list[tuple[int, int]]:
+        """Return times, (start, end) in host_ns, in which the queue let us wait and nobody received."""
+        return []
+
+    def _note_holds(self, settled_ns: int) -> None:
+        """Tell the ledger of times in which nobody received, and why.
+
+        Who was held alone is known once the supervisor, if it was held too, has said so (`settled_ns` later).
+        """
+        for start_ns, end_ns in self.held_by_queue():
+            self._note_hold("backpressure", start_ns, end_ns)
+        self._held += self._pauses.taken()
+        settled = [pause for pause in self._held if host_ns() - pause.end_ns >= settled_ns]
+        for pause in settled:
+            self._held.remove(pause)
+            is_suspend = pause.slept or was_held(Path(self._plan.work), pause.start_ns, pause.end_ns)
+            self._note_hold("suspend" if is_suspend else "restart", pause.start_ns, pause.end_ns)
+
+    def _note_hold(self, cause: str, start_ns: int, end_ns: int) -> None:
+        facts = {"cause": cause, "start_host_ns": start_ns, "end_host_ns": end_ns}
+        for recorder in self.recorders:
+            self.ledger.note("held", recorder.name, lambda: True, **facts)
+
+    def _tell(self, *, done: bool) -> None:
+        streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
+        self._health.send(streams=streams, probes=self.probe.probes if self.probe else 0, done=done)
+
+    def _shown(self, recorder: Recorder) -> dict[str, Any]:
+        """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
+        facts, state = asdict(recorder.state), recorder.state
+        if facts["state"] != STREAMING:
+            return facts
+        watch = self.rates[recorder.name]
+        changed = watch.look(host_ns(), state.received, state.last_host_ns)
+        if changed is not None:
+            seen = {"received": state.received, "last_host_ns": state.last_host_ns}
+            self.ledger.note("condition", recorder.name, lambda: True, condition=changed, **seen)
+        return facts | {"state": watch.condition}

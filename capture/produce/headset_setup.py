@@ -1,0 +1,202 @@
+"""What is done to a headset around its streams: orders, camera settings, calibration, and its app's start."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capture.process.log import tell
+from capture.produce.notes import Ledger
+from sensors.errors import SensorError, StreamRefused
+from sensors.hololens import calibration, commands, pv, remote
+from sensors.hololens.catalogue import Profile, stream_spec
+from sensors.host_clock import host_ns
+from storage.calibration import CALIBRATION, Table, write_calibration
+from storage.errors import StorageError
+from storage.manifest import read_manifest
+
+DOWNLOAD_TIMEOUT_S = 6.0
+ANSWER_TRIES = 3
+ANSWER_TIMEOUT_S = 2.0
+ANSWER_AGE_NS = 1_000_000_000
+"""What the headset answered to one stream's question holds for another's this long."""
+SETTLE_PACKETS = 45
+"""Pictures after which the camera's manual settings must be seen in its packets."""
+TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
+
+
+@dataclass
+class HeadsetSetup:
+    """One headset's; its streams' threads share it. Its remote configuration serves one client at a time."""
+
+    device: str
+    host: str
+    streams: list[str]
+    profile: Profile
+    recording: Path
+    ledger: Ledger
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Know of the headset what was known when the recording began."""
+        self._ordered_for: int | None = None  # the UTC offset tells one start of the app from another
+        self._utc_offset = _offset_at_start(self.recording, self.device)
+        self._starts = 0
+        self._asked_ns, self._gone = -ANSWER_AGE_NS, ""
+
+    def before_stream(self, short: str) -> None:
+        """Give the orders that come before all streams, once, and download this stream's constants, once.
+
+        Nothing here is worth a recording: what fails is noted and the stream is opened all the same.
+        """
+        try:
+            self._give_orders()
+            if short == "pv":
+                self.open_camera()
+            self._download(short)
+        except SensorError as error:
+            self.ledger.note("calibration_missing", f"{self.device}/{short}", _at_once, why=str(error))
+
+    def _give_orders(self) -> None:
+        with self.lock:
+            if self._ordered_for is not None:
+                return
+            with remote.RemoteControl(self.host) as control:
+                self._utc_offset = control.utc_offset()
+                self._order(control, self._utc_offset)
+
+    def before_connect(self, short: str, *, is_again: bool) -> None:
+        """Do what a connection wants done before it, each time: the front camera is to be on.
+
+        A start of the app that is new has not heard the orders; grey cameras want theirs before they are opened.
+        Raises SensorError when the front camera does not start, or nobody takes orders yet.
+        """
+        if short == "pv":
+            self.open_camera()
+        elif is_again and short.startswith("vlc_"):
+            self._renew_orders(short)
+
+    def _renew_orders(self, short: str) -> None:
+        try:
+            with self.lock, remote.RemoteControl(self.host) as control:
+                utc_offset = control.utc_offset()
+                if utc_offset != self._ordered_for:
+                    self._order(control, utc_offset)
+        except StreamRefused:
+            raise  # the app is still coming up: try again soon
+        except SensorError as error:
+            self.ledger.note("orders_missing", f"{self.device}/{short}", _at_once, why=str(error))
+
+    def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
+        ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]
+        control.give_orders(commands.before_streams(ports))
+        self._ordered_for = utc_offset
+
+    def _download(self, short: str) -> None:
+        path = self.recording / self.device / CALIBRATION / f"{short}.h5"
+        if not calibration.has_constants(short) or path.exists():
+            return
+        found = calibration.download(short, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
+        facts: dict[str, Any] = {
+            "device": self.device,
+            "stream": short,
+            "port": stream_spec(short).port,
+            "host_ns": host_ns(),
+        }
+        if short == "pv":
+            facts |= {"width": self.profile.pv_width, "height": self.profile.pv_height}
+        tables = [Table(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
+        write_calibration(path, tables, facts)
+
+    def open_camera(self) -> None:
+        """Switch the front camera on with its settings, if it is off."""
+        with self.lock:
+            with remote.RemoteControl(self.host) as control:
+                is_on = control.pv_is_on()
+            if is_on:
+                return
+            remote.start_pv(self.host)
+            if orders := commands.camera_orders(self.profile):
+                with remote.RemoteControl(self.host) as control:
+                    control.give_orders(orders)
+
+    def note_app_start(self, stream: str, connection: int, next_seq: int) -> None:
+        """After a reconnect: note when the app was started anew, which means another world frame and UTC offset.
+
+        `next_seq` is the number of the first packet in the new frame.
+        """
+        try:
+            with self.lock, remote.RemoteControl(self.host) as control:
+                utc_offset = control.utc_offset()
+        except SensorError:
+            return  # the streams tell of the lost network
+        with self.lock:
+            is_new = self._utc_offset not in (None, utc_offset)
+            self._utc_offset = utc_offset
+            self._starts += is_new
+            starts = self._starts
+        if starts:
+            self.ledger.note(
+                "new_world_frame",
+                stream,
+                _at_once,
+                connection=connection,
+                next_seq=next_seq,
+                app_start=starts,
+                utc_offset_ticks=utc_offset,
+            )
+
+    def why_gone(self) -> str:
+        """Ask the headset elsewhere than at its streams; say why it is not the one that opened them, "" if it is."""
+        with self.lock:
+            if host_ns() - self._asked_ns > ANSWER_AGE_NS:
+                self._gone = self._ask_whether_gone()
+                self._asked_ns = host_ns()
+            return self._gone
+
+    def _ask_whether_gone(self) -> str:
+        why = ""
+        for _ in range(ANSWER_TRIES):
+            try:
+                with remote.RemoteControl(self.host, ANSWER_TIMEOUT_S) as control:
+                    utc_offset = control.utc_offset()
+            except SensorError as error:
+                tell("the headset does not answer", device=self.device, why=str(error))
+                why = "the headset does not answer at any port"
+                continue
+            is_same = self._utc_offset in (None, utc_offset)
+            return "" if is_same else "the headset's app was started again"
+        return why
+
+    def settings_seen(self, payload: bytes | memoryview) -> dict[str, list[float]]:
+        """Compare a front-camera packet with the settings asked for: {name: [asked, seen]} of those that differ."""
+        metadata = pv.decode(payload).metadata
+        seen = {
+            "pv_focus_mm": float(metadata["lens_position"]),
+            "pv_exposure_us": float(metadata["exposure_time"]) / 10,
+            "pv_white_balance_k": float(metadata["white_balance"]),
+        }
+        asked = self.profile.camera_settings
+        return {
+            name: [float(value), seen[name]]
+            for name, value in asked.items()
+            if not np.isclose(seen[name], value, rtol=0, atol=TOLERANCE[name])
+        }
+
+
+def _offset_at_start(recording: Path, device: str) -> int | None:
+    """Return the UTC offset of the app's start that the recording began with, None where it is not told."""
+    try:
+        offset = read_manifest(recording)["devices"][device]["utc_offset_ticks"]
+    except (StorageError, KeyError):
+        return None
+    return int(offset)
+
+
+def _at_once() -> bool:
+    """Do not wait for room in the queue: a note is no packet."""
+    return True

@@ -1,0 +1,87 @@
+"""Tries a queue server of yours: write, read, acknowledge, delete, as a recording does it, before one begins."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+
+import redis
+
+from capture.errors import QueueUnavailable
+from capture.queue import stream_queue as queue
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from storage.chunk import Sealed
+from storage.names import files_key, stream_key
+
+STREAMS = ("try/one", "try/two")
+"""Two, since a drainer reads several at once: what a cluster refuses."""
+PACKETS = 3
+LEAST_BYTES = 128 << 20
+"""What drainers hold back and what is on its way fit in."""
+EVICTS = "allkeys"
+ONE_SERVER = "name one server that is no cluster, on this computer for choice"
+
+
+def check_server(url: str) -> None:
+    """Do everything once that a recording asks of a server. Raises QueueUnavailable; nothing is left there."""
+    with queue.connect(url) as client:
+        queue.wait_until_ready(client, url, limit_s=5)
+        try:
+            _check_kind(client, url)
+            _try_streams(client, url)
+        except redis.RedisError as error:
+            what = "is part of a cluster" if _says_cluster(error) else "cannot be used"
+            raise QueueUnavailable(url, f"{what} ({error}); {ONE_SERVER}") from error
+
+
+def _check_kind(client: redis.Redis, url: str) -> None:
+    try:
+        facts = client.info("everything")
+    except redis.ResponseError:
+        return  # it does not tell; the trial shows what it does
+    if facts.get("cluster_enabled"):
+        raise QueueUnavailable(url, f"is part of a cluster; {ONE_SERVER}")
+    bound = int(facts.get("maxmemory", 0))
+    policy = str(facts.get("maxmemory_policy", ""))
+    if bound and policy.startswith(EVICTS):
+        raise QueueUnavailable(url, f"throws packets away (maxmemory-policy {policy}); set it to noeviction")
+    if bound and bound - int(facts["used_memory"]) < LEAST_BYTES:
+        raise QueueUnavailable(
+            url,
+            f"has {(bound - int(facts['used_memory'])) / 1e6:.0f} MB of memory left,"
+            f" a recording needs {LEAST_BYTES / 1e6:.0f} MB; raise its maxmemory",
+        )
+
+
+def _try_streams(client: redis.Redis, url: str) -> None:
+    name = f"try-{uuid.uuid4()}"
+    writers = [QueueWriter(client, name, stream, time.time_ns() // 1_000_000) for stream in STREAMS]
+    reader = QueueReader(client, name, STREAMS, "try")
+    try:
+        for writer in writers:
+            first = writer.next_sequence()
+            packets = [QueuedPacket(first + n, n, n, 1, b"%d" % n, 0) for n in range(PACKETS)]
+            if writer.put(packets, lambda: True) != PACKETS:
+                raise redis.ResponseError("it takes no packets now: no memory or disk left")
+        got = reader.fresh(count=PACKETS, block_ms=None)
+        for stream in STREAMS:
+            if [bytes(packet.payload) for packet in got.get(stream, [])] != [
+                b"%d" % n for n in range(PACKETS)
+            ]:
+                raise redis.ResponseError("it does not give back what it was given")
+            reader.acknowledge(stream, got[stream], Sealed(Path("try"), 0, PACKETS - 1, PACKETS, 0, "none"))
+        if reader.waiting() or any(not queue.sealed_files(client, name, stream) for stream in STREAMS):
+            raise redis.ResponseError("it does not forget what is acknowledged")
+    finally:
+        reader.close()
+        for writer in writers:
+            writer.close()
+        for stream in STREAMS:
+            client.delete(stream_key(name, stream), files_key(name, stream))
+
+
+def _says_cluster(error: redis.RedisError) -> bool:
+    return isinstance(error, redis.exceptions.ClusterError | redis.exceptions.AskError) or any(
+        word in str(error) for word in ("CROSSSLOT", "CLUSTERDOWN", "MOVED", "same slot")
+    )

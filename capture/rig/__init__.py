@@ -1,0 +1,1 @@
+"""The rig file: which devices a recording is made with."""

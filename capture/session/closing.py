@@ -1,0 +1,154 @@
+"""The closing of a recording: hashes, losses and the end go into the manifest; what still waits keeps it open."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from capture.errors import QueueUnavailable, RecordingGone
+from capture.plan import Plan
+from capture.process.outcome import NO_SPACE, Outcome
+from capture.queue import stream_queue as queue
+from capture.queue.server import QueueServer
+from capture.session.reserve import RESERVE
+from sensors.host_clock import UtcAnchor, utc_anchor
+from storage.calibration import calibration_files
+from storage.chunk import chunk_paths
+from storage.manifest import edit_manifest, write_json
+from storage.names import MANIFEST, files_key, stream_folder, stream_key
+
+ENDED = "ended.json"
+"""In the work folder: how a recording ended whose manifest was not there to say so."""
+CLOSING = "closing"
+CLOSING_BYTES = 4 << 20
+"""Room kept aside for the manifest, so that a recording can be closed on a full disk."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What the queue still holds of one stream, and why it could not be stored."""
+
+    stream: str
+    packets: int
+    first_seq: int
+    last_seq: int
+    why: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {name: value for name, value in asdict(self).items() if name != "stream"}
+
+    def __str__(self) -> str:
+        return f"{self.packets} packets of {self.stream} ({self.why})"
+
+
+def close_recording(
+    plan: Plan, outcome: Outcome, server: QueueServer | None, ended: UtcAnchor | None = None
+) -> list[Waiting]:
+    """Put hashes, losses and the end into the manifest, then clear the queue on a server of yours.
+
+    Returns what the queue still holds: then nothing of it is cleared, and the recording stays open for `recover`.
+    `server` is ours, or None. `ended` is when a recorder that was killed was last seen alive; else the recording
+    ends now. Raises QueueUnavailable and RecordingGone; then too the recording stays open.
+    """
+    if not (Path(plan.path) / MANIFEST).exists():
+        now = utc_anchor()
+        end = {"host_ns": now.host_ns, "utc_ns": now.utc_ns, "reason": outcome.reason}
+        write_json(Path(plan.work) / ENDED, end | {"problems": outcome.problems})
+        raise RecordingGone(Path(plan.path), Path(plan.work))
+    files: dict[str, Any] = {}
+    waiting: list[Waiting] = []
+    with queue.reached(plan.queue_url) as client:
+        for stream in plan.stored_streams():
+            files |= _files(client, plan, stream)
+            waiting += _still_queued(client, plan, stream, outcome)
+    (Path(plan.work) / RESERVE).unlink(missing_ok=True)
+    lost = waiting if waiting and not _is_kept(server) else []
+    (Path(plan.work) / CLOSING).unlink(missing_ok=True)
+    _write(plan, outcome, files, ended or utc_anchor(), waiting=[] if lost else waiting, lost=lost)
+    if waiting and not lost:
+        return waiting
+    if server is None:
+        clear_queue(plan)
+    return []
+
+
+def _is_kept(server: QueueServer | None) -> bool:
+    """Tell whether the queue outlives its server: on a full disk ours may have had to give its files back."""
+    try:
+        return server is None or server.keep_files()
+    except QueueUnavailable:
+        return False
+
+
+def _write(
+    plan: Plan,
+    outcome: Outcome,
+    files: dict[str, Any],
+    now: UtcAnchor,
+    *,
+    waiting: list[Waiting],
+    lost: list[Waiting],
+) -> None:
+    cause = NO_SPACE if outcome.reason == NO_SPACE else "declared_loss"
+    with edit_manifest(Path(plan.path)) as manifest:
+        before = manifest.pop("waiting", {})
+        manifest["state"] = "recording" if waiting else "complete"
+        if not before:
+            manifest["stopped"] = {"host_ns": now.host_ns, "utc_ns": now.utc_ns, "reason": outcome.reason}
+        manifest["files"] = files | calibration_files(Path(plan.path))
+        manifest["restarts"] = manifest.get("restarts", []) + outcome.restarts
+        unstored = ["not everything in the queue could be stored"] if lost else []
+        problems = [*manifest.get("problems", []), *outcome.problems, *unstored]
+        manifest["problems"] = list(dict.fromkeys(problems))
+        manifest["declared_losses"] = [
+            {"stream": one.stream, "first_seq": one.first_seq, "last_seq": one.last_seq, "cause": cause}
+            for one in lost
+        ]
+        if waiting:
+            manifest["waiting"] = {one.stream: one.facts() for one in waiting}
+
+
+def clear_queue(plan: Plan) -> None:
+    """Take everything of a recording off a server of yours. Raises QueueUnavailable."""
+    with queue.reached(plan.queue_url) as client:
+        for stream in plan.stored_streams():
+            client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
+
+
+def queued_packets(plan: Plan) -> int:
+    """Count the packets of a recording that its queue server holds. Raises QueueUnavailable."""
+    with queue.reached(plan.queue_url) as client:
+        return sum(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
+
+
+def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
+    """Return size and hash of every sealed file of a stream, by its path in the recording.
+
+    The hash is the one that it was sealed with; where a kill came between sealing and telling, it is read now.
+    """
+    known = queue.sealed_files(client, plan.uuid, stream)
+    folder = stream_folder(Path(plan.path), stream)
+    prefix = folder.relative_to(plan.path).as_posix()
+    for path in chunk_paths(folder):
+        if path.name not in known:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            known[path.name] = {"bytes": path.stat().st_size, "sha256": digest}
+    return {f"{prefix}/{name}": facts for name, facts in known.items()}
+
+
+def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[Waiting]:
+    """Name the packets that are still in the queue because they could not be stored."""
+    key = stream_key(plan.uuid, stream)
+    first: Any = client.xrange(key, count=1)  # not all of it: that may be a gigabyte
+    last: Any = client.xrevrange(key, count=1)
+    if not first:
+        return []
+    first_seq, last_seq = (int(entry_id.split(b"-")[1]) for ((entry_id, _),) in (first, last))
+    why = outcome.aside.get(stream) or "its drainer could not store them"
+    return [Waiting(stream, int(client.xlen(key)), first_seq, last_seq, why)]

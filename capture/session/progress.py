@@ -1,0 +1,117 @@
+"""What the operator sees while recording: one line a stream, updated in place; plain lines without a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from storage.disk_guard import OK
+
+if TYPE_CHECKING:
+    from capture.camera.take import CameraTake
+    from capture.session.supervisor import Supervisor
+
+SHOW_S = 0.5
+LINE_S = 10.0
+STYLES = {
+    "streaming": "green",
+    "ended_by_device": "cyan",
+    "stopped": "cyan",
+    "recording": "green",
+    "done": "cyan",
+}
+
+
+def _line(camera: CameraTake) -> str:
+    shown = camera.state
+    return f"; {camera.device}: {shown.state}" + (f" ({shown.facts})" if shown.facts else "")
+
+
+class Progress:
+    """Shows the state of a recording on stderr."""
+
+    def __init__(self, recording: str, seconds: float | None, *, enabled: bool) -> None:
+        """`enabled` is False where a script reads us: then there are plain lines only."""
+        self._recording = recording
+        self._seconds = seconds
+        self._start_s = time.monotonic()
+        self._shown_s = 0.0
+        self._told: set[str] = set()
+        console = Console(stderr=True)
+        live = enabled and sys.stderr.isatty()
+        self._live = Live(console=console, auto_refresh=False, transient=True) if live else None
+
+    def __enter__(self) -> Progress:
+        """Begin."""
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the table away."""
+        if self._live:
+            self._live.stop()
+
+    def update(self, supervisor: Supervisor) -> None:
+        """Show the newest state, twice a second at most."""
+        now_s = time.monotonic()
+        news = set(supervisor.problems()) - self._told
+        if not news and now_s - self._shown_s < (SHOW_S if self._live else LINE_S):
+            return
+        self._told |= news  # what is wrong is said at once
+        self._shown_s = now_s
+        streams = supervisor.streams()
+        if self._live:
+            shown: list[Text | Table] = [self._headline(now_s), self._table(streams, supervisor)]
+            if supervisor.outlook is not None:
+                style = "" if supervisor.outlook.level == OK else "bold red"
+                shown.append(Text(f"disk: {supervisor.outlook.text}", style=style))
+            shown += [Text(supervisor.waiting)] if supervisor.waiting else []
+            shown += [Text(problem, style="bold red") for problem in supervisor.problems()]
+            self._live.update(Group(*shown), refresh=True)
+        else:
+            received = sum(int(facts.get("received", 0)) for facts in streams.values())
+            waiting = [name for name, facts in streams.items() if not facts.get("first_host_ns")]
+            text = f"{self._recording}: {now_s - self._start_s:.0f} s, {received} packets"
+            if supervisor.outlook is not None and supervisor.outlook.level != OK:
+                text += f", disk: {supervisor.outlook.text}"
+            text += f", waiting for {', '.join(waiting)}" if waiting else ""
+            text += f", {supervisor.waiting}" if supervisor.waiting else ""
+            text += "".join(_line(camera) for camera in supervisor.cameras)
+            print("; ".join([text, *supervisor.problems()]), file=sys.stderr, flush=True)
+
+    def _headline(self, now_s: float) -> Text:
+        length = f" of {self._seconds:g} s" if self._seconds else " s, Ctrl-C ends"
+        return Text(f"recording {self._recording}: {now_s - self._start_s:.0f}{length}", style="bold")
+
+    def _table(self, streams: dict[str, dict[str, Any]], supervisor: Supervisor) -> Table:
+        table = Table("stream", "state", "packets", "MB", "packets/s", "not yet on disk", box=None)
+        for name, facts in streams.items():
+            state = str(facts.get("state", "starting"))
+            span_s = (facts.get("last_host_ns", 0) - facts.get("first_host_ns", 0)) / 1e9
+            rate = facts.get("received", 0) / span_s if span_s > 1 else 0.0
+            table.add_row(
+                name,
+                Text(state, style=STYLES.get(state, "yellow")),
+                str(facts.get("received", 0)),
+                f"{facts.get('bytes', 0) / 1e6:.1f}",
+                f"{rate:.1f}",
+                str(facts.get("held", 0)),
+            )
+        for camera in supervisor.cameras:
+            shown = camera.state
+            fetched = f"{shown.fetched_bytes / 1e6:.1f}" if shown.fetched_bytes else ""
+            style = "bold red" if shown.problem else STYLES.get(shown.state, "yellow")
+            table.add_row(camera.device, Text(shown.state, style=style), "", fetched, "", "")
+            if shown.facts:
+                table.add_row("", Text(shown.facts))
+        return table

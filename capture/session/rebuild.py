@@ -1,0 +1,40 @@
+"""Rebuild a lost manifest with what the work folder of its recorder still says, where that is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from capture.errors import AlreadyRunning
+from capture.order import Order
+from capture.plan import Plan, is_running, load_plan, runtime_folder
+from capture.session.first_manifest import first_manifest
+from storage.names import WORK
+from storage.rebuild import Rebuilt
+from storage.rebuild import rebuild as rebuild_from_files
+
+
+def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
+    """Rebuild the manifest of a recording; tell too whether packets may wait in its queue for `recover`.
+
+    Raises CannotRebuild, NotARecording, BadPlan, AlreadyRunning, OSError.
+    """
+    if is_running(runtime_folder(recording)):
+        raise AlreadyRunning(recording.name)
+    plan = _plan_of(recording)
+    if plan is None:
+        return rebuild_from_files(recording), False
+    devices = {
+        headset.name: {"kind": "hololens", "address": headset.host, "gyroscope_unit": "auto"}
+        for headset in plan.headsets
+    }
+    order = Order(plan.recording, recording.parent, plan.headsets, plan.cameras, sensors=plan.sensors)
+    planned = first_manifest(order, replace(plan, path=str(recording)), devices)
+    devices |= {name: {"kind": "gopro", "address": url} for name, url in plan.cameras.items()}
+    return rebuild_from_files(recording, planned), True
+
+
+def _plan_of(recording: Path) -> Plan | None:
+    """Find the plan of the recorder that made it; a later recorder may have put its work folder aside."""
+    plans = (load_plan(file) for file in sorted((recording.parent / WORK).glob("*/plan.json")))
+    return next((plan for plan in plans if plan.recording == recording.name), None)

@@ -1,0 +1,268 @@
+"""One recording as a whole: checks before, folder and manifest, the live part, and its closing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from capture.camera.take import CameraTake
+from capture.errors import (
+    AlreadyRunning,
+    CannotWrite,
+    DiskTooFull,
+    ProcessKeepsDying,
+    StillWaiting,
+    StreamsMissing,
+)
+from capture.hold import held
+from capture.order import Order
+from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
+from capture.process.outcome import Outcome
+from capture.queue.dry_run import check_server
+from capture.queue.server import QueueServer
+from capture.session.closing import CLOSING, CLOSING_BYTES, Waiting, clear_queue, close_recording
+from capture.session.first_manifest import first_manifest
+from capture.session.recover import recover_all
+from capture.session.reserve import set_aside
+from capture.session.supervisor import Supervisor
+from sensors.hololens.remote import RemoteControl, require_version
+from storage.disk import make_durable_folders
+from storage.errors import RecordingExists
+from storage.manifest import edit_manifest, read_manifest, write_json
+from storage.mover_process import MoverProcess
+from storage.names import LOGS, MANIFEST, WORK, check_recording_id
+
+NEEDED_BYTES = 512 << 20
+"""Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
+
+
+@dataclass
+class Result:
+    """What came of it."""
+
+    path: Path
+    outcome: Outcome
+    warnings: list[str] = field(default_factory=list)
+    waiting: StillWaiting | None = None
+    """What the queue still holds, where, and what to do: it could not be stored."""
+
+
+def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
+    """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
+    if order.redis_url is not None:
+        check_server(order.redis_url)
+    path = _check_place(order)
+    earlier = recover_all(order.data)
+    recovered = [
+        f"{path.name} was left open by a killed recorder and is recovered" for path in earlier.paths
+    ] + earlier.left
+    devices, warnings = _check_headsets(order)
+    warnings += recovered
+    cameras = [
+        CameraTake(name, url, path / name, order.camera_settings) for name, url in order.cameras.items()
+    ]
+    devices |= {camera.device: camera.prepare() for camera in cameras}
+    warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
+    plan = _plan(order, path)
+    waiting: list[Waiting] = []
+    with _private_folders(order, plan) as work, _queue(order, plan, work.hold) as server:
+        plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
+        plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
+        make_durable_folders(path, order.data)
+        try:
+            (path / "events").mkdir()
+            (path / LOGS).mkdir()
+            write_json(path / MANIFEST, first_manifest(order, plan, devices))
+            work.is_needed = True  # from here on packets may wait in it
+            set_aside(Path(plan.work) / CLOSING, CLOSING_BYTES)
+            with _mover(order, path) as mover:
+                supervisor = Supervisor(plan, server, cameras, hold=work.hold, mover=mover)
+                outcome = _run(supervisor, order, show)
+                waiting = close_recording(plan, outcome, server)
+                work.is_needed = bool(waiting)
+        except (StreamsMissing, ProcessKeepsDying):
+            _take_back(path)
+            if server is None:
+                clear_queue(plan)
+            work.is_needed = False
+            raise
+        except OSError as error:
+            raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
+    left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
+    return Result(path, outcome, warnings, left)
+
+
+@contextlib.contextmanager
+def _mover(order: Order, path: Path) -> Iterator[MoverProcess | None]:
+    """Copy sealed files to the network stores while recording; what is left then is for `kitchensync move`."""
+    if not order.stores:
+        yield None
+        return
+    mover = MoverProcess(path, order.stores, path / LOGS / "mover.log")
+    try:
+        yield mover
+    finally:
+        mover.stop()
+
+
+def _take_back(path: Path) -> None:
+    """Leave nothing half-made of a recording that was refused at its start, but for what people entered."""
+    if any((path / "events").iterdir()):
+        with edit_manifest(path) as manifest:
+            manifest["state"] = "aborted"
+    else:
+        shutil.rmtree(path)
+
+
+def _check_place(order: Order) -> Path:
+    """Check id, folder and free space before anything is touched."""
+    check_recording_id(order.recording)
+    path = order.data / order.recording
+    if path.exists():
+        raise RecordingExists(path)
+    if order.retake_of is not None:
+        read_manifest(order.data / order.retake_of)
+    try:
+        order.data.mkdir(parents=True, exist_ok=True)
+        # The work folder is private to whoever recorded here first.
+        for folder in (order.data, order.data / WORK):
+            if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+                raise CannotWrite(folder, "no permission")
+        free = shutil.disk_usage(order.data).free
+    except OSError as error:
+        raise CannotWrite(order.data, error.strerror or str(error)) from error
+    if free < NEEDED_BYTES:
+        raise DiskTooFull(order.data, free, NEEDED_BYTES)
+    return path
+
+
+def _check_headsets(order: Order) -> tuple[dict[str, Any], list[str]]:
+    """Ask every headset what it is; return its entry for the manifest, and warnings."""
+    devices: dict[str, Any] = {}
+    warnings: list[str] = []
+    for headset in order.headsets:
+        with RemoteControl(headset.host) as remote:
+            server = remote.version()
+            warning = require_version(server, order.accept_version)
+            devices[headset.name] = {
+                "kind": "hololens",
+                "address": headset.host,
+                "version": ".".join(map(str, server)),
+                "utc_offset_ticks": remote.utc_offset(),
+                "gyroscope_unit": order.gyroscope_unit,
+            }
+        warnings += [warning] if warning else []
+    return devices, warnings
+
+
+def _plan(order: Order, path: Path) -> Plan:
+    try:
+        runtime = runtime_folder(path)
+    except OSError as error:
+        raise CannotWrite(Path(error.filename or "the runtime folder"), str(error)) from error
+    return Plan(
+        recording=order.recording,
+        uuid=str(uuid.uuid4()),
+        path=str(path.resolve()),
+        work=str((order.data / WORK / order.recording).resolve()),
+        runtime=str(runtime),
+        queue_url="",
+        headsets=order.headsets,
+        cameras=order.cameras,
+        sensors=order.sensors,
+        linger_ms=order.linger_ms,
+        supervisor_pid=os.getpid(),
+        chunk_s=order.chunk_s,
+    )
+
+
+@dataclass
+class WorkFolder:
+    """The private work folder of a recording; `hold` is the lock that every process of the recording shares."""
+
+    hold: int
+    is_needed: bool = False
+    """Packets may wait in its queue files: then `recover` takes it up, and nobody removes it before."""
+
+
+@contextlib.contextmanager
+def _private_folders(order: Order, plan: Plan) -> Iterator[WorkFolder]:
+    """Make the private work folder and the folder of sockets; remove both at the end, but what is still needed."""
+    work, runtime = Path(plan.work), Path(plan.runtime)
+    try:
+        runtime.mkdir(mode=0o700)
+    except FileExistsError:
+        if is_running(runtime):
+            raise AlreadyRunning(order.recording) from None
+        shutil.rmtree(runtime)  # a recorder was killed: its sockets are of no use to anyone
+        runtime.mkdir(mode=0o700)
+    try:
+        work.parent.mkdir(mode=0o700, exist_ok=True)
+        if work.exists():
+            # Kept from a recorder that was killed: packets may still be in its queue file.
+            os.rename(work, work.with_name(f"{work.name}.orphan-{uuid.uuid4().hex[:8]}"))
+        work.mkdir(mode=0o700)
+        make_durable_folders(work, work.parent.parent)
+        with held(runtime / RUNNING), held(work / GROUP) as hold:
+            folder = WorkFolder(hold)
+            try:
+                yield folder
+            finally:
+                if not folder.is_needed:  # while it is ours: nobody takes up what is being removed
+                    shutil.rmtree(work, ignore_errors=True)
+    finally:
+        shutil.rmtree(runtime, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            work.parent.rmdir()
+
+
+@contextlib.contextmanager
+def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
+    """Start our own queue server; the one that was named has been tried already."""
+    if order.redis_url is not None:
+        yield None
+        return
+    server = QueueServer(Path(plan.work), Path(plan.runtime) / QUEUE, hold=hold)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def _run(supervisor: Supervisor, order: Order, show: Callable[[Supervisor], None]) -> Outcome:
+    try:
+        with _signals(supervisor):
+            supervisor.run(order.seconds, order.start_timeout_s, show)
+    finally:
+        supervisor.close()
+    outcome = supervisor.outcome
+    outcome.problems += [
+        f"{camera.device}: {camera.state.problem}" for camera in supervisor.cameras if camera.state.problem
+    ]
+    return outcome
+
+
+@contextlib.contextmanager
+def _signals(supervisor: Supervisor) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into the orderly end while the recording runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {
+        number: signal.signal(number, lambda *_: supervisor.ask_stop("signal"))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,356 @@
+"""The supervisor of one recording: starts its processes, restarts what dies, and ends them in the right order."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from capture.camera.take import CameraTake
+from capture.errors import ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
+from capture.plan import Plan
+from capture.process.health import HealthBoard
+from capture.process.heartbeat import Heartbeat
+from capture.process.log import RecordingLog, tell, warn
+from capture.process.outcome import NO_SPACE, Outcome
+from capture.process.timeouts import Patience
+from capture.process.worker import Worker
+from capture.queue.server import QueueServer
+from capture.session.alarms import lost_streams, mute_processes, quiet_streams
+from capture.session.control import ControlServer
+from capture.session.queue_watch import QueueWatch
+from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
+from capture.session.storage_trouble import StorageTrouble
+from sensors.host_clock import host_ns
+from storage.disk_guard import STOP, DiskGuard, Outlook
+from storage.mover_process import MoverProcess
+from storage.names import LOGS
+
+LOOP_MS = 100
+PRODUCER_END_S = 40.0
+DRAIN_LIMIT_S = 120.0
+"""So long nothing more may be stored before what is left is given up; at half of it what hangs is killed."""
+NO_SPACE_LIMIT_S = 15.0
+LAST_WORD_S = 4.0
+LOW_SPACE_BYTES = 200 << 20
+
+
+class Supervisor:
+    """Runs one recording from the first process to the last."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        server: QueueServer | None,
+        cameras: list[CameraTake],
+        *,
+        hold: int | None = None,
+        mover: MoverProcess | None = None,
+    ) -> None:
+        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`."""
+        self.plan = plan
+        self._hold, self._mover = hold, mover
+        self.server = server
+        self.cameras = cameras
+        self.outcome = Outcome()
+        self.board = HealthBoard(plan.health)
+        self._control = ControlServer(plan.control)
+        self._heart = Heartbeat(Path(plan.work))
+        self._log = RecordingLog(Path(plan.path) / LOGS, "supervisor")
+        self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
+        self.outlook: Outlook | None = None
+        self.waiting = ""
+        "What the end of the recording waits for, with seconds."
+        self._queue_watch = QueueWatch(plan.queue_url)
+        self._stop_asked = ""
+        self._forced = False
+        self._reserve = Path(plan.work) / RESERVE
+        self._trouble = StorageTrouble(plan, self.board)
+        self._given_up: set[str] = set()
+        plan_file = str(Path(plan.work) / "plan.json")
+        python = [sys.executable, "-P", "-m"]
+        self.producers = [
+            self._worker(f"producer {device}", [*python, module, plan_file, device])
+            for device, module in plan.producers.items()
+        ]
+        self.drainers = [
+            self._worker(f"drainer {number}", [*python, "capture.drain.drainer", plan_file, str(number)])
+            for number in range(plan.drainers if plan.producers else 0)
+        ]
+
+    def _worker(self, name: str, command: list[str]) -> Worker:
+        log = Path(self.plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
+        return Worker(name, command, log, self._hold)
+
+    def ask_stop(self, why: str) -> None:
+        """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
+        self._forced = bool(self._stop_asked)
+        self._stop_asked = self._stop_asked or why
+
+    def streams(self) -> dict[str, dict[str, Any]]:
+        """Return the newest state of every sensor stream, received and stored."""
+        known: dict[str, dict[str, Any]] = {name: {} for name in self.plan.sensor_streams()}
+        for state in self.board.states.values():
+            for name, facts in state.get("streams", {}).items():
+                if name in known:
+                    known[name] |= facts
+        return known
+
+    def problems(self) -> list[str]:
+        """Return what is wrong now, in words: what befell the recording, and what does not get on."""
+        cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
+        return [*self.outcome.problems, *self._trouble.words(), *self._alarms(), *cameras]
+
+    def _alarms(self) -> list[str]:
+        """Say what does not come; what the queue server holds up is no fault of a process or a device."""
+        if silent_s := self._queue_watch.silent_s:
+            return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
+        now_ns = host_ns()
+        mute = mute_processes(self.board.states, now_ns)
+        return [*mute.values(), *quiet_streams(self.streams(), now_ns, mute)]
+
+    def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
+        """Record until the time, a request, or the end of every stream; then end everything in order.
+
+        Raises StreamsMissing when an armed stream gives nothing in time.
+        """
+        tell("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
+        set_aside(self._reserve, RESERVE_BYTES)
+        self._queue_watch.start()
+        for worker in [*self.drainers, *self.producers]:
+            worker.start()
+        try:
+            self._wait_for_first_packets(start_timeout_s, show)
+            if not self._stop_asked:
+                for camera in self.cameras:
+                    camera.start()
+            self._guarded(lambda: self._watch(seconds, show))
+            self._guarded(lambda: self._end(show))
+        finally:
+            self._kill_all()
+
+    def drain(self) -> None:
+        """Store what the queue of a killed recorder still holds."""
+        warn("recording is recovered", recording=self.plan.recording, pid=os.getpid())
+        self.outcome.reason = "recovered"
+        try:
+            for worker in self.drainers:
+                worker.start_to_end()
+            self._guarded(lambda: self._end_drainers(lambda _: None))
+        finally:
+            self._kill_all()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Do a step; a process that does not stay up ends the recording, in order, and is named."""
+        try:
+            step()
+        except ProcessKeepsDying as error:
+            self.outcome.problems.append(str(error))
+            self.outcome.reason = self.outcome.reason or "failed"
+
+    def _wait_for_first_packets(self, limit_s: float, show: Callable[[Supervisor], None]) -> None:
+        end_s = time.monotonic() + limit_s
+        while not self._stop_asked:
+            self._turn(show)
+            missing = {
+                name: facts.get("problem") or facts.get("state", "not started")
+                for name, facts in self.streams().items()
+                if not facts.get("first_host_ns")
+            }
+            if not missing:
+                self.outcome.first_packets = True
+                return
+            silent_s = self._queue_watch.silent_s
+            if silent_s > limit_s:
+                raise QueueSilent(silent_s)
+            if time.monotonic() > end_s + self._queue_watch.held_s:
+                raise StreamsMissing(missing, limit_s)
+
+    def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
+        end_s = None if seconds is None else time.monotonic() + seconds
+        while not self._stop_asked:
+            self._turn(show)
+            self._keep_spares()  # not before the streams have come up: there everybody is busy
+            if end_s is not None and time.monotonic() >= end_s:
+                self.ask_stop("time")
+            elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
+                self.ask_stop("ended_by_device")
+            elif self._space_runs_out():
+                self.ask_stop(NO_SPACE)
+                self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
+            elif self._trouble.fills_queue():
+                self.ask_stop("failed")
+                self.outcome.problems.append("the queue is nearly full: the recording was stopped early")
+        self.outcome.reason = self._stop_asked
+        tell("recording ends", reason=self._stop_asked)
+
+    def _turn(self, show: Callable[[Supervisor], None]) -> None:
+        """One round: hear the processes, answer requests, revive the dead."""
+        self._heart.beat()
+        asked = self._hear()
+        if "abort" in asked:
+            self.ask_stop("aborted")
+        elif "stop" in asked:
+            self.ask_stop("requested")
+        for worker in [*self.drainers, *self.producers]:
+            code = worker.returncode()
+            if code is not None and not (code == 0 and worker in self.producers):
+                self._restarted(worker.name, code)
+                worker.revive()
+        if self._mover is not None and (code := self._mover.revive()) is not None:
+            self._restarted("mover", code)
+        show(self)
+
+    def _hear(self) -> list[str]:
+        """Hear the processes, keep the queue server up, tell who asks how it is; return what was asked."""
+        self.board.update(LOOP_MS)
+        self._trouble.look()
+        if self.server is not None and not self.server.is_up():
+            self._restarted("queue server", self.server.process.returncode if self.server.process else None)
+            self.server.start()
+        return self._control.requests(self._state())
+
+    def _state(self) -> dict[str, Any]:
+        """Return what other processes of this user may ask for."""
+        workers = [*self.producers, *self.drainers]
+        pids = {worker.name: worker.process.pid for worker in workers if worker.process is not None}
+        facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": pids}
+        going = "recording" if self.outcome.first_packets else "starting"
+        return facts | {
+            "host_ns": time.monotonic_ns(),
+            "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
+            "problems": self.problems(),
+            "waiting": self.waiting,
+            "restarts": self.outcome.restarts,
+            "streams": self.streams(),
+        }
+
+    def _keep_spares(self) -> None:
+        for worker in self.producers:
+            if worker.returncode() is None:
+                worker.keep_spare()
+
+    def _restarted(self, name: str, code: int | None) -> None:
+        warn("process died and is started again", died=name, exit=code)
+        self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
+
+    def _space_runs_out(self) -> bool:
+        """Look at the disk, keep what it says for the operator, and tell whether it is time to stop."""
+        try:
+            self.outlook = self._guard.look(time.monotonic_ns())
+        except FileNotFoundError:
+            return False  # the recording's folder is gone: that is told already
+        return self.outlook.level == STOP or self._trouble.lacks_space()
+
+    def _make_room(self) -> None:
+        """Where room is lacking give back what was kept aside, so that what is on its way can still be sealed."""
+        if not self._trouble.lacks_space():
+            return
+        self._reserve.unlink(missing_ok=True)
+        if self.server is not None:
+            try:
+                self.server.give_up_persistence()
+            except QueueUnavailable as error:
+                warn("the queue's files could not be given up yet", error=str(error))
+
+    def _end(self, show: Callable[[Supervisor], None]) -> None:
+        """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""
+        ended_ns = host_ns()
+        for camera in self.cameras:
+            camera.end()
+        self._end_producers(show)
+        self._end_drainers(show)
+        self.outcome.problems += lost_streams(self.streams(), ended_ns)
+        while (alive := [one.device for one in self.cameras if one.is_alive()]) and not self._forced:
+            self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C again leaves the files on the card"
+            self._hear()
+            show(self)
+
+    def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
+        begin_s = time.monotonic()
+        for worker in self.producers:
+            worker.end()
+        while alive := [worker.name for worker in self.producers if worker.returncode() is None]:
+            for_s = time.monotonic() - begin_s
+            self.waiting = f"waiting for {', '.join(alive)} to end ({for_s:.0f} of {PRODUCER_END_S:g} s)"
+            self._heart.beat()
+            self._keep_drainers()
+            self._make_room()
+            show(self)
+            if for_s > PRODUCER_END_S:
+                self.outcome.problems.append("a producer did not end in time and was killed")
+                for worker in self.producers:
+                    worker.kill()
+
+    def _keep_drainers(self) -> None:
+        """Hear the drainers and revive them while the producers come to their end."""
+        self._hear()
+        for worker in self.drainers:
+            if (code := worker.returncode()) is not None:
+                self._revive_while_ending(worker, code)
+
+    def _revive_while_ending(self, worker: Worker, code: int) -> None:
+        """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
+        if worker.name in self._given_up:
+            return
+        self._restarted(worker.name, code)
+        try:
+            worker.revive()
+        except ProcessKeepsDying as error:
+            self._given_up.add(worker.name)
+            self.outcome.problems.append(str(error))
+
+    def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
+        """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again."""
+        patience = Patience()
+        while left := [
+            worker
+            for worker in self.drainers
+            if worker.returncode() != 0 and worker.name not in self._given_up
+        ]:
+            for worker in left:
+                code = worker.returncode()
+                if code is None:
+                    worker.end()
+                else:
+                    self._revive_while_ending(worker, code)
+            self._hear()
+            show(self)
+            self._make_room()
+            idle_s = patience.look(self.board.states)
+            self.waiting = (
+                f"storing what the queue holds (nothing more for {idle_s:.0f} of {DRAIN_LIMIT_S:g} s)"
+            )
+            if patience.is_time_to_kill(DRAIN_LIMIT_S / 2):
+                for worker in self.drainers:
+                    worker.kill()
+            if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:
+                warn("not everything in the queue could be stored", idle_s=idle_s)
+                return
+
+    def _kill_all(self) -> None:
+        """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        self.outcome.aside = self._trouble.aside()
+        for worker in self.producers:
+            worker.end()
+        end_s = time.monotonic() + LAST_WORD_S
+        while time.monotonic() < end_s and any(worker.returncode() is None for worker in self.producers):
+            time.sleep(0.05)
+        for worker in [*self.producers, *self.drainers]:
+            worker.kill()
+        for camera in self.cameras:
+            camera.end()  # nobody watches it from here on: it closes its shutter
+            if camera.is_alive() and not self._forced:
+                camera.join(LAST_WORD_S)
+
+    def close(self) -> None:
+        """Close sockets and files."""
+        self._queue_watch.stop()
+        tell("everything has ended", problems=self.outcome.problems, restarts=len(self.outcome.restarts))
+        self._log.close()
+        self._heart.close()
+        self.board.close()
+        self._control.close()
