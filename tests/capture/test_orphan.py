@@ -7,7 +7,7 @@ from capture.process.orphan import EXIT_CODE
 
 CHILD = """
 import threading
-from capture import orphan
+from capture.process import orphan
 
 orphan.GRACE_S = 0.2
 forever = threading.Event()

@@ -68,7 +68,7 @@ def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something():
 
 CHILD = """
 import json, sys, time
-from capture.pause import PauseThread
+from capture.process.pause import PauseThread
 pauses = PauseThread()
 pauses.start()
 time.sleep(2.5)

@@ -191,9 +191,9 @@ def put_without_file(server, plan) -> None:
 
 NO_ROOM = """
 from pathlib import Path
-from capture import queue
-from capture.queue import QueuedPacket, QueueWriter
-from capture.queue_server import QueueServer
+from capture.queue import stream_queue as queue
+from capture.queue.stream_queue import QueuedPacket, QueueWriter
+from capture.queue.server import QueueServer
 
 disk = Path({disk!r})
 (disk / "work").mkdir()

@@ -35,11 +35,11 @@ DRAINER_FIRST = """
 import os, threading, time
 from pathlib import Path
 import redis
-from capture import queue
-from capture.drainer import Drainer
+from capture.queue import stream_queue as queue
+from capture.drain.drainer import Drainer
 from capture.plan import HeadsetPlan, Plan
-from capture.queue import QueuedPacket, QueueWriter
-from capture.queue_server import QueueServer
+from capture.queue.stream_queue import QueuedPacket, QueueWriter
+from capture.queue.server import QueueServer
 from storage.chunk import Chunk, chunk_paths
 
 disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"

@@ -62,7 +62,7 @@ DRAINERS_THAT_LIE = {
     chunk.seal = wrong
 """,
     "acknowledges before it has sealed": """
-    from capture.queue import QueueReader
+    from capture.queue.stream_queue import QueueReader
     right = QueueReader.fresh
     def wrong(self, **more):
         got = right(self, **more)
