@@ -30,7 +30,7 @@ KINDS = {
     "capture.produce.producer": "producer",
     "capture.drain.drainer": "drainer",
     "valkey": "queue server",
-    "storage.mover": "mover",
+    "storage.move.mover": "mover",
 }
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LOOK_S = 2.0

@@ -27,11 +27,11 @@ from typing import Any
 import h5py
 import numpy as np
 
-from storage import chunk as chunk_module
-from storage.chunk import Packet, layout_image, seal
-from storage.compress import shuffled
-from storage.disk import LOCAL
-from storage.layout import RAW_AHAT, Blob, Layout, Records, layout_of
+from storage.chunks import chunk as chunk_module
+from storage.chunks.chunk import Packet, layout_image, seal
+from storage.chunks.compress import shuffled
+from storage.chunks.layout import RAW_AHAT, Blob, Layout, Records, layout_of
+from storage.disk.durable import LOCAL
 
 Figures = dict[str, list[tuple[float, float]]]
 

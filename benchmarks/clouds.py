@@ -37,7 +37,7 @@ from calibration.geometry.registration import drawn, registered  # noqa: E402
 from calibration.space.mesh_fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
 from sensors.hololens import calibration, depth_longthrow  # noqa: E402
 from storage.calibration import Table, write_calibration  # noqa: E402
-from storage.chunk import Packet, seal  # noqa: E402
+from storage.chunks.chunk import Packet, seal  # noqa: E402
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from virtual_kitchen.world.room_depth import distance_m, off_surface_m  # noqa: E402
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from sensors import clock_probe
 from sensors.hololens import imu, spatial_input
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.synthesis import Film, synthesize

@@ -24,7 +24,7 @@ from clouds import pose_of, recording_of, watched  # noqa: E402
 from small_takes import write_manifest  # noqa: E402
 
 from sensors.hololens import imu, pv  # noqa: E402
-from storage.chunk import Packet, seal  # noqa: E402
+from storage.chunks.chunk import Packet, seal  # noqa: E402
 from virtual_kitchen.headset.client_configuration import VideoProfile  # noqa: E402
 from virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402
 

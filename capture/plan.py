@@ -12,7 +12,7 @@ from typing import Any
 
 from capture.errors import BadPlan
 from capture.hold import is_held
-from storage.disk import PRIVATE, write_whole
+from storage.disk.durable import PRIVATE, write_whole
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 RUNNING = "running"

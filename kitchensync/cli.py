@@ -16,10 +16,13 @@ COMMANDS: Table = {
     "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
-    "verify": ("storage.cli:verify", "Recompute ledger and checksums from the files alone."),
-    "archive": ("storage.cli:archive", "Pack finished streams into one file each."),
-    "move": ("storage.cli:move", "Copy to network stores, prove the copies, free local files by rule."),
-    "upload": ("storage.cli:upload", "Copy to a cloud store and read everything back."),
+    "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
+    "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
+    "move": (
+        "storage.commands.storage:move",
+        "Copy to network stores, prove the copies, free local files by rule.",
+    ),
+    "upload": ("storage.commands.storage:upload", "Copy to a cloud store and read everything back."),
     "sync": ("sync.cli:sync", "Align the clocks of a recording and index its frames."),
     "sync-compare": ("sync.cli:sync_compare", "Show what changed between two synchronizations."),
     "sync-camera": (
@@ -92,6 +95,6 @@ def _check_mounts(recording: Path) -> None:
 
 def _check_place(out: Path) -> None:
     """Join the virtual kitchen, which stands apart, with the rule for outputs. Raises CannotWrite."""
-    from storage.outputs import check_place
+    from storage.shell.outputs import check_place
 
     check_place(out)

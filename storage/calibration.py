@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from storage.chunk import set_attribute
+from storage.chunks.chunk import set_attribute
 from storage.errors import BadChunk
 
 SCHEMA = "calibration/1"

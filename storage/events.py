@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from storage.disk import LOCAL
+from storage.disk.durable import LOCAL
+from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
 from storage.errors import BadEventLog
-from storage.self_check import CHECK, checked_json, is_sound, whole_lines
 
 SCHEMA = "event/1"
 FIRST = "0" * 64

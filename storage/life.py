@@ -6,8 +6,8 @@ from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 
-from storage.chunk import is_archive
-from storage.copies import freed_to
+from storage.chunks.chunk import is_archive
+from storage.copies.copies import freed_to
 from storage.errors import ManifestDamaged, ManifestLost, Withdrawn
 from storage.manifest import Manifest, read_manifest
 from storage.names import chunk_range

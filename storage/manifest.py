@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from storage.disk import LOCAL, Disk, write_whole
+from storage.disk.durable import LOCAL, Disk, write_whole
+from storage.disk.self_check import CHECK, checked_json, is_sound
 from storage.errors import ManifestDamaged, ManifestLost, NotARecording
 from storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
-from storage.self_check import CHECK, checked_json, is_sound
 
 SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)

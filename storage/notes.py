@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from storage.chunk import Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import LEDGER_STREAMS
 

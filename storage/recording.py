@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.gopro.names import card_name
+from storage.chunks.stored_packets import StoredPackets
+from storage.copies.read_through import readable_folder
 from storage.errors import UnknownStream
 from storage.events import Event, read_events
 from storage.instants import Instant, Instants
 from storage.life import usable_manifest
 from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
-from storage.read_through import readable_folder
-from storage.stored_packets import StoredPackets
 
 if TYPE_CHECKING:
     from storage.calibration import Table

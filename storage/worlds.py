@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from storage.chunks.stored_packets import StoredPackets
 from storage.notes import Note
-from storage.stored_packets import StoredPackets
 
 NEW_WORLD = "new_world_frame"
 

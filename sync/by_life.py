@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from storage.copies.read_through import readable_folder
 from storage.errors import FilesFreed, NotFinished
 from storage.life import Life, life_by, usable_manifest
-from storage.read_through import readable_folder
 from sync.state import kept_answer
 
 NOTHING = "nothing_to_align"

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
-from storage.output_options import OutputFolder
+from storage.shell.output_options import OutputFolder
 
 
 @click.command("sync-camera")

@@ -11,7 +11,7 @@ import click
 
 from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
-from storage.given_recording import GivenRecording
+from storage.shell.given_recording import GivenRecording
 
 
 @click.command("import")

@@ -9,9 +9,9 @@ from typing import Any
 
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.open_camera import open_camera
+from storage.copies.verified_places import verified_places
 from storage.errors import UnreadableFile
 from storage.names import MEDIA
-from storage.verified_places import verified_places
 
 Row = dict[str, Any]
 

@@ -11,8 +11,8 @@ import click
 
 from sensors.given_path import given_path
 from sensors.refusal import Answered
-from storage.given_recording import GivenRecording
-from storage.output_options import output_file
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import output_file
 
 MARKS = {
     "aligned": "green",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from storage.given_recording import GivenRecording
-from storage.output_options import output_file
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import output_file
 
 
 @click.command("side-by-side")

@@ -8,7 +8,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from storage.promised import promised_hashes
+from storage.copies.promised import promised_hashes
 from storage.recording import Recording
 from sync.cameras import CameraFile, CameraTake
 from sync.trouble import pass_on_trouble

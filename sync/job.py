@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from storage.copies.promised import missing_files
 from storage.manifest import write_json
-from storage.promised import missing_files
 from storage.recording import Recording, open_recording
 from storage.timeline.clock_map import ClockMap, sample_rows
 from sync.answers import plain

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from storage.disk import LOCAL
+from storage.disk.durable import LOCAL
 from storage.names import PART_SUFFIX
 from sync.state import OWN, STATE
 

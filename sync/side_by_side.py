@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from storage.instants import Instant
-from storage.outputs import written
 from storage.recording import Recording, open_recording
+from storage.shell.outputs import written
 from sync.errors import CannotFilm
 from sync.panels import Panel, drawn, sheet
 from sync.shown import CameraPictures, DepthPictures, HeadsetPictures, Pictures

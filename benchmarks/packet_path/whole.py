@@ -16,8 +16,8 @@ from cases import Case
 from watch import Watch
 
 from sensors.host_clock import utc_anchor
-from storage.chunk import chunk_paths
-from storage.chunk_reader import Chunk
+from storage.chunks.chunk import chunk_paths
+from storage.chunks.chunk_reader import Chunk
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LONGEST_S = 300

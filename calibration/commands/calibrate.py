@@ -12,8 +12,8 @@ import click
 
 from sensors.given_path import given_path
 from sensors.progress import Bar
-from storage.given_recording import GivenRecording
-from storage.output_options import OutputFolder, output_file
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import OutputFolder, output_file
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"

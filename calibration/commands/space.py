@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
-from storage.given_recording import GivenRecording
-from storage.output_options import output_file
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import output_file
 
 Command = Callable[..., Any]
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform, inverse
-from storage.outputs import CannotWrite, written
+from storage.shell.outputs import CannotWrite, written
 
 U16 = npt.NDArray[np.uint16]
 Floats32 = npt.NDArray[np.float32]

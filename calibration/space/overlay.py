@@ -18,8 +18,8 @@ from calibration.space.eyes import Eye, eye_of
 from calibration.space.onlooker import Onlooker
 from calibration.space.overlay_drawing import caption, draw
 from calibration.space.partial import Partial
-from storage.outputs import written
 from storage.recording import Recording, open_recording
+from storage.shell.outputs import written
 
 if TYPE_CHECKING:
     import av

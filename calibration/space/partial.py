@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.manifest import write_json
 from storage.names import PART_SUFFIX
-from storage.outputs import CannotWrite, cannot_write, check_output
+from storage.shell.outputs import CannotWrite, cannot_write, check_output
 
 EVERY_S = 30.0
 STATE = "state.json"

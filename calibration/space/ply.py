@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.geometry.voxels import Cloud
-from storage.outputs import written
+from storage.shell.outputs import written
 
 _VERTEX = np.dtype([("place", "<f4", (3,)), ("colour", "u1", (3,)), ("seen", "<u4")])
 _HEADER = """ply

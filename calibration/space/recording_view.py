@@ -17,8 +17,8 @@ from calibration.space.drawn_time import DrawnTime, drawn_time
 from calibration.space.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.space.view_parts import log_camera as log_camera_file
 from calibration.space.viewer import open_viewer
-from storage.outputs import written
 from storage.recording import Recording, open_recording
+from storage.shell.outputs import written
 
 APPLICATION = "kitchensync"
 Progress = Callable[[str, float], None]

@@ -13,8 +13,8 @@ from capture.commands.lazy import LazyGroup, Table
 from sensors.given_path import given_path
 from sensors.gopro.named_url import NAMED_URL
 from sensors.refusal import Answered
-from storage.given_recording import GivenRecording
-from storage.output_options import output_file
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import output_file
 
 COMMANDS: Table = {
     "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
-from storage.output_options import OutputFolder
+from storage.shell.output_options import OutputFolder
 
 
 @click.command()
@@ -47,7 +47,7 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
     from capture.rig.rig_file import order_from
     from capture.session.progress import Progress
     from capture.session.session import record as run
-    from storage.cli import show
+    from storage.commands.storage import show
     from storage.verify import keep_verdict, verify
 
     order = order_from(recording, options)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from storage.output_options import OutputFolder
+from storage.shell.output_options import OutputFolder
 
 
 @click.command()

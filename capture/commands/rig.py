@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from sensors.given_path import given_path
-from storage.output_options import output_file
-from storage.outputs import write_output
+from storage.shell.output_options import output_file
+from storage.shell.outputs import write_output
 
 
 @click.group()

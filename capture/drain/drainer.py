@@ -29,8 +29,8 @@ from capture.process.log import tell, warn
 from capture.process.outcome import NO_SPACE
 from capture.process.worker_process import run_process
 from capture.queue import stream_queue as queue
-from storage.chunk import Packet, Sealed, seal
-from storage.disk import LOCAL, Disk
+from storage.chunks.chunk import Packet, Sealed, seal
+from storage.disk.durable import LOCAL, Disk
 from storage.manifest import read_manifest
 from storage.names import MANIFEST
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.chunk import Chunk, Packet, chunk_paths, prepare_folder
-from storage.disk import LOCAL, Disk
+from storage.chunks.chunk import Chunk, Packet, chunk_paths, prepare_folder
+from storage.disk.durable import LOCAL, Disk
 from storage.names import chunk_number
 
 CHUNK_BYTES = 64 << 20

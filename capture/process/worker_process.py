@@ -16,8 +16,8 @@ from typing import Protocol
 from capture.plan import Plan, load_plan
 from capture.process.log import RecordingLog, tell
 from capture.process.orphan import end_with_parent, watch_supervisor
-from storage.end_signals import ask_at_signals
 from storage.names import LOGS
+from storage.shell.end_signals import ask_at_signals
 
 END_NOW = "--end"
 """A process started with this empties what there is and ends."""

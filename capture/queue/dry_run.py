@@ -11,7 +11,7 @@ import redis
 from capture.errors import QueueUnavailable
 from capture.queue import stream_queue as queue
 from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
-from storage.chunk import Sealed
+from storage.chunks.chunk import Sealed
 from storage.names import files_key, stream_key
 
 STREAMS = ("try/one", "try/two")

@@ -13,7 +13,7 @@ from typing import Any
 
 import redis
 
-from storage.chunk import Packet, Sealed
+from storage.chunks.chunk import Packet, Sealed
 from storage.names import DRAINERS, files_key, stream_key
 
 META = struct.Struct("<qqII")

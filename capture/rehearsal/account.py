@@ -31,7 +31,7 @@ from capture.rehearsal.verdicts import (
     wrong_verdict,
 )
 from sensors.hololens.catalogue import STREAMS
-from storage.copies import BOOK
+from storage.copies.copies import BOOK
 from storage.manifest import read_manifest
 from storage.recording import open_recording
 from storage.verify import verify

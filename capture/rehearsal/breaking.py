@@ -18,9 +18,9 @@ from capture.rehearsal.injected import CLOCK, DISK, plant, put
 from capture.rehearsal.mounts import fill, seen_by
 from capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
 from sensors.host_clock import host_ns
-from storage.target import MARKER
+from storage.copies.target import MARKER
 
-QUEUE, MOVER = "valkey-server", "storage.mover_process"
+QUEUE, MOVER = "valkey-server", "storage.move.mover_process"
 STEP_BACK_NS = -3600 * 10**9
 SLOW_S = 0.25
 """What each write and each sync takes on the slow disk."""

@@ -71,7 +71,7 @@ def mend(folder: Path) -> None:
 
 
 def _plant_bug(bug: Path) -> None:
-    import storage.chunk as chunk
+    import storage.chunks.chunk as chunk
 
     right = chunk.seal
 

@@ -17,7 +17,7 @@ from capture.queue.server import QueueServer
 from capture.session.reserve import RESERVE
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
-from storage.chunk import chunk_paths
+from storage.chunks.chunk import chunk_paths
 from storage.manifest import edit_manifest, write_json
 from storage.names import MANIFEST, files_key, stream_folder, stream_key
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from storage.disk_guard import OK
+from storage.disk.space_guard import OK
 
 if TYPE_CHECKING:
     from capture.camera.take import CameraTake

@@ -34,10 +34,10 @@ from capture.session.recover import recover_all
 from capture.session.reserve import set_aside
 from capture.session.supervisor import Supervisor
 from sensors.hololens.remote import RemoteControl, require_version
-from storage.disk import make_durable_folders
+from storage.disk.durable import make_durable_folders
 from storage.errors import RecordingExists
 from storage.manifest import edit_manifest, read_manifest, write_json
-from storage.mover_process import MoverProcess
+from storage.move.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
 
 NEEDED_BYTES = 512 << 20

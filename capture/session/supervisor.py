@@ -25,8 +25,8 @@ from capture.session.queue_watch import QueueWatch
 from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
 from capture.session.storage_trouble import StorageTrouble
 from sensors.host_clock import host_ns
-from storage.disk_guard import STOP, DiskGuard, Outlook
-from storage.mover_process import MoverProcess
+from storage.disk.space_guard import STOP, DiskGuard, Outlook
+from storage.move.mover_process import MoverProcess
 from storage.names import LOGS
 
 LOOP_MS = 100

@@ -13,7 +13,7 @@ from recipe_app.errors import RecipeError
 from sensors.given_path import given_path
 from sensors.refusal import Answered
 from storage.errors import StorageError
-from storage.output_options import OutputFolder
+from storage.shell.output_options import OutputFolder
 
 SCHEMA = "adopt/1"
 

@@ -10,8 +10,8 @@ import click
 
 from recipe_app.commands.options import FILE, as_json_option, attempt, show, table
 from sensors.given_path import given_path
-from storage.output_options import output
-from storage.outputs import write_into, write_output
+from storage.shell.output_options import output
+from storage.shell.outputs import write_into, write_output
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph

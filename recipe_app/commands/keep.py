@@ -12,8 +12,8 @@ import click
 from recipe_app.commands.options import attempt, show
 from recipe_app.errors import BadOperation
 from sensors.given_path import given_path
-from storage.output_options import OutputFolder, output, output_file
-from storage.outputs import write_into
+from storage.shell.output_options import OutputFolder, output, output_file
+from storage.shell.outputs import write_into
 
 DATA = click.option(
     "--data",

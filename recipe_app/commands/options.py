@@ -12,7 +12,7 @@ import click
 from recipe_app.errors import RecipeError
 from sensors.given_path import given_path
 from sensors.refusal import Answered
-from storage.outputs import CannotWrite
+from storage.shell.outputs import CannotWrite
 
 Found = TypeVar("Found")
 

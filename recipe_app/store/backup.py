@@ -31,8 +31,8 @@ from sqlalchemy import Connection, Table, func, select
 from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, tables
 from recipe_app.store.database import open_database
-from storage.disk import private
-from storage.outputs import written
+from storage.disk.durable import private
+from storage.shell.outputs import written
 
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"

@@ -21,7 +21,7 @@ from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, opened, proven
 from recipe_app.store.database import Database, open_database
-from storage.disk import LOCAL
+from storage.disk.durable import LOCAL
 
 BATCH = 500
 STAGED = ".restore-"

@@ -11,7 +11,7 @@ from recipe_app.graphs.formats.files import read_graph
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import count_orders
 from recipe_app.graphs.scoring.validate import check_graph
-from storage.outputs import write_output
+from storage.shell.outputs import write_output
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
 MOST_RECIPES = 500

@@ -14,7 +14,7 @@ from sensors.stamps import StampRepair, repair_batches, sample_step_ns
 from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
-    from storage.stored_packets import StoredPackets
+    from storage.chunks.stored_packets import StoredPackets
 
 
 @dataclass(frozen=True)

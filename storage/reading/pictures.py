@@ -15,7 +15,7 @@ from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, vi
 from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
-    from storage.stored_packets import StoredPackets
+    from storage.chunks.stored_packets import StoredPackets
 
 RAW = "raw"
 U16 = npt.NDArray[np.uint16]

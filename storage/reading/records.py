@@ -14,7 +14,7 @@ from sensors.hololens import eye_tracking, microphone, spatial_input
 from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
-    from storage.stored_packets import StoredPackets
+    from storage.chunks.stored_packets import StoredPackets
 
 _KINDS = {"spatial_input": spatial_input, "eye_tracking": eye_tracking}
 Floats = npt.NDArray[np.float32]

@@ -12,15 +12,15 @@ from typing import Any
 
 from sensors.hololens.catalogue import STREAMS
 from sensors.host_clock import utc_anchor
-from storage.copies import freed_to
+from storage.copies.copies import freed_to
+from storage.copies.read_through import stores_of
+from storage.copies.target import Target
 from storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
 from storage.manifest import SCHEMA, Manifest, read_manifest, write_json
 from storage.names import CLOCK_STREAMS, MANIFEST, MEDIA
-from storage.read_through import stores_of
 from storage.rebuild.moments import moments_of
 from storage.rebuild.people import entered
 from storage.rebuild.sealed import Sealed, read_sealed, streams_of
-from storage.target import Target
 
 NOWHERE = [
     "participant",

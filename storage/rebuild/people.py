@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from storage.self_check import is_sound, whole_lines
+from storage.disk.self_check import is_sound, whole_lines
 
 RECIPE = ("name", "graph_hash", "order", "seed", "source")
 

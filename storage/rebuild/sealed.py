@@ -9,14 +9,14 @@ from typing import Any
 
 from sensors.errors import UnknownSensorStream
 from sensors.hololens.catalogue import STREAMS, Profile, nominal_hz, stream_spec
-from storage.apart import ReaderApart
 from storage.calibration import calibration_files
-from storage.chunk import Chunk, chunk_paths
-from storage.copies import COPIED, read_book
+from storage.chunks.apart import ReaderApart
+from storage.chunks.chunk import Chunk, chunk_paths
+from storage.copies.copies import COPIED, read_book
+from storage.disk.read_back import file_sha256
 from storage.errors import CannotRebuild
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
 from storage.notes import Note, notes_in
-from storage.read_back import file_sha256
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from sensors.hololens.soundness import Look, look_of
-from storage.apart import ReaderApart
 from storage.calibration import CALIBRATION
-from storage.copies import BOOK
+from storage.chunks.apart import ReaderApart
+from storage.copies.copies import BOOK
+from storage.copies.read_through import readable_folder
+from storage.disk.read_back import file_sha256
+from storage.disk.self_check import is_sound, torn_tail, whole_lines
 from storage.errors import BadEventLog, FilesFreed, NotARecording
 from storage.events import read_lines
 from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import Note, notes_in
-from storage.read_back import file_sha256
-from storage.read_through import readable_folder
-from storage.self_check import is_sound, torn_tail, whole_lines
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover

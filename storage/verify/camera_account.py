@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from storage.disk.read_back import file_sha256
+from storage.disk.self_check import is_sound
 from storage.media_blocks import damaged_stretches
 from storage.names import MEDIA
-from storage.read_back import file_sha256
-from storage.self_check import is_sound
 from storage.verify.findings import FAIL, Findings
 
 Progress = Callable[[str], None]

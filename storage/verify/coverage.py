@@ -54,7 +54,7 @@ class Cover:
 
 
 def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, Placed]:
-    """Place the streams of one device; `indexes` are (n,) of `storage.chunk.INDEX`, empty ones are left out."""
+    """Place the streams of one device; `indexes`: (n,) of `storage.chunks.chunk.INDEX`, without empty ones."""
     filled = {name: index for name, index in indexes.items() if len(index)}
     if not filled:
         return {}

@@ -41,12 +41,12 @@ def find_gaps(
 ) -> list[Gap]:
     """Name the holes of a stream.
 
-    `index` is (n,) of `storage.chunk.INDEX`; `closings` are the closed connections as the recorder noted them: the
-    number of the packet that came next, and the cause; of several before one packet the first counts. A new run of
-    the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is `declared_loss`, and
-    a long step of the device's stamps inside one connection is `device_rate`. What falls into one of `holds` takes
-    its cause, unless the ledger says more. Of a stream that changes its rate by itself steps up
-    to `harmless_ticks` are no holes.
+    `index` is (n,) of `storage.chunks.chunk.INDEX`; `closings` are the closed connections as the recorder noted
+    them: the number of the packet that came next, and the cause; of several before one packet the first counts. A
+    new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
+    `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls
+    into one of `holds` takes its cause, unless the ledger says more. Of a stream that changes its rate by itself
+    steps up to `harmless_ticks` are no holes.
     """
     if len(index) < 2:
         return []

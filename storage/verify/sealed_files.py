@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.hololens.soundness import Look
-from storage.apart import ReaderApart
-from storage.chunk import INDEX, Chunk, chunk_paths, is_archive
+from storage.chunks.apart import ReaderApart
+from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
+from storage.disk.read_back import file_sha256
 from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
-from storage.read_back import file_sha256
 from storage.verify.findings import FAIL, Findings
 from storage.verify.tracking import Tracking
 

@@ -10,7 +10,7 @@ from typing import Any
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
-from storage.outputs import write_output
+from storage.shell.outputs import write_output
 from storage.verify import kept_verdict
 from sync.batch import SCHEMA, not_done
 from sync.report.render import render

@@ -8,8 +8,8 @@ from typing import Any
 
 from sensors.errors import SensorError
 from storage.errors import StorageError
-from storage.outputs import write_output
 from storage.recording import Recording, open_recording
+from storage.shell.outputs import write_output
 from storage.verify import keep_verdict, verify
 from sync.errors import SyncError
 from sync.report import facts

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.clock_probe import PROBE, decode
-from storage.chunk import INDEX, Chunk, chunk_paths
+from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import stream_folder
 from storage.timeline.device_clock import HostClock, constant_clock, host_clock
@@ -47,7 +47,7 @@ class ReadStream:
 
     @cached_property
     def index(self) -> npt.NDArray[np.void]:
-        """All packets that can be read, (n,) of `storage.chunk.INDEX`."""
+        """All packets that can be read, (n,) of `storage.chunks.chunk.INDEX`."""
         return np.concatenate([index for _, index in self.parts]) if self.parts else np.empty(0, INDEX)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calibration.space.partial import Partial
-from storage.outputs import CannotWrite
+from storage.shell.outputs import CannotWrite
 
 
 def test_the_same_work_goes_on_and_other_work_begins_anew(tmp_path):

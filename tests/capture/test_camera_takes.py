@@ -25,7 +25,7 @@ from kitchensync.cli import main
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json
-from storage.mover import run_mover
+from storage.move.mover import run_mover
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from capture.drain.drainer import Drainer
 from capture.drain.open_chunk import open_chunk
 from capture.plan import HeadsetPlan
 from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter, sealed_files
-from storage.chunk import Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.names import MANIFEST
 

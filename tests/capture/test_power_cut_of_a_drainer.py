@@ -22,7 +22,7 @@ from capture.plan import Plan
 from capture.process.outcome import Outcome
 from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 from capture.session.closing import close_recording
-from storage.chunk import Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.verify import verify
 

@@ -11,7 +11,7 @@ import pytest
 
 from capture.queue.pipe import Batch
 from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueReader, QueueWriter
-from storage.chunk import Sealed
+from storage.chunks.chunk import Sealed
 from storage.names import stream_key
 
 NEVER = lambda: False  # noqa: E731

@@ -23,7 +23,7 @@ from capture.session.closing import close_recording, queued_packets
 from capture.session.orphans import orphan_in
 from capture.session.recover import recover_all
 from capture.session.storage_trouble import StorageTrouble
-from storage.chunk import Chunk, chunk_paths, prepare_folder
+from storage.chunks.chunk import Chunk, chunk_paths, prepare_folder
 from storage.manifest import read_manifest, write_json
 from storage.names import MANIFEST, WORK, stream_key
 from storage.verify import verify

@@ -22,7 +22,7 @@ from capture.session import supervisor as supervisor_module
 from capture.session.closing import close_recording
 from capture.session.control import ask
 from capture.session.supervisor import Supervisor
-from storage.chunk import Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import read_manifest, write_json
 from storage.names import LOGS, MANIFEST, stream_key
 
@@ -63,15 +63,15 @@ def stored(plan, stream: str = STREAM) -> list[int]:
 
 CRASH = """
 import os
-import storage.chunk
-lay_out = storage.chunk.layout_image
+import storage.chunks.chunk
+lay_out = storage.chunks.chunk.layout_image
 
 def crash(packets, attributes, *rest, **options):
     if attributes["stream"] == "hololens/gyroscope":
         os._exit(9)
     return lay_out(packets, attributes, *rest, **options)
 
-storage.chunk.layout_image = crash
+storage.chunks.chunk.layout_image = crash
 """
 """A fault below Python: no exception tells of it."""
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from storage.calibration import Table, calibration_files, write_calibration
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from processes import COMMAND
 
-from storage import archive as archive_module
-from storage.archive import archive
-from storage.chunk import Chunk, Packet, chunk_paths, seal
-from storage.disk import LocalDisk
+from storage.chunks.chunk import Chunk, Packet, chunk_paths, seal
+from storage.disk.durable import LocalDisk
 from storage.errors import BadChunk, NotPackable
 from storage.manifest import edit_manifest, read_manifest, write_json
+from storage.move import archive as archive_module
+from storage.move.archive import archive
 from storage.recording import open_recording
 from storage.verify import verify
 

@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 from flips import block_at, flip, stream_of
 
-from storage.archive import archive_stream
 from storage.calibration import Table, calibration_files, write_calibration
-from storage.chunk import Packet, seal
-from storage.copies import COPIED, Book, Line
+from storage.chunks.chunk import Packet, seal
+from storage.copies.copies import COPIED, Book, Line
+from storage.disk.read_back import file_sha256
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
-from storage.read_back import file_sha256
+from storage.move.archive import archive_stream
 from storage.verify import verify
 
 ROUNDS = int(os.environ.get("KITCHENSYNC_FLIP_ROUNDS", "6"))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunk import Chunk, Packet, chunk_paths, image_of, seal
+from storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, seal
 from storage.errors import BadChunk
 
 

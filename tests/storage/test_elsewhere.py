@@ -11,17 +11,17 @@ import pytest
 from click.testing import CliRunner
 from processes import kitchensync
 
-from storage.archive import archive
-from storage.cli import upload as upload_command
-from storage.cli import verify as verify_command
+from storage.commands.storage import upload as upload_command
+from storage.commands.storage import verify as verify_command
+from storage.copies.target import MARKER
 from storage.errors import FilesFreed, FilesMissing
-from storage.freeing import FreeRule
 from storage.manifest import edit_manifest
-from storage.mover import run_mover
+from storage.move.archive import archive
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
+from storage.move.upload import upload
 from storage.names import MANIFEST
 from storage.recording import open_recording
-from storage.target import MARKER
-from storage.upload import upload
 from storage.verify import verify
 
 NOW = FreeRule(copies_before_free=2, keep_days=0.0)

@@ -7,7 +7,7 @@ import time
 
 CHILD = """
 import signal, threading, time
-from storage.end_signals import ask_at_signals
+from storage.shell.end_signals import ask_at_signals
 
 asked, heard = threading.Event(), []
 ask_at_signals((signal.SIGTERM,), lambda: (heard.append(1), asked.set()))

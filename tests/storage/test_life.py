@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from storage.archive import archive
-from storage.copies import BOOK
+from storage.copies.copies import BOOK
 from storage.errors import NotARecording
-from storage.freeing import FreeRule
 from storage.life import Life, life_of
 from storage.manifest import edit_manifest
-from storage.mover import run_mover
+from storage.move.archive import archive
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
 from storage.names import MANIFEST, recordings_in
 
 NOW = FreeRule(copies_before_free=1, keep_days=0.0)

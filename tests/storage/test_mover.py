@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
-from storage import mover as mover_module
-from storage.copies import BOOK, COPIED, FREED, Book, Line, read_book
-from storage.disk import LocalDisk
-from storage.freeing import FreeRule
+from storage.copies.copies import BOOK, COPIED, FREED, Book, Line, read_book
+from storage.copies.target import MARKER
+from storage.disk.durable import LocalDisk
 from storage.manifest import edit_manifest
-from storage.mover import run_mover
-from storage.mover_process import MoverProcess
+from storage.move import mover as mover_module
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
+from storage.move.mover_process import MoverProcess
 from storage.recording import open_recording
-from storage.target import MARKER
 from storage.verify import verify
 
 NOW = FreeRule(copies_before_free=2, keep_days=0)
@@ -224,7 +224,7 @@ def test_what_changed_since_is_copied_again(finished, stores):
 
 
 def test_chunks_that_were_packed_are_dropped_from_the_store_too(finished, stores):
-    from storage.archive import archive
+    from storage.move.archive import archive
 
     run_mover([finished], stores[:1])
     archive(finished)
@@ -271,8 +271,8 @@ def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finish
 BEHIND_THE_CACHE = """
 import os, sys
 from pathlib import Path
-from storage.disk import LocalDisk
-from storage.mover import run_mover
+from storage.disk.durable import LocalDisk
+from storage.move.mover import run_mover
 image, store, take = map(Path, sys.argv[1:])
 
 class LyingStore(LocalDisk):
@@ -335,7 +335,7 @@ def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_
 
 
 def test_a_mover_that_was_killed_is_started_again_and_goes_on(finished, stores, tmp_path, monkeypatch):
-    monkeypatch.setattr("storage.mover_process.REVIVE_S", 0.0)
+    monkeypatch.setattr("storage.move.mover_process.REVIVE_S", 0.0)
     mover = MoverProcess(finished, stores[:1], tmp_path / "mover.log")
     assert mover.revive() is None
     mover.process.kill()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.outputs import PART, CannotWrite, check_output, write_into, write_output, written
+from storage.shell.outputs import PART, CannotWrite, check_output, write_into, write_output, written
 
 
 @pytest.fixture

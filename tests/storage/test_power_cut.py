@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from disk_model import TracingDisk, choices, remains
 
-from storage.chunk import Chunk, Packet, chunk_paths, image_of, prepare_folder, seal
-from storage.disk import make_durable_folders
+from storage.chunks.chunk import Chunk, Packet, chunk_paths, image_of, prepare_folder, seal
+from storage.disk.durable import make_durable_folders
 from storage.manifest import write_json
 from storage.names import chunk_name
 from storage.verify import verify
@@ -153,8 +153,8 @@ def _made(path: Path) -> Path:
 ON_A_REAL_DISK = """
 import shutil, sys
 from pathlib import Path
-from storage.chunk import Packet, prepare_folder, seal
-from storage.disk import make_durable_folders
+from storage.chunks.chunk import Packet, prepare_folder, seal
+from storage.disk.durable import make_durable_folders
 image, mounted, copies = map(Path, sys.argv[1:])
 make_durable_folders(mounted / "take", mounted)
 folder = prepare_folder(mounted / "take", "hololens/pv")

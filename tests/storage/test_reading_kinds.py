@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sensors.hololens.catalogue import STREAMS
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.errors import NotOfThisKind
 from storage.reading.cameras import CameraStream
 from storage.recording import StoredStream

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sensors.hololens import pv
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.errors import NotOfThisKind
 from storage.manifest import write_json
 from storage.recording import StoredStream, open_recording

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.errors import CannotRebuild, NotARecording
 from storage.events import EventLog
-from storage.freeing import FreeRule
 from storage.life import Life, life_of
 from storage.manifest import edit_manifest, read_manifest
-from storage.mover import run_mover
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
 from storage.names import MANIFEST, MEDIA
 from storage.rebuild import rebuild
 from storage.verify import verify

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from storage import stored_packets
-from storage.chunk import Packet, seal
+from storage.chunks import stored_packets
+from storage.chunks.chunk import Packet, seal
 from storage.errors import BadEventLog, BadName, NotARecording, UnknownStream
 from storage.events import EventLog, read_events
 from storage.manifest import edit_manifest, read_manifest, write_json

@@ -13,11 +13,11 @@ import h5py
 import numpy as np
 import pytest
 
-from storage import chunk as chunk_module
-from storage.archive import archive_stream
-from storage.chunk import INDEX, Packet, seal
-from storage.compress import compressor
+from storage.chunks import chunk as chunk_module
+from storage.chunks.chunk import INDEX, Packet, seal
+from storage.chunks.compress import compressor
 from storage.manifest import write_json
+from storage.move.archive import archive_stream
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "recording-format.md"
 

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 from processes import COMMAND
 
-from storage import upload as upload_module
-from storage.cli import upload as upload_command
-from storage.copies import read_book
+from storage.commands.storage import upload as upload_command
+from storage.copies.copies import read_book
 from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
 from storage.manifest import edit_manifest
-from storage.upload import upload
+from storage.move import upload as upload_module
+from storage.move.upload import upload
 from storage.verify import verify
 
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from processes import COMMAND, running
 
-from storage.archive import archive
-from storage.chunk import Chunk, Packet, seal
-from storage.freeing import FreeRule
+from storage.chunks.chunk import Chunk, Packet, seal
 from storage.life import Life, life_of
 from storage.manifest import edit_manifest
-from storage.mover import run_mover
+from storage.move.archive import archive
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
 
 AWAY = "elsewhere, stores away"
 

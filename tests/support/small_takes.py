@@ -10,7 +10,7 @@ import numpy as np
 from sensors import clock_probe
 from sensors.hololens import imu, spatial_input
 from storage.calibration import Table, write_calibration
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from virtual_kitchen.gopro.synthesis import Film, synthesize
 from virtual_kitchen.kitchen import Kitchen

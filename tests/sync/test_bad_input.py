@@ -21,7 +21,7 @@ from small_takes import (
 
 from kitchensync.cli import main
 from sensors import clock_probe
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from sync.report.page import write_report

@@ -16,7 +16,7 @@ from kitchensync.cli import main
 from sensors.errors import DownloadFailed
 from sensors.gopro.card import copy_verified, scan_card
 from sensors.hololens import imu
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
 from sync.card_match import propose

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from calibration.jobs.mount_check import KEPT
 from kitchensync.cli import main
 from storage.errors import FilesFreed
-from storage.freeing import FreeRule
 from storage.manifest import edit_manifest, write_json
-from storage.mover import run_mover
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
 from storage.names import MANIFEST
 from sync.report.page import write_report
 from sync.state import STATE

@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner, Result
 from small_takes import HOST0_NS
 
-import storage.mover_process
+import storage.move.mover_process
 from capture.camera.fetch import takes_in
 from kitchensync.cli import main
-from storage.archive import archive
-from storage.chunk import Packet, chunk_paths, seal
-from storage.freeing import FreeRule
+from storage.chunks.chunk import Packet, chunk_paths, seal
+from storage.disk.read_back import file_sha256
 from storage.life import life_of
 from storage.manifest import edit_manifest, write_json
-from storage.mover import run_mover
+from storage.move.archive import archive
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
 from storage.names import MANIFEST
-from storage.read_back import file_sha256
 from storage.recording import open_recording
 from sync.card_match import recordings_below
 
@@ -122,7 +122,7 @@ def as_it_is(take: Path, life: str) -> None:
 
 @pytest.mark.parametrize("life", list(TABLE))
 def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.mover_process, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)  # of this very process
     (tmp_path / "third").mkdir()
     take = tmp_path / "data" / "take1"
     for command, (code, words) in TABLE[life].items():
@@ -147,7 +147,7 @@ def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
 
 
 def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.mover_process, "lower_priority", lambda: None)
+    monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)
     (tmp_path / "third").mkdir()
     for name in ("take1", "lost"):
         shutil.copytree(usual, tmp_path / "data" / name)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from small_takes import FRAMES, GYRO_HZ, SECONDS, START_WORLD_S, truth_ticks
 
 from kitchensync.cli import main
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.timeline.clock_map import ClockMap
 from sync.job import synchronize

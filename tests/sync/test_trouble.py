@@ -63,7 +63,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_the_last_set(aligned, monkeypatc
         "write_table": "pyarrow.parquet.write_table",
         "savez_compressed": "numpy.savez_compressed",
         "write_json": "sync.state.write_json",
-        "rename": "storage.disk.LocalDisk.rename",
+        "rename": "storage.disk.durable.LocalDisk.rename",
     }
     monkeypatch.setattr(places[where], full)
     done = run("sync", aligned, "--json")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from small_takes import SECONDS, seal_stream, write_manifest
 
 from sensors.hololens import spatial_input
-from storage.chunk_format import INDEX
+from storage.chunks.chunk_format import INDEX
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of
 from sync.index import interpolate_poses

@@ -14,8 +14,8 @@ import pytest
 from flips import block_at, flip, stream_of
 from processes import kitchensync
 
-from storage.archive import archive_stream
 from storage.events import EventLog
+from storage.move.archive import archive_stream
 from storage.verify import verify
 
 FLIPS = int(os.environ.get("KITCHENSYNC_FLIPS", "12"))

@@ -40,7 +40,7 @@ from capture.drain.drainer import Drainer
 from capture.plan import HeadsetPlan, Plan
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from capture.queue.server import QueueServer
-from storage.chunk import Chunk, chunk_paths
+from storage.chunks.chunk import Chunk, chunk_paths
 
 disk, short, stream = Path({disk!r}), Path({short!r}), "hololens/gyroscope"
 for name in ("take", "work"):

@@ -19,7 +19,7 @@ import pytest
 from lives import AWAY, make_lives
 
 from capture.rehearsal.mounts import can_mount
-from storage.outputs import PART
+from storage.shell.outputs import PART
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.rehearsal.account import SLACK_NS, excess_of, met_by
-from storage.chunk import INDEX
+from storage.chunks.chunk import INDEX
 
 MS = 1_000_000
 windows = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=4)

@@ -13,7 +13,7 @@ from capture.rehearsal import account as accounts
 from capture.rehearsal.account import Account, settle
 from capture.rehearsal.scenarios import REFUSED
 from capture.rehearsal.verdicts import Truth, coverage, longest_step_s, session_end_ns, wrong_verdict
-from storage.chunk import INDEX
+from storage.chunks.chunk import INDEX
 
 S = 10_000_000
 "Ticks a second."

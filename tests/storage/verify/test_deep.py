@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from timed_takes import host_ns
 
 from sensors.hololens import pv
-from storage.chunk import Packet, seal
-from storage.cli import verify as verify_command
+from storage.chunks.chunk import Packet, seal
+from storage.commands.storage import verify as verify_command
 from storage.manifest import write_json
 from storage.verify import verify
 

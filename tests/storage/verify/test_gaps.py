@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chunk import INDEX
+from storage.chunks.chunk import INDEX
 from storage.verify.gaps import early_end, find_gaps, missing_ranges, stamps_that_go_back, uncovered
 
 

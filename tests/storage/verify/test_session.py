@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from storage.chunk import INDEX
+from storage.chunks.chunk import INDEX
 from storage.verify.session import session_of
 
 S = 10**9

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from storage import apart
-from storage.chunk import Chunk, Packet, Sealed, seal
-from storage.cli import verify as verify_command
+from storage.chunks import apart
+from storage.chunks.chunk import Chunk, Packet, Sealed, seal
+from storage.commands.storage import verify as verify_command
 from storage.errors import BadChunk
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums

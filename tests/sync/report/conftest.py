@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sensors.clock_probe import encode as encode_probe
-from storage.chunk import Packet, seal
+from storage.chunks.chunk import Packet, seal
 from storage.events import EventLog
 from storage.manifest import write_json
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from storage.errors import NotARecording
 from storage.manifest import write_json
-from storage.outputs import CannotWrite
+from storage.shell.outputs import CannotWrite
 from sync.job import synchronize
 from sync.report.page import write_report
 

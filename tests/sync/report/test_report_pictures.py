@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sensors.hololens import pv
-from storage.chunk import Packet
+from storage.chunks.chunk import Packet
 from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap
 from sync.report.cameras import CameraFile

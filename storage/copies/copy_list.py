@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.chunk import chunk_paths
-from storage.copies import BOOK
+from storage.chunks.chunk import chunk_paths
+from storage.copies.copies import BOOK
+from storage.copies.promised import promised_hashes
+from storage.copies.read_through import readable_folder
 from storage.manifest import Manifest
 from storage.names import CHUNK_SUFFIX, MANIFEST, PART_SUFFIX, chunk_range
-from storage.promised import promised_hashes
-from storage.read_through import readable_folder
 
 
 @dataclass(frozen=True)

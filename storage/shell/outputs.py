@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from storage.disk import LOCAL
+from storage.disk.durable import LOCAL
 from storage.errors import StorageError
 from storage.names import CLOCK_STREAMS, COPIES, LEDGER_STREAMS, MANIFEST, MEDIA, WORK, chunk_range
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sensors.refusal import words_of
-from storage.chunk import is_archive
-from storage.copies import COPIED, Book, Line, is_store_of_another
-from storage.copy_list import Item, files_of, is_closed
-from storage.disk import LOCAL, Disk
+from storage.chunks.chunk import is_archive
+from storage.copies.copies import COPIED, Book, Line, is_store_of_another
+from storage.copies.copy_list import Item, files_of, is_closed
+from storage.copies.target import MARKER, Stopped, Target
+from storage.disk.durable import LOCAL, Disk
 from storage.errors import StorageError, TargetAway
-from storage.freeing import DEFAULT_RULE, FreeRule, free
 from storage.life import usable_manifest
+from storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
-from storage.target import MARKER, Stopped, Target
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 
 from sensors.host_clock import utc_anchor
-from storage.disk import LOCAL
+from storage.disk.durable import LOCAL
+from storage.disk.self_check import CHECK, checked_json, is_sound, whole_lines
 from storage.errors import MoverBusy
 from storage.names import COPIES as BOOK
-from storage.self_check import CHECK, checked_json, is_sound, whole_lines
 
 SCHEMA = "copy/1"
 COPIED, FREED = "copied", "freed"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunk_reader import UNREADABLE, Chunk
+from storage.chunks.chunk_reader import UNREADABLE, Chunk
+from storage.disk.read_back import file_sha256, forget_cache
 from storage.errors import BadChunk
 from storage.names import chunk_number
-from storage.read_back import file_sha256, forget_cache
 
 
 def prove(path: Path, chunks: list[Path], tell: Callable[[Path], None] = lambda _: None) -> None:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.copies import Line, freed_to, read_book
+from storage.copies.copies import Line, freed_to, read_book
+from storage.copies.promised import missing_files
+from storage.copies.target import Target
 from storage.errors import FilesFreed, NotARecording, TargetAway
 from storage.manifest import Manifest, read_manifest
-from storage.promised import missing_files
-from storage.target import Target
 
 
 def readable_folder(recording: Path, manifest: Manifest) -> Path:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.copies import BOOK, COPIED, read_book
+from storage.copies.copies import BOOK, COPIED, read_book
+from storage.copies.target import Target
+from storage.disk.read_back import stored_sha256
 from storage.errors import TargetAway, UnreadableFile
-from storage.read_back import stored_sha256
-from storage.target import Target
 
 
 @dataclass

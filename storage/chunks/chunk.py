@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from storage.checksum import crc32
-from storage.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
-from storage.chunk_reader import Chunk
-from storage.compress import compressor, create_compressed, put_frame
-from storage.disk import LOCAL, Buffer, Disk, make_durable_folders, write_whole
-from storage.image import ImageFile, gathered
-from storage.layout import Blob, Frames, Layout, Records, fitting, layout_of
+from storage.chunks.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
+from storage.chunks.chunk_reader import Chunk
+from storage.chunks.compress import compressor, create_compressed, put_frame
+from storage.chunks.layout import Blob, Frames, Layout, Records, fitting, layout_of
+from storage.disk.checksum import crc32
+from storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
+from storage.disk.image import ImageFile, gathered
 from storage.names import CHUNK_SUFFIX, PART_SUFFIX, chunk_name, chunk_number, chunk_range, stream_folder
 
 __all__ = ["INDEX", "SCHEMA", "Chunk", "Packet", "Sealed", "chunk_paths", "image_of", "seal"]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensors.host_clock import utc_anchor
-from storage.copies import FREED, Book, Line
-from storage.copy_list import Item, files_of, is_heavy
-from storage.disk import LOCAL, Disk
+from storage.copies.copies import FREED, Book, Line
+from storage.copies.copy_list import Item, files_of, is_heavy
+from storage.copies.target import Stopped, Target
+from storage.disk.durable import LOCAL, Disk
 from storage.errors import MoverBusy
 from storage.manifest import Manifest, read_manifest
-from storage.target import Stopped, Target
 from storage.verify import keep_verdict, verify
 
 

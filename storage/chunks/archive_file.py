@@ -13,14 +13,14 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunk import describe_file, set_attribute
-from storage.chunk_format import ARCHIVE, BLOCKS
-from storage.chunk_reader import READ_STEP_BYTES, Chunk
-from storage.compress import create_compressed, put_frame, read_frame, write_frame
+from storage.chunks.chunk import describe_file, set_attribute
+from storage.chunks.chunk_format import ARCHIVE, BLOCKS
+from storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
+from storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
+from storage.chunks.layout import FRAMES, RECORDS, Blob, Frames, Records
+from storage.disk.read_back import file_sha256
 from storage.errors import BadChunk
-from storage.layout import FRAMES, RECORDS, Blob, Frames, Records
 from storage.names import chunk_number
-from storage.read_back import file_sha256
 
 Tell = Callable[[Path], None]
 """Called with every chunk that was dealt with."""

@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from storage.checksum import crc32
-from storage.chunk_format import ARCHIVE, BLOCKS, INDEX, SCHEMA
+from storage.chunks.chunk_format import ARCHIVE, BLOCKS, INDEX, SCHEMA
+from storage.chunks.layout import BLOB, FRAMES, RECORDS
+from storage.disk.checksum import crc32
 from storage.errors import BadChunk
-from storage.layout import BLOB, FRAMES, RECORDS
 
 READ_STEP_BYTES = 8 << 20
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from storage.outputs import check_output, check_place
+from storage.shell.outputs import check_output, check_place
 
 Command = Callable[..., Any]
 DefaultName = Callable[[dict[str, Any]], str]

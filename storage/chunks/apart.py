@@ -1,6 +1,6 @@
 """Look at HDF5 files of doubtful content in a process apart: a damaged one may crash the library or hang it.
 
-python -P -m storage.apart        paths on stdin, one a line; answers on stdout, one JSON object a line
+python -P -m storage.chunks.apart        paths on stdin, one a line; answers on stdout, one JSON object a line
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from storage.chunk import Chunk
-from storage.chunk_format import INDEX
-from storage.chunk_reader import UNREADABLE
+from storage.chunks.chunk import Chunk
+from storage.chunks.chunk_format import INDEX
+from storage.chunks.chunk_reader import UNREADABLE
 from storage.errors import BadChunk
 
 LIMIT_S = 30.0
@@ -78,7 +78,7 @@ class ReaderApart:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
-            command = [sys.executable, "-P", "-m", "storage.apart"]
+            command = [sys.executable, "-P", "-m", "storage.chunks.apart"]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.copies import COPIED, Book, Line
-from storage.copy_list import Item, files_of, is_closed
+from storage.copies.copies import COPIED, Book, Line
+from storage.copies.copy_list import Item, files_of, is_closed
+from storage.copies.promised import missing_files
+from storage.copies.read_through import readable_folder
 from storage.errors import (
     CloudRefused,
     CopyDiffers,
@@ -21,8 +23,6 @@ from storage.errors import (
     SourceDiffers,
 )
 from storage.life import usable_manifest
-from storage.promised import missing_files
-from storage.read_through import readable_folder
 
 STEP_BYTES = 8 << 20
 

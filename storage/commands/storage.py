@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from sensors.refusal import words_of
-from storage.given_recording import GivenRecording
-from storage.output_options import OutputFolder
-from storage.progress_bar import byte_bar
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import OutputFolder
+from storage.shell.progress_bar import byte_bar
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
@@ -122,8 +122,8 @@ def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
     """Pack one recording; one among others that cannot be packed gives its reason and says it."""
     from dataclasses import asdict
 
-    from storage.archive import archive as pack
     from storage.errors import StorageError
+    from storage.move.archive import archive as pack
 
     try:
         with byte_bar() as show:
@@ -177,9 +177,9 @@ def move(
     """
     from dataclasses import asdict
 
-    from storage.freeing import FreeRule
-    from storage.mover import run_mover
-    from storage.mover_process import lower_priority
+    from storage.move.freeing import FreeRule
+    from storage.move.mover import run_mover
+    from storage.move.mover_process import lower_priority
     from storage.names import recordings_in
 
     if keep_days != "never" and not keep_days.replace(".", "", 1).isdigit():
@@ -231,7 +231,7 @@ def upload(recording: Path, url: str, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from storage.upload import upload as send
+    from storage.move.upload import upload as send
 
     with byte_bar() as show:
         done = send(recording, url, show)

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.archive_file import write_archive
-from storage.archive_proof import prove
-from storage.chunk import chunk_paths, is_archive
-from storage.copies import freed_to
-from storage.disk import LOCAL, Disk
+from storage.chunks.archive_file import write_archive
+from storage.chunks.archive_proof import prove
+from storage.chunks.chunk import chunk_paths, is_archive
+from storage.copies.copies import freed_to
+from storage.disk.durable import LOCAL, Disk
+from storage.disk.read_back import file_sha256
 from storage.errors import BadChunk, NotPackable
 from storage.life import usable_manifest
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
-from storage.read_back import file_sha256
 
 SPARE_BYTES = 256 << 20
 """Free space that must stay beside an archive while its chunks are still there."""

@@ -1,0 +1,1 @@
+"""Sealed HDF5 files of packets: their form, writing, reading and packing."""

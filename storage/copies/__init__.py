@@ -1,0 +1,1 @@
+"""Copies of a recording on other stores, and reading through to them."""

@@ -1,0 +1,1 @@
+"""What a disk keeps: durable writes, guarded space, proven bytes."""

@@ -1,0 +1,1 @@
+"""What all commands share: outputs, paths, progress, refusals."""
