@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sync.camera_latency import measure_file
+from sync.recording.camera_latency import measure_file
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile

@@ -71,9 +71,9 @@ def recorded(world: Floats, rng: np.random.Generator, start_s: float, seconds: f
 
 def sound_trial(rng: np.random.Generator, *, seconds: float = 120.0, related: bool = True) -> dict[str, Any]:
     """Align two recordings of one kitchen (or of two); status, largest error and claimed bound, ms."""
-    from sync.fusion import by_sound
-    from sync.result import sound_sigma
-    from sync.sound import Sound, align_sounds
+    from sync.align.fusion import by_sound
+    from sync.align.sound import Sound, align_sounds
+    from sync.result.result import sound_sigma
 
     offset_s, drift = float(rng.uniform(0.0, 8.0)), float(rng.uniform(-50e-6, 50e-6))
     scene = Scene.drawn(rng, seconds + 20.0)

@@ -22,8 +22,8 @@ COMMANDS: Table = {
     "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
     "remember": ("sensors.gopro.cli:remember", "Store the password of a camera on the home network."),
     "fetch": ("capture.commands.gopro:fetch", "Bring home what cameras still hold."),
-    "import": ("sync.card_commands:import_card", "Bring a card's files to their recordings."),
-    "free": ("sync.card_commands:free", "Erase from a camera what is safe elsewhere."),
+    "import": ("sync.commands.card:import_card", "Bring a card's files to their recordings."),
+    "free": ("sync.commands.card:free", "Erase from a camera what is safe elsewhere."),
 }
 
 

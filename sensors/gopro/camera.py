@@ -167,7 +167,7 @@ class GoProHttp:
         self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
 
     def delete(self, file: MediaFile) -> None:
-        """Erase one file from the card; only `sync.card_free` decides that."""
+        """Erase one file from the card; only `sync.cards.free` decides that."""
         self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
 
     def hilight(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from storage.events import Event
 from storage.manifest import Manifest
-from sync.event_frames import in_words, read_event_frames
-from sync.noted import read_noted
+from sync.tables.event_frames import in_words, read_event_frames
+from sync.tables.noted import read_noted
 
 KINDS = ("done", "error", "undo")
 MOST_LABEL = 60

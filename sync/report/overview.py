@@ -12,10 +12,10 @@ from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.shell.outputs import write_output
 from storage.verify import kept_verdict
-from sync.batch import SCHEMA, not_done
+from sync.batch.batch import SCHEMA, not_done
 from sync.report.render import render
-from sync.state import kept_answer
-from sync.summary import ORDER, largest_bound_ms, worst_first
+from sync.report.summary import ORDER, largest_bound_ms, worst_first
+from sync.result.state import kept_answer
 
 PAGE = "sync-summary.html"
 LEVELS = {

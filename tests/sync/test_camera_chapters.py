@@ -11,7 +11,7 @@ import pytest
 
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
-from sync.job import synchronize
+from sync.batch.job import synchronize
 from virtual_kitchen.world.clocks import media_map
 
 SEED, SECONDS, CHAPTER_FRAMES, FRAMES = 12, 62.0, 840, 1708

@@ -13,12 +13,20 @@ from scipy.spatial.transform import Rotation
 
 from kitchensync.cli import main
 from sensors.gopro.media import open_media
-from sync.camera_latency import STORE, keep
+from sync.batch.job import synchronize
 from sync.errors import BadLatencyStore, NoCameraName
-from sync.image_latency import measure_latency
-from sync.image_rotation import LEAST_POINTS, ImageTurns, Lens, Tracks, image_turns, track, turn_between
-from sync.job import synchronize
-from sync.resample import GyroTrack
+from sync.fit.resample import GyroTrack
+from sync.latency.image_latency import measure_latency
+from sync.latency.image_rotation import (
+    LEAST_POINTS,
+    ImageTurns,
+    Lens,
+    Tracks,
+    image_turns,
+    track,
+    turn_between,
+)
+from sync.recording.camera_latency import STORE, keep
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile

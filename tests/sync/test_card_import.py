@@ -19,7 +19,7 @@ from sensors.hololens import imu
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
-from sync.card_match import propose
+from sync.cards.match import propose
 from virtual_kitchen.gopro.models import MODELS
 from virtual_kitchen.gopro.sensors import Instruments
 from virtual_kitchen.world.motion import simulated_motion

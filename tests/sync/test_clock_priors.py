@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.prior import CameraClock, Start, prior_of, start_from_camera_clock, start_from_shutter
+from sync.align.prior import CameraClock, Start, prior_of, start_from_camera_clock, start_from_shutter
 
 ANCHOR = datetime(2019, 11, 18, 15, 45, 0, tzinfo=UTC)
 FRAME_S = 1001 / 30000

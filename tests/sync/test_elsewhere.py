@@ -18,7 +18,7 @@ from storage.move.freeing import FreeRule
 from storage.move.mover import run_mover
 from storage.names import MANIFEST
 from sync.report.page import write_report
-from sync.state import STATE
+from sync.result.state import STATE
 
 NOW = FreeRule(copies_before_free=1, keep_days=0.0)
 

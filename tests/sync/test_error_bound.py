@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sync.error_parts import _stamps_ms
-from sync.stamps import repair_batches
-from sync.whole_span import sigmas_at_both_ends, sigmas_of
+from sync.align.error_parts import _stamps_ms
+from sync.fit.stamps import repair_batches
+from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
 
 DRAWS = 400_000
 EPOCH = 133_875_715_436_816_907

@@ -10,7 +10,7 @@ from small_takes import FRAMES, HOST0_NS, SECONDS, START_WORLD_S, pv_times_s
 
 from storage.events import EventLog
 from storage.manifest import edit_manifest
-from sync.job import synchronize
+from sync.batch.job import synchronize
 
 
 def touch(take, world_s, *, uncertainty_ms=2.0, writer="tablet", **body):

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 
-from sync.errors import NotIncreasing
-from sync.index import (
+from sync.align.index import (
     interpolate_poses,
     nearest,
     offsets_us,
@@ -18,6 +17,7 @@ from sync.index import (
     strictly_increasing,
     tolerance_ticks,
 )
+from sync.errors import NotIncreasing
 
 BIG = 133_875_715_436_816_907
 

@@ -24,7 +24,7 @@ from storage.move.freeing import FreeRule
 from storage.move.mover import run_mover
 from storage.names import MANIFEST
 from storage.recording import open_recording
-from sync.card_match import recordings_below
+from sync.cards.match import recordings_below
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "lives.md"
 FREE = FreeRule(copies_before_free=1, keep_days=0.0)

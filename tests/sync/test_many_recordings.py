@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 
 from kitchensync.cli import main
-from sync import job
-from sync.batch import failed, synchronize_all
+from sync.batch import job
+from sync.batch.batch import failed, synchronize_all
 from sync.errors import NoDask
 from sync.report.overview import summary_page
-from sync.state import finished
-from sync.summary import compare, worst_first
+from sync.report.summary import compare, worst_first
+from sync.result.state import finished
 
 COUNT, SECONDS = 3, 14.0
 
@@ -61,7 +61,7 @@ def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
 def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
-    monkeypatch.setattr("sync.workers.MANY", 2)
+    monkeypatch.setattr("sync.batch.workers.MANY", 2)
     monkeypatch.chdir(tmp_path)
     answer = synchronize_all([Path("other")], workers=2)
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
@@ -133,7 +133,7 @@ def test_a_file_that_comes_meanwhile_is_not_taken_for_synchronized(root, monkeyp
         shutil.copy(path / "gopro" / "GH010001.MP4", path / "gopro" / "GH010002.MP4")
         return answer
 
-    monkeypatch.setattr("sync.job.synchronize", synchronize)
+    monkeypatch.setattr("sync.batch.job.synchronize", synchronize)
     synchronize_all([take], workers=1)
     assert finished(take, None) is None
 
@@ -151,7 +151,7 @@ def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
             raise ZeroDivisionError("nobody thought of it")
         return {"recording": path.name, "status": "aligned", "pairs": [], "path": str(path)}
 
-    monkeypatch.setattr("sync.job.synchronize", synchronize)
+    monkeypatch.setattr("sync.batch.job.synchronize", synchronize)
     answer = synchronize_all([root], workers=1)
     assert statuses(answer)["take-0"] == "aligned"
     bad = next(entry for entry in answer["recordings"] if entry["recording"] == "take-1")

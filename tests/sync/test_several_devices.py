@@ -15,8 +15,8 @@ from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap
+from sync.batch.job import synchronize
 from sync.errors import NoSuchMaster
-from sync.job import synchronize
 from sync.report.page import write_report
 
 FRAME_S = 1001 / 30000

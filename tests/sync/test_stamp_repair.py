@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sync.errors import BadArrays
-from sync.stamps import repair_stamps
+from sync.fit.stamps import repair_stamps
 
 EPOCH = 133_875_715_436_816_907  # a FILETIME: float64 steps by 16 ticks here
 BATCH = 315

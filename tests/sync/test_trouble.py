@@ -20,7 +20,7 @@ from small_takes import SEED, write_film
 from capture.rehearsal.mounts import can_mount, on_small_disk
 from kitchensync.cli import main
 from storage.manifest import edit_manifest
-from sync.batch import synchronize_all
+from sync.batch.batch import synchronize_all
 
 
 def run(*words: object):
@@ -62,7 +62,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_the_last_set(aligned, monkeypatc
     places = {
         "write_table": "pyarrow.parquet.write_table",
         "savez_compressed": "numpy.savez_compressed",
-        "write_json": "sync.state.write_json",
+        "write_json": "sync.result.state.write_json",
         "rename": "storage.disk.durable.LocalDisk.rename",
     }
     monkeypatch.setattr(places[where], full)
@@ -201,7 +201,7 @@ def test_a_process_that_dies_takes_no_verdict_along(aligned, monkeypatch):
             job.set_exception(BrokenProcessPool("gone"))
             return job
 
-    monkeypatch.setattr("sync.batch.pool_of", lambda _count: Pool())
+    monkeypatch.setattr("sync.batch.batch.pool_of", lambda _count: Pool())
     answer = synchronize_all([aligned.parent], workers=2, again=True)
     assert [one["status"] for one in answer["recordings"]] == ["aligned", "aligned"]
     assert all("process that worked on it died" in one["error"] for one in answer["recordings"])

@@ -12,11 +12,11 @@ from distributed import Client, LocalCluster
 
 from kitchensync.cli import main
 from storage.manifest import write_json
-from sync import cluster
-from sync.batch import synchronize_all
-from sync.cluster import Undone, on_cluster
+from sync.batch import cluster
+from sync.batch.batch import synchronize_all
+from sync.batch.cluster import Undone, on_cluster
+from sync.batch.fitness import facts, unfit
 from sync.errors import NoDask, NoWorkers
-from sync.fitness import facts, unfit
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +157,11 @@ def test_without_a_worker_left_this_computer_has_the_last_try(take, monkeypatch)
     def nobody(work, todo, master, scheduler, **_more):
         yield from (Undone(path, {"tcp://10.0.0.9:1": "the worker was lost"}) for path in todo)
 
-    monkeypatch.setattr("sync.batch.on_cluster", nobody)
+    monkeypatch.setattr("sync.batch.batch.on_cluster", nobody)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "aligned"
     (take / "sync" / "state.json").unlink()
-    monkeypatch.setattr("sync.batch._one_pool", lambda paths, *_: [(path, None) for path in paths])
+    monkeypatch.setattr("sync.batch.batch._one_pool", lambda paths, *_: [(path, None) for path in paths])
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "not_done"
     assert answer["error"].endswith("; before, tcp://10.0.0.9:1: the worker was lost")

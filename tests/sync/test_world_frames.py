@@ -12,8 +12,8 @@ from sensors.hololens import spatial_input
 from storage.chunks.chunk_format import INDEX
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of
-from sync.index import interpolate_poses
-from sync.job import synchronize
+from sync.align.index import interpolate_poses
+from sync.batch.job import synchronize
 
 RESTART_ROW, STEP, FAR_M = 300, 333_333, 40.0
 

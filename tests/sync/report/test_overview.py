@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from sync.batch import failed
+from sync.batch.batch import failed
 from sync.report.overview import PAGE, refresh_summary, summary_page
 
 

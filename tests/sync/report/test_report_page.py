@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from storage.errors import NotARecording
 from storage.manifest import write_json
 from storage.shell.outputs import CannotWrite
-from sync.job import synchronize
+from sync.batch.job import synchronize
 from sync.report.page import write_report
 
 EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
@@ -261,7 +261,7 @@ def test_a_handed_in_verification_is_used(desk, tmp_path):
 
 
 def test_the_command_prints_the_path(desk, tmp_path):
-    from sync.cli import report
+    from sync.commands.sync import report
 
     recording = desk.make_recording(tmp_path / "take-1")
     result = CliRunner().invoke(report, [str(recording)])

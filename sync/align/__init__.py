@@ -1,0 +1,1 @@
+"""Aligning two clocks from what their sensors felt and heard: pure numerics."""

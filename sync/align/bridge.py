@@ -1,0 +1,70 @@
+"""From one headset's ticks to another's, through the host that both exchanged clocks with: pure.
+
+Two heads move by themselves, so nothing but the clock exchanges relates their headsets; the bounds of both add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.timeline.clock_map import TICKS_PER_S, ClockMap
+from storage.timeline.device_clock import HostClock
+from sync.align.verdict import THRESHOLDS, Verdict
+
+Int64 = npt.NDArray[np.int64]
+
+SERVES_MS = 500.0  # a worse bridge places no frame anywhere
+FIT_POINTS = 201
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """Ticks of one headset to those of another."""
+
+    source: HostClock
+    target: HostClock
+
+    @property
+    def bound_ms(self) -> float:
+        """Largest error: both clocks' bounds together."""
+        return (self.source.bound_ns + self.target.bound_ns) / 1e6
+
+    def to_ticks(self, ticks: Int64) -> Int64:
+        """Target ticks (n,) int64 of source `ticks` (n,) int64."""
+        return self.target.to_ticks(self.source.to_host_ns(ticks))
+
+    def as_map(self, epoch_ticks: int, source_epoch: int, last_ticks: int) -> tuple[ClockMap, float]:
+        """The straight line nearest to the bridge, and how far it strays from it at most, ms.
+
+        It takes seconds since `source_epoch` of the source to ticks of the target.
+        """
+        ticks = np.unique(
+            np.linspace(source_epoch, max(last_ticks, source_epoch + 1), FIT_POINTS).astype(np.int64)
+        )
+        t_s = (ticks - source_epoch) / TICKS_PER_S
+        tau_s = (self.to_ticks(ticks) - epoch_ticks - (ticks - source_epoch)) / TICKS_PER_S
+        middle = float(t_s[-1]) / 2
+        line = np.polynomial.polynomial.polyfit(t_s - middle, tau_s, 1 if len(t_s) > 1 else 0)
+        found = ClockMap(epoch_ticks, middle, tuple(float(c) for c in line), (0.0, float(t_s[-1])))
+        return found, float(np.abs(found.tau_s(t_s) - tau_s).max()) * 1e3
+
+
+def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:
+    """Say how good the relation of two headsets is."""
+    if bridge is None:
+        return Verdict("not_aligned", (f"{name} or the main headset exchanged no clock with the recorder",))
+    if bridge.bound_ms > SERVES_MS:
+        why = f"its clock is known only to {bridge.bound_ms / 1e3:.1f} s: there are no clock exchanges"
+        return Verdict("not_aligned", (why,))
+    doubts = []
+    if bridge.bound_ms > THRESHOLDS["stat_most_ms"]:
+        doubts.append(f"its clock is known to {bridge.bound_ms:.0f} ms only: the network was slow")
+    if len(bridge.source.lines) + len(bridge.target.lines) > 2:
+        doubts.append(
+            f"a headset was restarted or its clock stepped: the index follows each stretch, the map is a line that"
+            f" strays from it by up to {strays_ms:.1f} ms"
+        )
+    return Verdict("check" if doubts else "aligned", tuple(doubts))

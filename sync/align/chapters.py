@@ -1,0 +1,137 @@
+"""From the alignment of a whole take to that of each of its chapters: the same map, counted from another zero. Pure.
+
+Chapter time is `t' = t - start`, so `tau'(t') = tau(t' + start) + start`: device ticks stay what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from storage.timeline.clock_map import ClockMap
+from sync.align.error_parts import error_parts
+from sync.align.fine import Fine
+from sync.align.headset_gyro import HeadsetGyro
+from sync.align.pair_alignment import PairAlignment, Prior
+from sync.align.sound import Heard
+from sync.align.verdict import THRESHOLDS, Verdict
+from sync.fit.line import Lags, Line
+
+JOINT_S = 0.5  # how far from a joint the jump of a lost chapter may have been placed
+
+
+def of_chapter(
+    found: PairAlignment,
+    headset: HeadsetGyro,
+    start_s: float,
+    seconds: float,
+    *,
+    joints_s: tuple[float, ...] = (),
+) -> PairAlignment:
+    """The alignment of a take as that of the chapter at [start_s, start_s + seconds) of it.
+
+    `joints_s` are take times at which a chapter is missing: a jump near one belongs to it, exactly. The errors are
+    those at the chapter's start, middle and end; a chapter outside of what was compared says so.
+    """
+    if found.fine is None or found.clock_map is None:
+        return _moved(found, start_s)
+    fine = _snapped(found.fine, joints_s)
+    first, last = max(fine.overlap_s[0], start_s), min(fine.overlap_s[1], start_s + seconds)
+    verdict = found.verdict if last > first else _outside(found.verdict, first - last)
+    fine = replace(fine, overlap_s=(first, last) if last > first else (start_s, start_s + seconds))
+    parts = error_parts(fine, headset, (start_s, start_s + seconds))
+    if last <= first and max(parts.stat_ms) > THRESHOLDS["stat_most_ms"]:
+        verdict = Verdict(
+            "not_aligned", (f"nothing was compared near it: known to {max(parts.stat_ms):.0f} ms",)
+        )
+    jumps = tuple((at, size) for at, size in fine.line.jumps if at < start_s + seconds)
+    here = replace(found.clock_map, valid_s=fine.overlap_s, jumps=jumps)
+    changed = replace(found, fine=fine, verdict=verdict, stat_ms=parts.stat_ms, model_ms=parts.model_ms)
+    return _moved(replace(changed, clock_map=None if verdict.status == "not_aligned" else here), start_s)
+
+
+def _outside(verdict: Verdict, away_s: float) -> Verdict:
+    words = (
+        f"the headset was not recording then: placed by the drift, {away_s:.1f} s away from what was compared"
+    )
+    return replace(verdict, warnings=(*verdict.warnings, words))
+
+
+def _snapped(fine: Fine, joints_s: tuple[float, ...]) -> Fine:
+    """Put the breaks that lie near a joint onto it."""
+    shape = fine.line.shape
+    near = [min(joints_s, key=lambda joint: abs(joint - at), default=at) for at in shape.breaks_s]
+    placed = [n if abs(n - at) <= JOINT_S else at for n, at in zip(near, shape.breaks_s, strict=True)]
+    return replace(fine, line=replace(fine.line, shape=replace(shape, breaks_s=tuple(placed))))
+
+
+def _moved(found: PairAlignment, by_s: float) -> PairAlignment:
+    coarse = found.coarse
+    return replace(
+        found,
+        coarse=replace(
+            coarse,
+            lags_s=coarse.lags_s + by_s,
+            tau_s=coarse.tau_s + by_s,
+            second_tau_s=coarse.second_tau_s + by_s,
+            magnitude_tau_s=coarse.magnitude_tau_s + by_s,
+        ),
+        fine=_fine_moved(found.fine, by_s) if found.fine is not None else None,
+        clock_map=map_moved(found.clock_map, by_s) if found.clock_map is not None else None,
+        prior=prior_moved(found.prior, by_s) if found.prior is not None else None,
+        overlay=replace(found.overlay, t_s=found.overlay.t_s - by_s) if found.overlay is not None else None,
+    )
+
+
+def _fine_moved(fine: Fine, by_s: float) -> Fine:
+    first, last = fine.overlap_s
+    return replace(
+        fine,
+        line=line_moved(fine.line, by_s),
+        lags=lags_moved(fine.lags, by_s),
+        step=replace(fine.step, t_s=fine.step.t_s - by_s),
+        overlap_s=(first - by_s, last - by_s),
+    )
+
+
+def line_moved(line: Line, by_s: float) -> Line:
+    """The same curve in chapter time."""
+    shape = line.shape
+    breaks = tuple(at - by_s for at in shape.breaks_s)
+    moved = replace(line, shape=replace(shape, t_mid_s=shape.t_mid_s - by_s, breaks_s=breaks))
+    return moved.moved(by_s)
+
+
+def lags_moved(lags: Lags, by_s: float) -> Lags:
+    """The same windows in chapter time; those before the chapter have negative times."""
+    return replace(lags, t_s=lags.t_s - by_s, tau_s=lags.tau_s + by_s)
+
+
+def map_moved(clock_map: ClockMap, by_s: float) -> ClockMap:
+    """The same map in chapter time; jumps before the chapter become part of its offset."""
+    first, last = clock_map.valid_s
+    moved = [(at - by_s, size) for at, size in clock_map.jumps]
+    before = sum(size for at, size in moved if at <= 0.0)
+    return replace(
+        clock_map,
+        t_mid_s=clock_map.t_mid_s - by_s,
+        coef=(clock_map.coef[0] + by_s + before, *clock_map.coef[1:]),
+        valid_s=(first - by_s, last - by_s),
+        jumps=tuple((at, size) for at, size in moved if at > 0.0),
+    )
+
+
+def prior_moved(prior: Prior, by_s: float) -> Prior:
+    """What the clocks say of the chapter's first picture."""
+    return replace(prior, tau0_s=prior.tau0_s + by_s)
+
+
+def heard_moved(heard: Heard, by_s: float) -> Heard:
+    """What the sounds say, in chapter time."""
+    first, last = heard.span_s
+    return replace(
+        heard,
+        tau_s=heard.tau_s + by_s,
+        line=line_moved(heard.line, by_s) if heard.line is not None else None,
+        lags=lags_moved(heard.lags, by_s) if heard.lags is not None else None,
+        span_s=(first - by_s, last - by_s),
+    )

@@ -1,0 +1,90 @@
+"""How wrong an alignment of gyroscopes can be: the statistical and the model part of its bound. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from sync.align.fine import Fine
+from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
+from sync.fit.shape_tests import bend
+from sync.fit.stamps import StampRepair
+from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
+from sync.fit.windows import LONG_RUN_S
+
+Floats = npt.NDArray[np.floating]
+Three = tuple[float, float, float]
+
+HEAD_POSE_FACTOR = 1.5  # windows of 30 Hz poses scatter less than they err
+STAT_FLOOR_S = 5e-6
+TWO_SIDED_95 = 1.96
+BEND_SHARE = 1.5  # a clock that wants one degree more wants some of the next too
+# The line's height is known as a 5th percentile of n batches is, to sqrt(0.95 / 0.05 / n) of itself; two sigmas, and
+# a line is twice as badly known at its ends as in its middle.
+STAMP_SCATTER = 2.0 * 2.0 * (0.95 / 0.05) ** 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorParts:
+    """Parts in ms at start, middle and end of the media; `within_ms`: the largest statistical one in the overlap."""
+
+    stat_ms: Three
+    model_ms: Three
+    within_ms: float
+
+
+def error_parts(fine: Fine, headset: HeadsetGyro, span_s: tuple[float, float]) -> ErrorParts:
+    """Both parts over `span_s`, where the map is handed out: beyond the overlap they grow with the drift.
+
+    Of a curve in pieces the worst of each third.
+    """
+    first, last = span_s
+    ends = np.array([first, 0.5 * (first + last), last])
+    breaks = np.array(fine.line.shape.breaks_s)
+    breaks = breaks[(breaks > first) & (breaks < last)]
+    where = np.concatenate([ends, breaks, np.nextafter(breaks, np.inf)])
+    third = np.clip(((where - first) / max(last - first, 1e-9) * 3.0).astype(int), 0, 2)
+    sigma = _sigma_ms(fine, headset, where, span_s)
+    stat = [float(sigma[third == k].max()) for k in range(3)]
+    stamps_ms = _stamps_ms(headset.repair)
+    model = [BEND_SHARE * float(b) * 1e3 + stamps_ms for b in bend(fine.lags, fine.line, ends)]
+    within = float(_sigma_ms(fine, headset, np.array(fine.overlap_s), span_s).max())
+    return ErrorParts((stat[0], stat[1], stat[2]), (model[0], model[1], model[2]), within)
+
+
+def _stamps_ms(repair: StampRepair) -> float:
+    """How far the headset's stamp line can lie from the truth, ms.
+
+    Delay only adds, so no true stamp lies above the earliest ones: the line is too late by as much as they lie below
+    it, and by what so few batches leave open.
+    """
+    return repair.earliest_ms * (1.0 + STAMP_SCATTER / max(repair.batches, 1) ** 0.5)
+
+
+def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats, span_s: tuple[float, float]) -> Floats:
+    """Statistical sigma, widened so that two of it hold 95 % of the largest errors over `span_s`."""
+    wide = 0.5 * _sigmas(fine, span_s) * float(stdtrit(_freedom(fine), 0.975)) / TWO_SIDED_95
+    if not fine.is_whole:
+        wide *= fine.coupling * (HEAD_POSE_FACTOR if headset.source == HEAD_POSE else 1.0)
+    return np.hypot(wide * fine.line.sigma_s(where_s), STAT_FLOOR_S) * 1e3
+
+
+def _sigmas(fine: Fine, span_s: tuple[float, float]) -> float:
+    """How many sigmas hold at all times of `span_s` at once."""
+    if fine.line.shape.size > 2:
+        return sigmas_of(fine.line.shape.size)
+    return sigmas_at_both_ends(fine.line.ends_correlation(*span_s))
+
+
+def _freedom(fine: Fine) -> float:
+    """How many independent looks the noise was told by.
+
+    Windows overlap by half; of a variance by a Bartlett kernel of length L over T seconds it is 1.5 T / L
+    (Priestley 1981, section 6.2).
+    """
+    if fine.is_whole:
+        return 1.5 * (fine.overlap_s[1] - fine.overlap_s[0]) / LONG_RUN_S
+    return max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)

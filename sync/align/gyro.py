@@ -1,0 +1,241 @@
+"""Gyroscope against gyroscope: one pair of tracks to a clock map with its evidence and verdict. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.timeline.clock_map import ClockMap, sampled_until
+from sync.align.coarse import Coarse, Window, coarse_search, search_rate
+from sync.align.error_parts import ErrorParts, error_parts
+from sync.align.fine import Fine, fine_alignment
+from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
+from sync.align.pair_alignment import Overlay, PairAlignment, Prior, Unit
+from sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
+from sync.align.verdict import THRESHOLDS, Evidence, judge
+from sync.errors import TooShort
+from sync.fit.pairing import Pairing
+from sync.fit.resample import GyroTrack
+
+Floats = npt.NDArray[np.floating]
+
+DEGREES_PER_RADIAN = 180.0 / np.pi
+NEAR_SIGMAS = 2.0
+WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
+WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
+RESCUE_GAIN = 1.3
+NAN = float("nan")
+
+
+def align_pair(
+    headset: HeadsetGyro, camera: GyroTrack, *, prior: Prior | None = None, unit: str = "auto"
+) -> PairAlignment:
+    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s.
+
+    Raises TooShort when either track holds under 3 s.
+    """
+    factor = _first_factor(headset.track, camera, unit)
+    found = _align_once(headset, camera, prior, factor)
+    scale = found.unit.scale
+    other = DEGREES_PER_RADIAN if factor == 1.0 else 1.0
+    if unit == "auto" and found.fine is not None and _nearer(scale, other, factor):
+        found = _align_once(headset, camera, prior, other)
+    return found if unit == "auto" else replace(found, unit=replace(found.unit, name=unit, source="setting"))
+
+
+def _first_factor(headset: GyroTrack, camera: GyroTrack, unit: str) -> float:
+    """Guess the unit from the sizes of both motions: it only has to be right to a factor of seven."""
+    if unit != "auto":
+        return DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
+    ratio = _liveliness(headset) / max(_liveliness(camera), 1e-12)
+    return DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
+
+
+def _liveliness(track: GyroTrack) -> float:
+    centred = track.rad_per_s - np.median(track.rad_per_s, axis=0)
+    return float(np.sqrt(np.mean(centred**2)))
+
+
+def _nearer(scale: float, one: float, other: float) -> bool:
+    return abs(np.log(max(scale, 1e-12) / one)) < abs(np.log(max(scale, 1e-12) / other))
+
+
+def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, factor: float) -> PairAlignment:
+    track = headset.track.scaled(1.0 / factor) if factor != 1.0 else headset.track
+    coarse = _search(track, camera, prior)
+    pairing = Pairing.of(track, camera)
+    fine, nominal = _fit(pairing, coarse)
+    if is_suspicious(coarse, fine):
+        coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
+    if _rate_may_be_wrong(coarse, fine):
+        coarse, fine, nominal = _rescue(track, camera, prior, pairing, (coarse, fine, nominal))
+    overlay = _overlay(pairing, fine) if fine is not None else None
+    until_s = sampled_until(float(camera.t_s[-1]))
+    return _conclude(headset, (coarse, fine, nominal), prior, factor, overlay, until_s)
+
+
+Found = tuple[Coarse, Fine | None, bool]
+
+
+def _fit(pairing: Pairing, coarse: Coarse) -> tuple[Fine | None, bool]:
+    """Fine alignment from a coarse lag; a drift that no crystal has means nominal stamps, and a second look."""
+    if not np.isfinite(coarse.tau_s):
+        return None, False
+    nominal = coarse.rate != 1.0
+    fine = fine_alignment(pairing, tau_s=coarse.tau_s, rate=coarse.rate, t_ref_s=0.0)
+    drift_most = THRESHOLDS["drift_most_ppm"] * 1e-6
+    if fine is not None and not nominal and abs(fine.line.drift) > drift_most:
+        nominal = True
+        again = fine_alignment(
+            pairing, tau_s=fine.line.tau_s, rate=1.0 + fine.line.drift, t_ref_s=fine.line.t_mid_s
+        )
+        fine = again or fine
+    return fine, nominal
+
+
+def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Found) -> Found:
+    """Look for large jumps segment by segment; keep what was found when that tells no better story."""
+    segments = segments_of(track, camera)
+    pieces = pieces_of(segments)
+    jumps = find_jumps(segments, pieces, pairing)
+    if jumps is None:
+        return found
+    tau_s, t_ref_s, sizes = jumps
+    fine = fine_alignment(pairing, tau_s=tau_s, rate=1.0, t_ref_s=t_ref_s, jumps=sizes)
+    before = found[1].lags.kept.sum() if found[1] is not None else 0
+    if fine is None or fine.lags.kept.sum() <= before:
+        return found
+    return in_pieces(found[0], pieces), fine, False
+
+
+def _rate_may_be_wrong(coarse: Coarse, fine: Fine | None) -> bool:
+    """Tell whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
+    if coarse.rho < WEAK_RHO:
+        return True
+    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
+    return alone and (fine is None or fine.line.chi > THRESHOLDS["chi_most"])
+
+
+def _rescue(
+    track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, found: Found
+) -> Found:
+    """Nominal stamps may run a percent off: search the rate too, and take it when it is much likelier."""
+    coarse = found[0]
+    rate = search_rate(track, camera)
+    if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
+        return found
+    window = Window(prior.tau0_s, prior.half_width_s) if prior is not None else None
+    rescued = coarse_search(track, camera, window, rate=rate)
+    if rescued.likelihood <= RESCUE_GAIN * coarse.likelihood:
+        return found
+    return rescued, *_fit(pairing, rescued)
+
+
+def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
+    """Search near the prior, then everywhere when that is better."""
+    windows: list[Window | None] = [None]
+    if prior is not None:
+        near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
+        windows = [Window(prior.tau0_s, near_s), Window(prior.tau0_s, prior.half_width_s), None]
+    for window in windows:
+        coarse = coarse_search(track, camera, window)
+        if not coarse.edge and coarse.rival <= WIDER_SHARE:
+            break
+    return coarse
+
+
+def _conclude(
+    headset: HeadsetGyro,
+    found: Found,
+    prior: Prior | None,
+    factor: float,
+    overlay: Overlay | None,
+    until_s: float,
+) -> PairAlignment:
+    coarse, fine, nominal = found
+    nowhere = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
+    parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else nowhere
+    verdict = judge(_evidence(headset, found, prior, parts.within_ms))
+    usable = fine is not None and verdict.status != "not_aligned"
+    return PairAlignment(
+        verdict=verdict,
+        clock_map=_map_of(headset.epoch_ticks, fine) if fine is not None and usable else None,
+        coarse=coarse,
+        fine=fine,
+        unit=_unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured"),
+        prior=prior,
+        nominal_rate=nominal,
+        stat_ms=parts.stat_ms,
+        model_ms=parts.model_ms,
+        overlay=overlay,
+        head_pose=headset.source == HEAD_POSE,
+    )
+
+
+def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: float) -> Evidence:
+    """All that the verdict looks at."""
+    coarse, fine, nominal = found
+    evidence = Evidence(
+        rho=coarse.rho,
+        rho2=coarse.rho2,
+        rival=coarse.rival,
+        z=coarse.z,
+        edge=coarse.edge,
+        tau0_s=coarse.tau_s,
+        lobe_distance_s=coarse.second_tau_s - coarse.tau_s,
+        head_pose=headset.source == HEAD_POSE,
+        prior_s=prior.tau0_s if prior else None,
+        prior_sigma_s=prior.sigma_s if prior else None,
+    )
+    if fine is None:
+        return evidence
+    return replace(
+        evidence,
+        tau0_s=float(fine.line.at(0.0)),
+        windows=len(fine.lags.kept),
+        windows_ok=int(fine.lags.kept.sum()),
+        correlation=fine.correlation,
+        stat_ms=stat_ms,
+        chi=fine.line.chi,
+        step_ms=fine.step.size_s * 1e3,
+        step_z=fine.step.z,
+        step_t_s=fine.step.t_s,
+        jumps=tuple((at, size * 1e3) for at, size in fine.line.jumps),
+        mount_deg=fine.turn_deg,
+        mount_sigma_deg=fine.turn_sigma_deg,
+        drift_ppm=fine.line.drift * 1e6,
+        scale=fine.scale,
+        nominal_rate=nominal,
+        stamp_bend_ms=headset.repair.bend_ms,
+    )
+
+
+def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
+    line = fine.line
+    return ClockMap(epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
+
+
+def _raw_scale(fine: Fine | None, factor: float) -> float:
+    return fine.scale * factor if fine is not None else float("nan")
+
+
+def _unit_of(fine: Fine | None, factor: float) -> Unit:
+    name = "rad_per_s" if factor == 1.0 else "deg_per_s"
+    return Unit(name, _raw_scale(fine, factor), "measured")
+
+
+def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
+    """The liveliest ten seconds, both in the headset's axes."""
+    t_s = pairing.camera.t_s
+    good = pairing.overlap(fine.line.at(t_s))
+    power = np.where(good, (pairing.camera.values**2).sum(axis=1), 0.0)
+    length = min(int(seconds * pairing.camera.hz), len(power))
+    start = int(np.argmax(np.convolve(power, np.ones(length), mode="valid")))
+    rows = start + np.flatnonzero(good[start : start + length])
+    headset = pairing.spline(t_s[rows] + fine.line.at(t_s[rows]))
+    return Overlay(t_s[rows], headset, pairing.camera.values[rows] @ fine.rotation.T)
+
+
+__all__ = ["PairAlignment", "Prior", "TooShort", "align_pair"]

@@ -1,0 +1,184 @@
+"""What the clocks say about a camera's start, before any motion is compared: pure.
+
+A prior centres the search and is compared with its answer; it never narrows the search below what is safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sync.align.pair_alignment import Prior
+
+DAY_S = 86_400
+LEAST_HALF_WIDTH_S = 6.0
+SHUTTER_SIGMA_S = 0.15  # from the answered command to the first picture: 132 ms +- 20-40 ms, and the network
+CREATION_SIGMA_S = 1.1  # whole seconds, and a clock set by a phone
+ZONE_STEP_S = 900
+MOST_ZONE_S = 26 * 3600  # from UTC-12 to UTC+14
+ZONE_AGREES_S = 60.0  # a clock that is further from a whole zone step is set wrong
+TMCD_AGREES_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One statement about the host time of a file's first picture.
+
+    `serves` tells whether it may centre a search; `warning` says in words what is wrong with the clock behind it.
+    """
+
+    source: str
+    host_ns: int
+    sigma_s: float
+    note: str = ""
+    serves: bool = True
+    warning: str = ""
+    tmcd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraClock:
+    """What a file says of the camera's own clock at its first picture.
+
+    `creation_time` is local time written as if UTC, on newer cameras UTC, whole seconds. The time code counts frames
+    from local midnight: `frames_s` is their number by the length of a frame, `label_s` what players print
+    (hh:mm:ss:ff) read as a clock.
+    """
+
+    creation_time: str | None
+    frames_s: float | None = None
+    label_s: float | None = None
+
+
+def start_from_shutter(shutter: dict[str, Any] | None, *, earlier_s: float) -> Start | None:
+    """The shutter was pressed between `before` and `observed`; `earlier_s` is what earlier chapters lasted."""
+    if not shutter:
+        return None
+    before, observed = int(shutter["before_host_ns"]), int(shutter["observed_host_ns"])
+    middle = before + (observed - before) // 2 + round(earlier_s * 1e9)
+    return Start("shutter", middle, SHUTTER_SIGMA_S + (observed - before) / 4e9)
+
+
+def start_from_camera_clock(
+    clock: CameraClock,
+    started: dict[str, int] | None,
+    *,
+    zone_offset_s: int,
+    pressed_host_ns: int | None = None,
+    stopped_host_ns: int | None = None,
+    seconds: float = 0.0,
+) -> Start | None:
+    """Read the camera's own clock, and where it is in another zone, take the one that fits.
+
+    With the shutter known (`pressed_host_ns`) any whole step of 15 minutes is tried. Without it a file of `seconds`
+    has to overlap the recording [started, stopped]; if it does not, whole hours are tried, and used when only one
+    fits. A clock that is off in another way, or on another day, is said and does not serve.
+    """
+    if clock.creation_time is None or not started:
+        return None
+    try:
+        local = datetime.fromisoformat(clock.creation_time)
+    except ValueError:
+        return None
+    written_s = local.replace(tzinfo=UTC).timestamp()
+    local_s, reading = _with_timecode(written_s, clock)
+    host_ns = _host_ns(local_s - (0 if _is_utc(written_s, clock, zone_offset_s) else zone_offset_s), started)
+    if pressed_host_ns is not None:
+        shift_s, trouble = _shift_to_press((pressed_host_ns - host_ns) / 1e9)
+    else:
+        first_ns = int(started["host_ns"])
+        last_ns = stopped_host_ns if stopped_host_ns is not None else first_ns + DAY_S * 10**9 // 2
+        away = (first_ns - host_ns) / 1e9, (last_ns - host_ns) / 1e9
+        shift_s, trouble = _shift_into_span(away, seconds)
+    note = f"tmcd {reading}" + (f", zone off by {shift_s} s" if shift_s else "")
+    warning = f"the camera's clock said {local:%Y-%m-%d %H:%M:%S}: {trouble}" if trouble else ""
+    if shift_s and not trouble:
+        way = "slow" if shift_s > 0 else "fast"
+        hours = f"{abs(shift_s) / 3600:g} h {way}"
+        warning = f"the camera's clock was {hours}: another time zone, or summer time not set"
+    at_ns = host_ns + (shift_s or 0) * 10**9
+    return Start("creation_time", at_ns, CREATION_SIGMA_S, note, not trouble, warning, reading)
+
+
+def _shift_to_press(away_s: float) -> tuple[int, str]:
+    """Whole zone steps from the camera's clock to the shutter, or what is wrong."""
+    shift_s = round(away_s / ZONE_STEP_S) * ZONE_STEP_S
+    if abs(shift_s) > MOST_ZONE_S:
+        return 0, _other_day(away_s)
+    if abs(away_s - shift_s) > ZONE_AGREES_S:
+        return 0, f"{abs(away_s):.0f} s {'slow' if away_s > 0 else 'fast'} by the shutter"
+    return shift_s, ""
+
+
+def _shift_into_span(away_s: tuple[float, float], seconds: float) -> tuple[int, str]:
+    """Whole hours that bring a file of `seconds` into the recording, which lies `away_s` (start, end) from it."""
+
+    def overlaps(shift_s: int) -> bool:
+        first, last = away_s
+        return shift_s + seconds > first - ZONE_AGREES_S and shift_s < last + ZONE_AGREES_S
+
+    if overlaps(0):
+        return 0, ""
+    hours = range(-MOST_ZONE_S // 3600, MOST_ZONE_S // 3600 + 1)
+    found = [3600 * hour for hour in hours if overlaps(3600 * hour)]
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return 0, f"not during the recording, and {len(found)} zones would fit"
+    return 0, _other_day(away_s[0])
+
+
+def _other_day(away_s: float) -> str:
+    days = abs(away_s) / DAY_S
+    if days < 2:
+        return "not during the recording"
+    return f"{days:.0f} days {'before' if away_s > 0 else 'after'} the recording; it was probably reset, set it again"
+
+
+def prior_of(
+    starts: list[Start], *, ticks_of_host: Any, epoch_ticks: int
+) -> tuple[Prior | None, dict[str, Any]]:
+    """The best statement as a prior, and all of them as evidence; `ticks_of_host` maps host ns to device ticks."""
+    said: list[dict[str, Any]] = []
+    for start in starts:
+        since_s = (int(ticks_of_host(start.host_ns)) - epoch_ticks) / 1e7
+        told = {"source": start.source, "prior_s": since_s, "sigma_s": start.sigma_s, "note": start.note}
+        said.append(told | {"serves": start.serves})
+    reading = next((start.tmcd for start in starts if start.tmcd), None)
+    evidence: dict[str, Any] = {"tmcd_reading": reading, "statements": said}
+    serving = [one for one in said if one["serves"]]
+    if not serving:
+        return None, {"prior_s": None, "sigma_s": None, "source": "none"} | evidence
+    best = min(serving, key=lambda one: one["sigma_s"])
+    half_s = max(LEAST_HALF_WIDTH_S, 3.0 * best["sigma_s"])
+    prior = Prior(best["prior_s"], best["sigma_s"], half_s, best["source"])
+    return prior, {key: best[key] for key in ("prior_s", "sigma_s", "source")} | evidence
+
+
+def _with_timecode(local_s: float, clock: CameraClock) -> tuple[float, str]:
+    """Take the sub-second part from the reading of the time code that is nearer to the creation time.
+
+    Whole zone steps between them do not matter: newer cameras write one in UTC and the other in local time.
+    """
+    readings = {"frames": clock.frames_s, "label": clock.label_s}
+    rests = {
+        name: (tmcd_s - local_s + ZONE_STEP_S / 2) % ZONE_STEP_S - ZONE_STEP_S / 2
+        for name, tmcd_s in readings.items()
+        if tmcd_s is not None
+    }
+    if not rests:
+        return local_s, "absent"
+    name, rest = min(rests.items(), key=lambda item: abs(item[1]))
+    return (local_s + rest, name) if abs(rest) <= TMCD_AGREES_S else (local_s, "unusable")
+
+
+def _is_utc(written_s: float, clock: CameraClock, zone_offset_s: int) -> bool:
+    """Tell whether the creation time is UTC: the time code, which is local, is ahead of it by just the zone here."""
+    ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
+    away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]
+    return zone_offset_s != 0 and any(abs(by_s) <= TMCD_AGREES_S for by_s in away)
+
+
+def _host_ns(utc_s: float, started: dict[str, int]) -> int:
+    return int(started["host_ns"]) + round(utc_s * 1e9) - int(started["utc_ns"])

@@ -1,0 +1,193 @@
+"""Sound against sound: onset envelopes for the coarse lag, then phase correlation window by window. Pure.
+
+It confirms the gyroscopes, or stands in for them. Two microphones on one head are 10-20 cm apart and every recorder
+has a latency of its own, so its systematic part is 15 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft, signal
+
+from sync.align.verdict import THRESHOLDS
+from sync.fit.line import DriftPrior, Lags, Line, Shape
+from sync.fit.line_fit import fit_line
+
+Floats = npt.NDArray[np.floating]
+
+SOUND_HZ = 12_000
+ENVELOPE_HZ = 100
+ONSET_BAND_HZ = (300.0, 4000.0)
+PHASE_BAND_HZ = (200.0, 4200.0)
+WINDOW_S, SEARCH_S, UPSAMPLE, EXPONENT = 8.0, 0.2, 4, 0.8
+LEAST_S = 20.0
+LEAST_OVERLAP_S = 10.0
+CLUSTER_S = 0.002
+WINDOW_SIGMA_S = 1e-4
+SIGMA_SHARE = 1.6  # noises come from a few places for seconds: what the paths differ by does not average out
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Mono sound (n,) at `hz` of its own device's clock; sample 0 at `start_s` of the same clock."""
+
+    start_s: float
+    samples: Floats
+    hz: float = float(SOUND_HZ)
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return len(self.samples) / self.hz
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What both sounds say: `t_H = t_G + tau`; `line` is None when no window agreed."""
+
+    tau_s: float
+    z: float
+    windows: int
+    windows_ok: int
+    inliers: float
+    line: Line | None
+    lags: Lags | None
+    span_s: tuple[float, float]
+
+    @property
+    def is_usable(self) -> bool:
+        """Tell whether it can be relied on: 60 % inliers, four windows, a drift that crystals have."""
+        t = THRESHOLDS
+        return (
+            self.line is not None
+            and self.z >= t["sound_z_least"]
+            and self.inliers >= t["sound_inliers_least"]
+            and self.windows_ok >= t["windows_least"]
+            and abs(self.line.drift) * 1e6 <= t["sound_drift_most_ppm"]
+        )
+
+    def sigma_s(self, t_s: Floats) -> Floats:
+        """Statistical sigma (s) at media times; 0 without a line."""
+        return SIGMA_SHARE * self.line.sigma_s(t_s) if self.line is not None else np.zeros(len(t_s))
+
+    def as_object(self) -> dict[str, object]:
+        """The `evidence.audio` of an alignment file."""
+        line = self.line
+        return {
+            "usable": self.is_usable,
+            "tau0_s": float(line.at(0.0)) if line else self.tau_s,
+            "z": round(self.z, 2),
+            "windows": self.windows,
+            "windows_ok": self.windows_ok,
+            "inliers": round(self.inliers, 3),
+            "drift_ppm": round(line.drift * 1e6, 3) if line else None,
+            "stat_ms": round(float(self.sigma_s(np.array(self.span_s)).max()) * 1e3, 4) if line else None,
+            "systematic_ms": 15.0,
+        }
+
+
+def onset_envelope(sound: Sound) -> Floats:
+    """Positive steps of the loudness, 100 a second: what a new noise looks like through any microphone."""
+    sos = signal.butter(2, ONSET_BAND_HZ, "bandpass", fs=sound.hz, output="sos")
+    block = round(sound.hz / ENVELOPE_HZ)
+    count = len(sound.samples) // block
+    loud = np.empty(count)
+    state = np.zeros((sos.shape[0], 2))
+    step = 60 * ENVELOPE_HZ  # a minute at a time
+    for first in range(0, count, step):
+        piece = sound.samples[first * block : min(first + step, count) * block]
+        filtered, state = signal.sosfilt(sos, piece, zi=state)
+        loud[first : first + step] = np.mean(filtered.reshape(-1, block) ** 2, axis=1)
+    floor = max(float(np.median(loud)) * 1e-2, 1e-12)
+    rise = np.maximum(np.diff(0.5 * np.log(loud + floor), prepend=0.5 * np.log(loud[:1] + floor)), 0.0)
+    return rise - rise.mean()
+
+
+def coarse_lag(headset: Sound, camera: Sound) -> tuple[float, float]:
+    """Lag tau (s) with the best onset correlation, and its z among all lags with enough overlap."""
+    h, g = onset_envelope(headset), onset_envelope(camera)
+    total = len(h) + len(g) - 1
+    size = fft.next_fast_len(total, real=True)
+    full = fft.irfft(fft.rfft(h, size) * np.conj(fft.rfft(g, size)), size)
+    score = np.roll(full, len(g) - 1)[:total]
+    lags = np.arange(total) - (len(g) - 1)
+    overlap = np.minimum(len(h), lags + len(g)) - np.maximum(lags, 0)
+    even = np.where(overlap >= LEAST_OVERLAP_S * ENVELOPE_HZ, score / np.sqrt(np.maximum(overlap, 1)), np.nan)
+    if not np.isfinite(even).any():
+        return float("nan"), 0.0
+    peak = int(np.nanargmax(even))
+    spread = 1.4826 * float(np.nanmedian(np.abs(even - np.nanmedian(even))))
+    z = (float(even[peak]) - float(np.nanmedian(even))) / max(spread, 1e-12)
+    return headset.start_s - camera.start_s + float(lags[peak]) / ENVELOPE_HZ, z
+
+
+def align_sounds(headset: Sound, camera: Sound) -> Heard | None:
+    """Lag, drift and evidence of two sounds; None when either is too short."""
+    if min(headset.seconds, camera.seconds) < LEAST_S:
+        return None
+    tau, z = coarse_lag(headset, camera)
+    nothing = Heard(tau, z, 0, 0, 0.0, None, None, (camera.start_s, camera.start_s + camera.seconds))
+    if not np.isfinite(tau):
+        return nothing
+    rows = _windows(headset, camera, tau)
+    if not rows:
+        return nothing
+    t_s, lag_s, sharp = np.array(rows).T
+    clear = sharp > THRESHOLDS["sound_peak_least"]
+    kept = clear & _densest(lag_s, clear)
+    share = float(kept.sum() / max(clear.sum(), 1))
+    lags = Lags(t_s, lag_s, np.full(len(t_s), WINDOW_SIGMA_S), sharp, kept)
+    line = None
+    if kept.sum() >= THRESHOLDS["windows_least"]:
+        line = fit_line(lags, Shape(float(t_s[kept].mean())), DriftPrior(0.0, 50e-6))
+        kept = clear & (np.abs(lag_s - line.at(t_s)) < CLUSTER_S)
+        share = float(kept.sum() / max(clear.sum(), 1))
+    span = (float(t_s[0] - WINDOW_S / 2), float(t_s[-1] + WINDOW_S / 2))
+    return Heard(tau, z, len(rows), int(kept.sum()), share, line, lags, span)
+
+
+def _windows(headset: Sound, camera: Sound, tau_s: float) -> list[tuple[float, float, float]]:
+    """Middle time, lag and sharpness of every 8-s window of the camera's sound."""
+    width = round(WINDOW_S * camera.hz)
+    rows = []
+    for first in range(0, len(camera.samples) - width + 1, width):
+        begin_s = camera.start_s + first / camera.hz
+        at = round((begin_s + tau_s - headset.start_s) * headset.hz)
+        if at < 0 or at + width > len(headset.samples):
+            continue
+        found = phase_lag(headset.samples[at : at + width], camera.samples[first : first + width], camera.hz)
+        exact = headset.start_s + at / headset.hz - begin_s
+        rows.append((begin_s + WINDOW_S / 2, exact + found[0], found[1]))
+    return rows
+
+
+def phase_lag(one: Floats, other: Floats, hz: float) -> tuple[float, float]:
+    """Lag (s) of `one` behind `other` by GCC-PHAT with exponent 0.8, and how far its peak stands out."""
+    size = fft.next_fast_len(len(one) + round(2 * SEARCH_S * hz), real=True)
+    taper = signal.windows.tukey(len(one), 0.1)
+    cross = fft.rfft(one * taper, size) * np.conj(fft.rfft(other * taper, size))
+    freq = np.arange(len(cross)) * hz / size
+    band = (freq >= PHASE_BAND_HZ[0]) & (freq <= PHASE_BAND_HZ[1])
+    white = np.where(band, cross / np.maximum(np.abs(cross), 1e-20) ** EXPONENT, 0.0)
+    wave = fft.irfft(white, size * UPSAMPLE)
+    reach = round(SEARCH_S * hz * UPSAMPLE)
+    near = np.concatenate([wave[-reach:], wave[: reach + 1]])
+    peak = int(np.argmax(near))
+    part = 0.0
+    if 0 < peak < len(near) - 1:
+        left, top, right = near[peak - 1 : peak + 2]
+        bend = left - 2 * top + right
+        part = float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) if bend < 0 else 0.0
+    return (peak - reach + part) / (hz * UPSAMPLE), float(near[peak] / max(float(near.std()), 1e-20))
+
+
+def _densest(lag_s: Floats, clear: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The largest group of lags that a drift of 200 ppm over the recording may hold together."""
+    best = np.zeros(len(lag_s), dtype=bool)
+    for centre in lag_s[clear]:
+        group = np.abs(lag_s - centre) < 10 * CLUSTER_S
+        best = group if (group & clear).sum() > (best & clear).sum() else best
+    return best

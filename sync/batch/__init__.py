@@ -1,0 +1,1 @@
+"""Synchronize one recording or many, on local processes or a cluster."""

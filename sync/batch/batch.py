@@ -1,0 +1,177 @@
+"""Synchronize many recordings: in this process, in several, or on a Dask cluster; always the same answer.
+
+One that fails never stops the rest. What is finished is kept in `sync/state.json` of each recording, written last, so
+that a run that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from storage.errors import StorageError
+from storage.names import recordings_in
+from sync.batch.cluster import Undone, on_cluster
+from sync.batch.workers import count_of, one_thread_each, pool_of, takes_cluster
+from sync.errors import SyncError
+from sync.recording.trouble import REFUSALS, is_trouble, said_by_computer
+from sync.result.by_life import settled_by_life
+from sync.result.state import finished, forget, kept_answer
+from sync.tables.masters import check_master
+
+SCHEMA = "sync/1"
+NOT_DONE = "not_done"
+"""Status of a recording that has no answer yet, since something other than its data stood in the way."""
+WAIT_WORKERS_S = 60.0
+Answer = dict[str, Any]
+Progress = Callable[[int, int, Answer], None]
+
+
+def synchronize_all(
+    paths: Iterable[Path],
+    *,
+    master: str | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    wait_workers_s: float = WAIT_WORKERS_S,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Answer:
+    """Synchronize the recordings that `paths` stand for; return the object `sync/1` in order of `paths` and name.
+
+    `scheduler` is the address of a Dask scheduler, whose workers are waited for `wait_workers_s`; else `workers`
+    processes of this computer work (default: one a core). Recordings found in a folder are skipped when finished
+    before, unless `again`. Raises NoDask, NoWorkers, UnknownMaster; then nothing was touched.
+    """
+    found: list[Path] = []
+    todo: list[Path] = []
+    answers: dict[Path, Answer] = {}
+    for path in paths:
+        inside = recordings_in(path)
+        found += inside
+        for recording in inside:
+            known = None if again or inside == [path] else finished(recording, master)
+            if known is not None:
+                answers[recording] = known
+            elif recording not in todo:
+                todo.append(recording)
+    check_master(found, master)
+    results = _run(todo, master, scheduler, workers, wait_workers_s)
+    for done, (recording, answer) in enumerate(results, start=1):
+        _tell(answer)
+        if "path" in answer:
+            answer["path"] = str(recording)  # a worker elsewhere says it in another way
+        answers[recording] = answer
+        if progress is not None:
+            progress(done + len(found) - len(todo), len(found), answer)
+    return {"schema": SCHEMA, "recordings": [answers[recording] for recording in found]}
+
+
+def _run(
+    todo: list[Path], master: str | None, scheduler: str | None, workers: int | None, wait_workers_s: float
+) -> Iterator[tuple[Path, Answer]]:
+    workers = count_of(len(todo), workers)
+    if todo and (scheduler is not None or (workers > 1 and takes_cluster(len(todo)))):
+        yield from _on_cluster(todo, master, scheduler, workers, wait_workers_s)
+    elif workers == 1:
+        for path in todo:
+            yield path, one(path, master)
+    else:
+        yield from _in_processes(todo, master, workers)
+
+
+def one(path: Path, master: str | None) -> Answer:
+    """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
+    from sync.batch.job import synchronize
+
+    try:
+        return settled_by_life(path) or synchronize(path, master=master)
+    except REFUSALS as error:
+        return not_done(path, str(error))
+    except (SyncError, StorageError, SensorError) as error:
+        if is_trouble(error):
+            return not_done(path, str(error))
+        forget(path)
+        return failed(path, str(error))
+    except (OSError, MemoryError) as error:
+        return not_done(path, said_by_computer(error))
+    except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
+        return not_done(path, f"unforeseen {type(error).__name__}: {error}")
+
+
+def failed(path: Path, reason: str) -> Answer:
+    """Say what is wrong with the data of a recording that could not be synchronized at all."""
+    return _without_pairs(path, "not_aligned", _one_line(path, reason)) | {"failed": True}
+
+
+def not_done(path: Path, reason: str) -> Answer:
+    """Say what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
+    reason = _one_line(path, reason)
+    kept = kept_answer(path)
+    if kept is None:
+        answer = _without_pairs(path, NOT_DONE, reason)
+    else:
+        answer = kept | {"reasons": [*kept.get("reasons", []), f"not computed again: {reason}"]}
+    return answer | {"checked": False, "error": reason, "failed": True}
+
+
+def _without_pairs(path: Path, status: str, reason: str) -> Answer:
+    return {"recording": path.name, "status": status, "reasons": [reason], "pairs": []}
+
+
+def _one_line(path: Path, reason: str) -> str:
+    """Say it in one line and without the place of the folder."""
+    return " ".join(reason.split()).replace(f"{path}/", "").replace(str(path), path.name)
+
+
+def _tell(answer: Answer) -> None:
+    if answer.get("failed"):
+        print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
+
+
+def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer]]:
+    """One that dies takes its recording with it, and only that one."""
+    left = list(todo)
+    with one_thread_each():
+        for group, count in ((left, workers), *(([path], 1) for path in todo)):
+            pending = [path for path in group if path in left]
+            if not pending:
+                continue
+            for path, answer in _one_pool(pending, master, count):
+                if answer is None and count > 1:
+                    continue  # tried again alone, to find out which one it was
+                left.remove(path)
+                yield path, answer or not_done(path, f"{path.name}: the process that worked on it died")
+
+
+def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
+    with pool_of(workers) as pool:
+        jobs = {pool.submit(one, path, master): path for path in paths}
+        for job in as_completed(jobs):
+            try:
+                yield jobs[job], job.result()
+            except BrokenProcessPool:
+                yield jobs[job], None
+
+
+def _on_cluster(
+    todo: list[Path], master: str | None, scheduler: str | None, workers: int, wait_s: float
+) -> Iterator[tuple[Path, Answer]]:
+    """What no worker brought to an end has its last try here, in a process of its own."""
+    undone: dict[Path, Undone] = {}
+    for result in on_cluster(one, todo, master, scheduler, workers=workers, wait_s=wait_s):
+        if isinstance(result, Undone):
+            undone[result.path] = result
+        else:
+            yield result
+    if undone:
+        print(f"kitchensync: {len(undone)} recordings are tried on this computer", file=sys.stderr)
+    for path, answer in _in_processes(list(undone), master, count_of(len(undone), None)):
+        if "error" in answer and undone[path].tried:
+            answer["error"] += f"; before, {undone[path].words()}"
+        yield path, answer

@@ -1,0 +1,214 @@
+"""Work on the workers of a Dask scheduler: only fit ones, each recording given out by name, tried again elsewhere.
+
+Recordings are handed out here rather than by the scheduler: so it is known who worked on what, and a worker that dies
+costs its recordings one try.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sync.batch.fitness import facts, one_of_each_folder, unfit
+from sync.errors import NoDask, NoWorkers
+
+CONNECT_S = 10
+ANSWER_S = 30.0
+"""How long a worker may take to say what it has: the mathematics loads meanwhile."""
+TICK_S = 0.5
+TRIES = 2
+"""On different workers, before the command's own computer has a last try."""
+
+Work = Callable[[Path, str | None], dict[str, Any]]
+Answer = dict[str, Any]
+
+
+@dataclass
+class Undone:
+    """A recording that the cluster did not bring to an end: by worker, why not."""
+
+    path: Path
+    tried: dict[str, str] = field(default_factory=dict)
+
+    def words(self) -> str:
+        """Say who tried and what happened."""
+        return "; ".join(f"{worker}: {why}" for worker, why in self.tried.items())
+
+
+def on_cluster(
+    work: Work, todo: list[Path], master: str | None, scheduler: str | None, *, workers: int, wait_s: float
+) -> Iterator[tuple[Path, Answer] | Undone]:
+    """Give recordings to the workers of a scheduler, or of a cluster made here; yield answers and what is undone.
+
+    Waits `wait_s` for a worker. Raises NoDask without Dask or scheduler, NoWorkers where none is fit.
+    """
+    try:
+        from dask import config
+        from distributed import Client
+        from distributed.versions import VersionMismatchWarning
+    except ImportError as error:
+        raise NoDask from error
+    quiet = {"distributed.worker.daemon": True, "distributed.logging.distributed": "critical"}
+    name = scheduler or "a local cluster"
+    with config.set(quiet), _address(scheduler, workers) as address:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", VersionMismatchWarning
+                )  # said by `unfit`, in one line a worker
+                client = Client(address, timeout=f"{CONNECT_S}s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise NoDask(name, " ".join(str(error).split())) from error
+        with client:
+            crew = Crew(client, name, one_of_each_folder(todo))
+            crew.wait(wait_s)
+            yield from _give_out(crew, work, [Undone(path) for path in todo], master, wait_s)
+
+
+@contextmanager
+def _address(scheduler: str | None, workers: int) -> Iterator[Any]:
+    from distributed import LocalCluster
+
+    if scheduler is not None:
+        yield scheduler
+        return
+    cluster: Any = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",  # a free port: None would take 8787 on every interface
+        memory_limit=0,
+        silence_logs=50,
+    )
+    with cluster:
+        yield cluster
+
+
+class Crew:
+    """The workers of a scheduler, each asked once whether it is fit."""
+
+    def __init__(self, client: Any, name: str, samples: list[str]) -> None:
+        self.client, self.name = client, name
+        self._here = facts(samples)
+        self._known: dict[str, str] = {}
+
+    def present(self) -> dict[str, int]:
+        """Fit workers that are connected now, and how many recordings each takes at once."""
+        if self.client.status != "running":
+            return {}
+        there = {
+            address: int(one["nthreads"]) for address, one in self.client.scheduler_info()["workers"].items()
+        }
+        if fresh := [address for address in there if address not in self._known]:
+            self._ask(fresh)
+        return {address: count for address, count in there.items() if not self._known[address]}
+
+    def wait(self, wait_s: float) -> None:
+        """Return when there is a fit worker. Raises NoWorkers when all are unfit, or none came."""
+        end = time.monotonic() + wait_s
+        told = False
+        while not self.present():
+            if self._known:
+                raise NoWorkers(self.name, "; ".join(f"{who}: {why}" for who, why in self._known.items()))
+            if time.monotonic() >= end:
+                raise NoWorkers(self.name, f"no worker came within {wait_s:g} s")
+            if not told:
+                _tell(f"no workers at {self.name} yet; waiting up to {wait_s:g} s (--wait-workers)")
+            told = True
+            time.sleep(TICK_S)
+
+    def _ask(self, addresses: list[str]) -> None:
+        from distributed import wait
+
+        asked = {
+            address: self.client.submit(
+                facts, list(self._here["recordings"]), workers=[address], pure=False, priority=10
+            )
+            for address in addresses
+        }
+        with suppress(TimeoutError):
+            wait(list(asked.values()), timeout=ANSWER_S)
+        for address, future in asked.items():
+            self._known[address] = self._said_by(future)
+            future.cancel()
+            if self._known[address]:
+                _tell(f"worker {address} is not used: {self._known[address]}")
+
+    def _said_by(self, future: Any) -> str:
+        if future.status == "finished":
+            return unfit(future.result(), self._here)
+        if future.status == "error":
+            return f"cannot run this software ({' '.join(str(future.exception()).split())})"
+        return f"did not answer within {ANSWER_S:g} s"
+
+
+def _give_out(
+    crew: Crew, work: Work, waiting: list[Undone], master: str | None, wait_s: float
+) -> Iterator[tuple[Path, Answer] | Undone]:
+    running: dict[Any, tuple[Undone, str]] = {}
+    last_seen = time.monotonic()
+    while waiting or running:
+        present = crew.present()
+        last_seen = time.monotonic() if present else last_seen
+        for future in [one for one, (_, worker) in running.items() if one.done() or worker not in present]:
+            job, worker = running.pop(future)
+            if (answer := _answer(future, job, worker)) is not None:
+                yield job.path, answer
+            else:
+                waiting.append(job)
+        is_over = crew.client.status not in ("running", "connecting") or time.monotonic() > last_seen + wait_s
+        for job in list(waiting):
+            if is_over or len(job.tried) >= TRIES or (job.tried and present.keys() <= job.tried.keys()):
+                waiting.remove(job)
+                yield job
+            elif (free := _free_worker(job, present, running)) is not None:
+                waiting.remove(job)
+                future = crew.client.submit(
+                    work, job.path.absolute(), master, workers=[free], pure=False, retries=0
+                )
+                running[future] = (job, free)
+        _pause(list(running))
+
+
+def _answer(future: Any, job: Undone, worker: str) -> Answer | None:
+    """Return what a worker found; None, and why, where it did not come to an end."""
+    if future.status == "finished":
+        answer: Answer = future.result()
+        if "error" not in answer:
+            return answer
+        job.tried[worker] = answer["error"]
+    elif future.status == "error":
+        job.tried[worker] = " ".join(str(future.exception()).split())
+    else:
+        job.tried[worker] = "the worker was lost"
+        future.cancel()
+    return None
+
+
+def _free_worker(job: Undone, present: dict[str, int], running: dict[Any, tuple[Undone, str]]) -> str | None:
+    """The worker with the most room that has not tried this recording."""
+    busy = [worker for _, worker in running.values()]
+    room = {one: count - busy.count(one) for one, count in present.items() if one not in job.tried}
+    best = max(room, key=lambda one: room[one], default=None)
+    return best if best is not None and room[best] > 0 else None
+
+
+def _pause(futures: list[Any]) -> None:
+    """Wait until one is done, or for a moment."""
+    from distributed import wait
+
+    if not futures:
+        time.sleep(TICK_S)
+        return
+    with suppress(TimeoutError):
+        wait(futures, timeout=TICK_S, return_when="FIRST_COMPLETED")
+
+
+def _tell(text: str) -> None:
+    print(f"kitchensync: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,193 @@
+"""Which recording a take on a card belongs to: by the camera's serial number, by the clock, then by the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sensors.errors import SensorError
+from sensors.gopro.card import CardTake
+from storage.errors import StorageError
+from storage.manifest import read_manifest
+from storage.names import recordings_in
+from storage.recording import open_recording
+from sync.align.gyro import align_pair
+from sync.align.headset_gyro import HeadsetGyro
+from sync.errors import SyncError
+from sync.fit.resample import make_track
+from sync.recording.headset import gyroscope, inertial_clock
+
+NEAR_S = 90.0
+"""A camera's clock may be so wrong and still be believed."""
+LEAST_OVERLAP = 0.5
+"""Share of the shorter of take and recording that must lie in both."""
+ZONE_STEP_S = 900
+MOST_ZONE_S = 14 * 3600
+ALIGNED = ("aligned", "check")
+BEST_FIRST = (*ALIGNED, "not_aligned")
+
+
+@dataclass
+class Candidate:
+    """One recording that a take could belong to."""
+
+    path: Path
+    manifest: dict[str, Any]
+    device: str
+    "The camera's name in it."
+    away_s: float | None = None
+    "Take's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
+
+    @property
+    def id(self) -> str:
+        """The recording's id."""
+        return str(self.manifest["recording"])
+
+
+@dataclass
+class Proposal:
+    """What is to be done with one take, and why."""
+
+    take: CardTake
+    recording: Path | None = None
+    device: str = ""
+    evidence: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for `--json`."""
+        return {
+            "files": [str(path) for path in self.take.paths],
+            "serial": self.take.serial,
+            "recording": str(self.recording) if self.recording else None,
+            "device": self.device,
+            "evidence": self.evidence,
+            "problem": self.problem,
+        }
+
+
+def recordings_below(root: Path) -> tuple[list[Path], list[str]]:
+    """List the recordings in a folder whose manifest can be read, and say of each other one what is wrong."""
+    readable, problems = [], []
+    for path in recordings_in(root):
+        try:
+            read_manifest(path)
+            readable.append(path)
+        except StorageError as error:
+            problems.append(" ".join(str(error).split()))
+    return readable, problems
+
+
+def propose(takes: list[CardTake], recordings: list[Path], *, chosen: bool = False) -> list[Proposal]:
+    """Find the recording of each take; `chosen` = the user named the one recording, only contradictions count."""
+    known = []
+    for path in recordings:
+        try:
+            known.append((path, read_manifest(path)))
+        except StorageError:
+            continue  # `verify` names it; nothing can be imported there
+    proposals = [_propose(take, known, chosen=chosen) for take in takes]
+    _keep_cameras_apart(proposals)
+    return proposals
+
+
+def _propose(take: CardTake, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
+    proposal = Proposal(take)
+    same = [one for path, manifest in known if (one := _by_serial(take, path, manifest)) is not None]
+    if not same:
+        proposal.problem = f"no recording was made with camera {take.serial or 'of unknown serial number'}"
+        return proposal
+    if take.serial:
+        proposal.evidence.append(f"serial number {take.serial}")
+    timely = [one for one in same if _in_time(take, one) or chosen]
+    for one in sorted(timely, key=lambda one: abs(one.away_s or 0.0)):
+        verdict = _by_motion(take, one)
+        if verdict in ALIGNED or (verdict is None and len(timely) == 1):
+            _accept(proposal, one, verdict)
+            return proposal
+    if timely:
+        names = ", ".join(one.id for one in timely)
+        proposal.problem = f"the clock says {names}, the motion does not fit"
+        return proposal
+    for one in same:  # a camera whose clock was never set
+        if _by_motion(take, one) == "aligned":
+            _accept(proposal, one, "aligned")
+            return proposal
+    proposal.problem = "no recording of this camera was made at that time"
+    return proposal
+
+
+def _keep_cameras_apart(proposals: list[Proposal]) -> None:
+    """Let one camera have a name in a recording: where it was not known, the first take tells whose it is."""
+    owners: dict[tuple[Path, str], str | None] = {}
+    for one in proposals:
+        if one.recording is None:
+            continue
+        owner = owners.setdefault((one.recording, one.device), one.take.serial)
+        if owner != one.take.serial:
+            name = f"{one.recording.name}/{one.device}"
+            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
+            one.recording = None
+
+
+def _accept(proposal: Proposal, one: Candidate, verdict: str | None) -> None:
+    proposal.recording, proposal.device = one.path, one.device
+    if one.away_s is not None:
+        proposal.evidence.append(f"clock: {one.away_s:+.1f} s from the recording's start")
+    proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
+
+
+def _by_serial(take: CardTake, path: Path, manifest: dict[str, Any]) -> Candidate | None:
+    """A recording with this very camera; or with none whose serial number is known."""
+    cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
+    for name, device in cameras.items():
+        if take.serial and device.get("serial") == take.serial:
+            return Candidate(path, manifest, name)
+    unnamed = [name for name, device in cameras.items() if not device.get("serial")]
+    if unnamed or not cameras:
+        return Candidate(path, manifest, unnamed[0] if unnamed else "gopro")
+    return None
+
+
+def _in_time(take: CardTake, one: Candidate) -> bool:
+    """Tell whether take and recording overlap, whatever whole zone lies between their clocks."""
+    begin, end = one.manifest.get("started") or {}, one.manifest.get("stopped") or {}
+    if take.started_s is None or "utc_ns" not in begin:
+        return False
+    begin_s = begin["utc_ns"] / 1e9
+    length_s = (end["utc_ns"] / 1e9 - begin_s) if "utc_ns" in end else take.duration_s
+    zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
+    away = [take.started_s - zone_s - begin_s for zone_s in zones]
+    one.away_s = away_s = min(away, key=abs)
+    overlap_s = min(away_s + take.duration_s, length_s) - max(away_s, 0.0)
+    shorter_s = min(take.duration_s, length_s)
+    return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
+
+
+def _by_motion(take: CardTake, one: Candidate) -> str | None:
+    """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare.
+
+    Of several headsets the camera rides with one: the best answer counts.
+    """
+    verdicts = []
+    for headset in _headsets(one.path):
+        try:
+            track = take.take.gyroscope()
+            found = align_pair(headset, make_track(take.name, track.t_s, track.xyz))
+        except (SensorError, SyncError):
+            continue
+        verdicts.append(str(found.verdict.status))
+    return min(verdicts, key=BEST_FIRST.index, default=None)
+
+
+def _headsets(path: Path) -> Iterator[HeadsetGyro]:
+    """Read the gyroscope of each headset, one in memory at a time; what cannot be read is passed over."""
+    try:
+        with open_recording(path) as recording:
+            for name in recording.streams:
+                if name.endswith("/gyroscope") and (clock := inertial_clock(recording[name])) is not None:
+                    yield gyroscope(recording[name], clock)
+    except (StorageError, SyncError, OSError):
+        return

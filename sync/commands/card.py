@@ -1,0 +1,144 @@
+"""`kitchensync gopro import` and `gopro free`: from the card to the recordings, and only then off the card."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sensors.given_path import given_path
+from sensors.gopro.named_url import NAMED_URL
+from storage.shell.given_recording import GivenRecording
+
+
+@click.command("import")
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.option("--recording", type=GivenRecording(usable=True), help="Everything belongs to this one.")
+@click.option("--match", "root", type=given_path(exists=True), help="Find the recordings in here.")
+@click.option("--yes", is_flag=True, help="Do as proposed without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; copies only with --yes.")
+def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
+    """Bring the files of a camera's card (FOLDER) to the recordings they belong to.
+
+    A take is matched by the camera's serial number, by its clock, then by its motion against the headset's. What is
+    proposed is shown first; copies are read back and compared; the card is left as it is.
+
+    \b
+    Example:
+      kitchensync gopro import /media/card --match data
+    """
+    from sensors.gopro.card import scan_card
+    from sync.cards.match import propose, recordings_below
+
+    if (recording is None) == (root is None):
+        raise click.UsageError("give either --recording FOLDER or --match ROOT")
+    takes, bad = scan_card(folder)
+    paths, lost = ([recording], []) if recording is not None else recordings_below(root or folder)
+    for line in lost:
+        click.echo(f"kitchensync: {line}", err=True)
+    proposals = propose(takes, paths, chosen=recording is not None)
+    answer: dict[str, Any] = {
+        "schema": "gopro-import/1",
+        "unreadable": [{"files": [str(path) for path in one.paths], "why": one.why} for one in bad],
+        "imported": [],
+    }
+    if not as_json:
+        _show(proposals, bad)
+    wanted = [proposal for proposal in proposals if proposal.recording is not None]
+    if wanted and (yes or (not as_json and click.confirm(f"copy {len(wanted)} takes?"))):
+        answer["imported"] = _copy(wanted, quiet=as_json)
+    failed = [proposal for proposal in proposals if proposal.problem]
+    answer["proposals"] = [proposal.as_dict() for proposal in proposals]
+    if as_json:
+        click.echo(json.dumps(answer))
+    if bad or failed:
+        first = bad[0].why if bad else f"{failed[0].take.name}: {failed[0].problem}"
+        click.echo(f"kitchensync: {len(bad) + len(failed)} not imported: {' '.join(first.split())}", err=True)
+        sys.exit(1)
+
+
+def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
+    """Copy take by take; one that fails is told at the end and does not hold up the others."""
+    from sensors.errors import SensorError
+    from sensors.gopro.meter import ByteMeter
+    from storage.errors import StorageError
+    from sync.cards.import_card import import_take
+
+    done = []
+    for proposal in proposals:
+        try:
+            with ByteMeter() as meter:
+                meter.begin(proposal.take.name)
+                names = import_take(proposal, meter.update)
+        except (SensorError, StorageError) as error:
+            proposal.problem = str(error)
+            continue
+        done.append({"recording": str(proposal.recording), "device": proposal.device, "files": names})
+        if not quiet:
+            click.echo(f"{', '.join(names)} -> {proposal.recording}/{proposal.device}")
+    return done
+
+
+def _show(proposals: list[Any], bad: list[Any]) -> None:
+    for proposal in proposals:
+        files = ", ".join(path.name for path in proposal.take.paths)
+        where = (
+            f"-> {proposal.recording}/{proposal.device}" if proposal.recording else f"-- {proposal.problem}"
+        )
+        click.echo(f"{files} {where}")
+        for line in proposal.evidence:
+            click.echo(f"    {line}")
+    for one in bad:
+        click.echo(f"{', '.join(path.name for path in one.paths)} -- {one.why}")
+
+
+@click.command("free")
+@click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
+@click.option("--copies", default=2, show_default=True, type=click.IntRange(1), help="copies_before_free.")
+@click.option("--copy", "roots", multiple=True, type=given_path(), help="Where other copies lie.")
+@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def free(
+    recordings: tuple[Path, ...],
+    copies: int,
+    roots: tuple[Path, ...],
+    addresses: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Erase from cameras the files of RECORDINGS that lie verified in enough places.
+
+    Places are the recording itself, every store that `kitchensync move` or `record --nas` copied it to, and
+    ROOT/<id>/<camera>/<file> below each --copy ROOT. Every copy is read and compared now; a file with fewer than
+    --copies stays on the card.
+
+    \b
+    Example:
+      kitchensync gopro free data/take-1
+    """
+    from sensors.errors import SensorError
+    from storage.errors import StorageError
+    from sync.cards.free import EraseRule, free_recording
+
+    rows: list[dict[str, Any]] = []
+    problems: list[str] = []
+    for recording in recordings:
+        try:
+            rows += free_recording(recording, EraseRule(copies, roots), dict(addresses))
+        except (SensorError, StorageError) as error:
+            problems.append(" ".join(str(error).split()))
+    if as_json:
+        click.echo(json.dumps({"schema": "gopro-free/1", "files": rows, "problems": problems}))
+    for row in rows if not as_json else ():
+        click.echo(f"{row['recording']}/{row['file']}: {'erased' if row['erased'] else row['why']}")
+    if not rows and not problems and not as_json:
+        click.echo("no camera files")
+    staying = sum(not row["erased"] for row in rows)
+    if staying and not problems:
+        problems.append(f"{staying} files stay on their card")
+    for problem in problems:
+        click.echo(f"kitchensync: {problem}", err=True)
+    if problems:
+        sys.exit(1)

@@ -1,0 +1,273 @@
+"""The commands of `sync`: sync, align and report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sensors.given_path import given_path
+from sensors.refusal import Answered
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import output_file
+
+MARKS = {
+    "aligned": "green",
+    "nothing_to_align": "green",
+    "check": "yellow",
+    "not_aligned": "red",
+    "not_done": "red",
+}
+ONE_FILE = given_path(exists=True, dir_okay=False)
+
+
+@click.command()
+@click.option(
+    "--hololens", required=True, type=ONE_FILE, help="Headset arrays: vinyl_ns, soc_ticks, rad_per_s."
+)
+@click.option("--gopro", required=True, type=ONE_FILE, help="Camera arrays: t_s, rad_per_s.")
+@click.option("--epoch-ticks", type=int, help="Tick that --prior-s counts from.  [default: first sample]")
+@click.option("--prior-s", type=float, default=0.0, show_default=True, help="Media time 0, seconds after it.")
+@click.option(
+    "--prior-half-width-s",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Give or take.  [default: all]",
+)
+@click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the alignment object.")
+def align(
+    hololens: Path,
+    gopro: Path,
+    epoch_ticks: int | None,
+    prior_s: float,
+    prior_half_width_s: float | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Align two gyroscopes given as arrays: media seconds of a camera to ticks of a headset.
+
+    \b
+    Example:
+      kitchensync align --hololens headset.npz --gopro camera.npz --json
+    """
+    from sync.errors import SyncError
+    from sync.result.arrays import align_files
+    from sync.result.result import refusal_object
+
+    try:
+        answer = align_files(
+            hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+        )
+    except SyncError as error:
+        if as_json:
+            click.echo(json.dumps(refusal_object(str(error), inputs=[])))
+        raise Answered(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        show_pair(gopro.name, answer)
+    leave(answer["status"], strict=strict)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@click.option(
+    "--master",
+    metavar="STREAM",
+    help="Whose frames are indexed: pv, gopro, or a name such as hololens-b/pv.  [default: pv]",
+)
+@click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
+@click.option(
+    "--wait-workers",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a worker of the scheduler.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
+)
+@click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
+@output_file("summary", "--summary", help="Page over all of them.  [FOLDER/sync-summary.html]")
+@click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sync(
+    paths: tuple[Path, ...],
+    master: str | None,
+    scheduler: str | None,
+    wait_workers: float,
+    workers: int | None,
+    again: bool,
+    summary: Path | None,
+    force: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Align the clocks of recordings and index their frames.
+
+    PATHS are recordings, or folders of recordings. Only files under `sync/` of a recording are written, and for a
+    folder a summary page, worst first. A folder's finished recordings are not computed again. Where the computer
+    is in the way (a full disk, a worker that dies) the last answer stays, with the reason, and the exit code is 1.
+
+    \b
+    Example:
+      kitchensync sync data/take-1
+      kitchensync sync data --workers 4
+    """
+    from sync.batch.workers import start_early
+
+    if scheduler is None:
+        start_early(paths, workers)  # before the imports below, so that both load at once
+
+    from sensors.progress import Bar
+    from sync.answers import plain
+    from sync.batch.batch import synchronize_all
+    from sync.report.overview import write_summary
+
+    with Bar("synchronizing", unit="recordings", lines=True) as bar:
+        answer = plain(
+            synchronize_all(
+                paths,
+                master=master,
+                scheduler=scheduler,
+                workers=workers,
+                wait_workers_s=wait_workers,
+                again=again,
+                progress=lambda done, whole, last: bar.show(
+                    done, whole, f"{'not done' if 'error' in last else last['status']}  {last['recording']}"
+                ),
+            )
+        )
+    if (target := _summary_target(paths, summary)) is not None:
+        write_summary(answer, target, force=force or summary is None)
+    if as_json:
+        click.echo(json.dumps(answer))
+    else:
+        for recording in answer["recordings"]:
+            show_recording(recording)
+    if any("error" in recording for recording in answer["recordings"]):
+        sys.exit(1)
+    leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
+
+
+def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
+    """Where the page over several recordings goes: where it is wanted, or into the one folder that was given."""
+    from storage.names import recordings_in
+    from sync.report.overview import PAGE
+
+    folders = [path for path in paths if recordings_in(path) != [path]]
+    return wanted or (folders[0] / PAGE if len(folders) == 1 else None)
+
+
+@click.command("sync-compare")
+@click.argument("first", type=GivenRecording(files=True))
+@click.argument("second", type=GivenRecording(files=True))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def sync_compare(first: Path, second: Path, as_json: bool) -> None:
+    """Show what another version, or other settings, changed.
+
+    FIRST and SECOND are recordings, folders of recordings, or files with what `sync --json` printed.
+
+    \b
+    Example:
+      kitchensync sync data --json > before.json
+      kitchensync sync data --again --json > after.json
+      kitchensync sync-compare before.json after.json
+    """
+    from sync.report.summary import compare
+
+    answer = compare(first, second)
+    if as_json:
+        click.echo(json.dumps(answer))
+        return
+    for row in answer["pairs"]:
+        before, after = (status or "absent" for status in row["status"])
+        moved = "" if row["moved_ms"] is None else f", moved by up to {row['moved_ms']:.4f} ms"
+        mark = "*" if row["changed"] else " "
+        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}{_bounds(row)}")
+        new = [reason for reason in row["reasons"][1] if reason not in row["reasons"][0]]
+        for reason in new if row["changed"] else ():
+            click.echo(f"    now: {reason}")
+    click.echo(f"{answer['changed']} of {len(answer['pairs'])} changed")
+
+
+def _bounds(row: dict[str, Any]) -> str:
+    """The bounds before and after, where both are known and differ as shown."""
+    before, after = (f"{bound:.2f}" if bound is not None else "none" for bound in row["bound95_ms"])
+    return f", bound {before} -> {after} ms" if before != after else ""
+
+
+def worst(statuses: list[str]) -> str:
+    """The status that the exit code follows."""
+    order = ["not_aligned", "not_done", "check", "aligned", "nothing_to_align"]
+    return next((status for status in order if status in statuses), "nothing_to_align")
+
+
+def leave(status: str, *, strict: bool) -> None:
+    """Exit 1 for `not_aligned` and `not_done`, and for `check` when strict."""
+    if status in ("not_aligned", "not_done") or (strict and status == "check"):
+        sys.exit(1)
+
+
+def show_recording(answer: dict[str, Any]) -> None:
+    """Print one recording for people."""
+    click.secho(f"{answer['status']}  {answer['recording']}", fg=MARKS[answer["status"]], bold=True)
+    for reason in [*answer.get("reasons", []), *answer.get("warnings", [])]:
+        click.echo(f"  - {reason}")
+    for pair in answer["pairs"]:
+        show_pair(pair["source"], pair, indent="  ")
+
+
+def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
+    """Print one alignment for people."""
+    click.secho(f"{indent}{answer['status']}  {name}", fg=MARKS[answer["status"]])
+    for text in [*answer["reasons"], *answer["warnings"]]:
+        click.echo(f"{indent}  - {text}")
+    if "map" in answer:
+        gyro, bound_ms = answer["evidence"]["gyro"], max(answer["sigma"]["bound95_ms"])
+        if gyro is None:
+            click.echo(f"{indent}  within {bound_ms:.2f} ms (95 %), latencies apart")
+            return
+        windows = f"{gyro['windows_ok']} of {gyro['windows']} windows, agreement {gyro['correlation']:.3f}"
+        click.echo(f"{indent}  drift {gyro['drift_ppm']:.2f} ppm, within {bound_ms:.2f} ms (95 %), {windows}")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@click.pass_context
+def report(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Write report.html, one self-contained page to judge a recording by, and print where it lies.
+
+    PATHS are recordings, or folders of recordings, whose summary page then links to them. Damage is named on the page
+    and does not stop it; a recording that cannot be opened does not stop the rest.
+
+    \b
+    Example:
+      kitchensync report data/take-1
+      kitchensync report data
+    """
+    from storage.errors import StorageError
+    from storage.names import recordings_in
+    from sync.errors import SyncError
+    from sync.report.overview import refresh_summary
+    from sync.report.page import write_report
+
+    bad = 0
+    for path in paths:
+        found = recordings_in(path)
+        for recording in found:
+            try:
+                if (check_mounts := (context.obj or {}).get("mounts")) is not None:
+                    check_mounts(recording)
+                click.echo(write_report(recording))
+            except (StorageError, SyncError) as error:
+                bad += 1
+                click.echo(f"kitchensync: {' '.join(str(error).split())}", err=True)
+        if found != [path]:
+            refresh_summary(path)
+    if bad:
+        sys.exit(1)

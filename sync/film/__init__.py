@@ -1,0 +1,1 @@
+"""One film of what all cameras saw at the same instants."""

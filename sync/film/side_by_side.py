@@ -1,0 +1,155 @@
+"""A film for the eye: what every camera saw at each instant of the index, side by side, with its times burnt in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from storage.instants import Instant
+from storage.recording import Recording, open_recording
+from storage.shell.outputs import written
+from sync.errors import CannotFilm
+from sync.film.panels import Panel, drawn, sheet
+from sync.film.shown import CameraPictures, DepthPictures, HeadsetPictures, Pictures
+
+if TYPE_CHECKING:
+    import av
+    import av.video.stream
+
+TIMESCALE = 90_000
+TICKS_PER_S = 10_000_000
+Progress = Callable[[int, int], None]
+
+
+def film_side_by_side(
+    recording: Path,
+    out: Path,
+    *,
+    streams: tuple[str, ...] = (),
+    from_s: float = 0.0,
+    to_s: float | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> int:
+    """Write an MP4 with a picture of every stream at each frame of the master; return how many frames it has.
+
+    `streams` are names of the index (default: the front cameras and all GoPros); `from_s` and `to_s` are seconds
+    since the first frame of the master; `force` lets `out` be replaced. A few pictures are in memory at a time.
+    Raises NotARecording, NotIndexed, CannotFilm, CannotWrite.
+    """
+    with open_recording(recording) as opened, ExitStack() as stack:
+        rows = _rows(opened, from_s, to_s)
+        sources = {
+            name: stack.enter_context(_pictures(opened, name)) for name in _chosen(opened, streams, recording)
+        }
+        with written(out, force=force) as part:
+            return _encode(part, opened, rows, sources, progress)
+
+
+def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:
+    since_s = recording.instants.seconds
+    first = int(np.searchsorted(since_s, from_s, side="left"))
+    last = len(since_s) if to_s is None else int(np.searchsorted(since_s, to_s, side="right"))
+    if first >= last:
+        whole = f"the index covers 0 to {since_s[-1]:.1f} s" if len(since_s) else "the index is empty"
+        raise CannotFilm(recording.id, f"nothing between these times: {whole}")
+    return range(first, last)
+
+
+def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[str]:
+    names = recording.instants.names
+    there = [name for name in names if _kind(recording, name) is not None]
+    if not streams:
+        usual = [name for name in there if _kind(recording, name) in ("pv", "camera")]
+        if not usual:
+            raise CannotFilm(
+                path, f"no front camera and no GoPro in the index; choose of: {', '.join(there)}"
+            )
+        return usual
+    for name in streams:
+        if name not in there:
+            raise CannotFilm(
+                path, f"no pictures of {name} in the index; there are: {', '.join(there) or 'none'}"
+            )
+    return list(dict.fromkeys(streams))
+
+
+def _kind(recording: Recording, name: str) -> str | None:
+    """Tell how a stream of the index is shown: `camera`, or the last part of its name; None without pictures."""
+    if name in recording.gopro_files:
+        return "camera"
+    short = name.rpartition("/")[2]
+    has_pictures = short in ("pv", "extended_video") or short.startswith(("vlc_", "depth_", "extended_depth"))
+    return short if has_pictures else None
+
+
+def _pictures(recording: Recording, name: str) -> Pictures:
+    kind = _kind(recording, name)
+    if kind == "camera":
+        return CameraPictures(recording, name)
+    stream = recording[recording.instants.stream_of(name)]
+    return DepthPictures(stream) if "depth" in str(kind) else HeadsetPictures(stream)
+
+
+def _encode(
+    part: Path, recording: Recording, rows: range, sources: dict[str, Pictures], progress: Progress | None
+) -> int:
+    import av
+
+    ticks0, first = recording.at(0).ticks, recording.at(rows[0]).ticks
+    with av.open(str(part), "w", format="mp4") as container:
+        stream: av.video.stream.VideoStream | None = None
+        for done, row in enumerate(rows, start=1):
+            here = recording.at(row)
+            title = (
+                f"{(here.ticks - ticks0) / TICKS_PER_S:9.3f} s   frame {row} of {recording.instants.master}"
+            )
+            picture = sheet([_panel(name, here, source) for name, source in sources.items()], title)
+            if stream is None:
+                stream = _open_stream(container, picture.shape[1], picture.shape[0])
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame.pts, frame.time_base = _pts(here.ticks - first), Fraction(1, TIMESCALE)
+            for packet in stream.encode(frame):
+                container.mux(packet)
+            if progress is not None:
+                progress(done, len(rows))
+        if stream is not None:
+            for packet in stream.encode(None):
+                container.mux(packet)
+    return len(rows)
+
+
+def _pts(ticks: int) -> int:
+    return round(Fraction(ticks * TIMESCALE, TICKS_PER_S))
+
+
+def _open_stream(
+    container: av.container.OutputContainer, width: int, height: int
+) -> av.video.stream.VideoStream:
+    stream = container.add_stream("libx264", rate=30)
+    stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+    stream.time_base = Fraction(1, TIMESCALE)
+    stream.codec_context.time_base = Fraction(1, TIMESCALE)
+    stream.options = {"preset": "veryfast", "crf": "23"}
+    return stream
+
+
+def _panel(name: str, here: Instant, source: Pictures) -> Panel:
+    """The picture of one stream at one instant, or why there is none."""
+    row = here.rows.get(name)
+    if row is None:
+        return Panel(name, None, "no picture near this instant")
+    shown = source.at(row, here.files.get(name))
+    away = f"{here.dt_us[name] / 1000:+.1f} ms"
+    if shown is None:
+        return Panel(name, None, f"picture {row} does not decode")
+    file = f"  {Path(here.files[name]).name}" if name in here.files else ""
+    words = f"{file}  picture {row}  {away}" + (
+        f"  media {shown.media_s:.3f} s" if shown.media_s is not None else ""
+    )
+    return Panel(name, drawn(shown.rgb), words)

@@ -1,0 +1,1 @@
+"""Fitting a line between two clocks: windows, pairs, residuals, noise. Pure numerics."""

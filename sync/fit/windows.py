@@ -1,0 +1,110 @@
+"""The lag of every window, and where between two windows a clock jumped."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from sync.fit.line import Lags, Line
+from sync.fit.pairing import FINE_HZ, Pairing
+
+Floats = npt.NDArray[np.floating]
+
+NEWTON_STEPS = 6
+LARGEST_STEP_S = 0.040
+LONG_RUN_S = 0.5
+KEEP_CORRELATION = 0.5
+KEEP_SIGMA_S = 0.020
+SHORTEST_S, LONGEST_S = 1.5, 20.0
+WINDOWS_IN_SPAN = 8.0
+
+
+def window_lags(pairing: Pairing, line: Line, turned: Floats, span_s: tuple[float, float]) -> Lags:
+    """Lag of every window of clip(T/8, 1.5, 20) s, half overlapping, with the line's slope held.
+
+    `turned` (n, 3) are the camera's cells in the headset's axes. No window reaches over a jump of the line.
+    """
+    width = float(np.clip((span_s[1] - span_s[0]) / WINDOWS_IN_SPAN, SHORTEST_S, LONGEST_S))
+    inner = [at for at in line.shape.breaks_s if span_s[0] < at < span_s[1]]
+    rows = []
+    for first, last in pairwise([span_s[0], *inner, span_s[1]]):
+        rows += _stretch(pairing, line, turned, first, last, width)
+    t_s, tau, sigma, correlation = np.array(rows).T
+    kept = (correlation > KEEP_CORRELATION) & (sigma < KEEP_SIGMA_S)
+    return Lags(t_s, tau, sigma, correlation, kept)
+
+
+def _stretch(
+    pairing: Pairing, line: Line, turned: Floats, first: float, last: float, width: float
+) -> list[tuple[float, float, float, float]]:
+    width = min(width, max(last - first, SHORTEST_S))
+    starts = np.arange(first, last - width + 1e-9, width / 2.0)
+    starts = starts if len(starts) else np.array([first])
+    return [_one_lag(pairing, line, turned, float(start), width) for start in starts]
+
+
+def _one_lag(
+    pairing: Pairing, line: Line, turned: Floats, start_s: float, width_s: float
+) -> tuple[float, float, float, float]:
+    """Gauss-Newton: `dtau = -sum(S' . r) / sum |S'|^2`, `r = S_H(t + tau) - R w_G - mean`."""
+    grid = pairing.camera
+    low, high = np.ceil(np.array([start_s, start_s + width_s]) * grid.hz - 0.5).astype(int) - grid.first
+    rows = np.arange(max(low, 0), min(high, len(grid.good)))
+    t_s = grid.t_s[rows]
+    middle = start_s + 0.5 * width_s
+    nothing = (middle, float(line.at(middle)), np.inf, 0.0)
+    shift, tau = 0.0, line.at(t_s)
+    for step in range(NEWTON_STEPS + 1):
+        t_h = t_s + tau + shift
+        good = grid.good[rows] & pairing.usable(t_h)
+        if good.sum() < 0.5 * width_s * grid.hz:
+            return nothing
+        w_h, slope = pairing.spline(t_h[good]), pairing.spline(t_h[good], 1)
+        w_g = turned[rows[good]]
+        w_h, w_g, slope = (x - x.mean(axis=0) for x in (w_h, w_g, slope))
+        moved = float((slope**2).sum())
+        if moved <= 0.0:
+            return nothing
+        change = -float((slope * (w_h - w_g)).sum()) / moved
+        if step == NEWTON_STEPS or abs(change) < 1e-7:
+            break
+        shift += float(np.clip(change, -LARGEST_STEP_S, LARGEST_STEP_S))
+    sigma = np.sqrt(_long_run_variance((slope * (w_h - w_g)).sum(axis=1))) / moved
+    correlation = float((w_h * w_g).sum() / np.sqrt((w_h**2).sum() * (w_g**2).sum() + 1e-30))
+    centre = float(t_s[good].mean())
+    return centre, float(line.at(centre)) + shift, float(sigma), correlation
+
+
+def _long_run_variance(u: Floats) -> float:
+    """Variance of `sum u` when u is coloured: Bartlett kernel over 0.5 s."""
+    u = u - u.mean()
+    lags = min(int(LONG_RUN_S * FINE_HZ), len(u) - 1)
+    total = float(u @ u)
+    for k in range(1, lags + 1):
+        total += 2.0 * (1.0 - k / (lags + 1.0)) * float(u[k:] @ u[:-k])
+    return max(total, 0.05 * float(u @ u))
+
+
+def place_jump(
+    pairing: Pairing, line: Line, rotation: Floats, size_s: float, between_s: tuple[float, float]
+) -> float:
+    """Media time of a jump by `size_s`: the split where the cells before fit the old lag, those after the new.
+
+    `line` is right before the jump; `between_s` are media times surely on both sides.
+    """
+    t_s = pairing.camera.t_s
+    rows = np.flatnonzero((t_s > between_s[0]) & (t_s < between_s[1]))
+    middle = 0.5 * (between_s[0] + between_s[1])
+    if len(rows) < 2:
+        return middle
+    turned = pairing.camera.values[rows] @ rotation.T
+    cost = []
+    for shift in (0.0, size_s):
+        t_h = t_s[rows] + line.at(t_s[rows]) + shift
+        good = pairing.camera.good[rows] & pairing.usable(t_h)
+        inside = np.clip(t_h, pairing.headset.t_s[0], pairing.headset.t_s[-1])
+        cost.append(np.where(good, ((pairing.spline(inside) - turned) ** 2).sum(axis=1), np.nan))
+    gain = np.nan_to_num(cost[0] - cost[1])
+    return float(t_s[rows[int(np.argmin(np.cumsum(gain)))]] + 0.5 / pairing.camera.hz)

@@ -1,0 +1,1 @@
+"""What synchronization reads from a recording: headset, cameras, films, sound."""

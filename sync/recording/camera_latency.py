@@ -1,0 +1,132 @@
+"""Measure a camera's picture latency from one of its files, and keep it where `sync` finds it.
+
+`camera-latency.json` lies beside the recordings, so that it travels with them: for each camera (serial number) and
+mode (size, rate, lens) the latency with its error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.gopro.media import GoProMedia, open_media
+from storage.manifest import write_json
+from sync.answers import plain, software_version
+from sync.errors import NoCameraName
+from sync.fit.resample import make_track
+from sync.latency.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
+from sync.latency.image_rotation import LENSES, Lens, image_turns, track
+from sync.recording.latency_store import STORE, STORE_SCHEMA, read_store
+
+SCHEMA = "sync-camera/1"
+WIDTH_PX = 640
+Progress = Callable[[float, float], None]
+
+
+def measure_file(path: Path, *, seconds: float, progress: Progress | None = None) -> dict[str, Any]:
+    """Measure the latency of a camera by one clip; return the object `sync-camera/1`.
+
+    Reads at most `seconds` of pictures; `progress` gets seconds done and in all. `status` is `measured`, or `refused`
+    with reasons and no latency. Raises SensorError when the file cannot be read at all.
+    """
+    media = open_media(path)
+    found, lens, why = _measure(media, seconds, progress)
+    reasons = [*why, *(found.refusals if found else ())]
+    answer: dict[str, Any] = {
+        "schema": SCHEMA,
+        "status": "refused" if reasons else "measured",
+        "reasons": reasons,
+        "serial": media.serial,
+        "model": media.camera_model,
+        "mode": media.mode.latency_name if media.video else "no pictures",
+        "latency_ms": None,
+        "sigma_ms": None,
+        "evidence": _evidence(found, lens) if found and lens else None,
+        "thresholds": dict(THRESHOLDS),
+        "input": {"path": path.name, "sha256": _sha256(path)},
+        "version": software_version(),
+        "stored": None,
+    }
+    if found and not reasons:
+        answer |= {"latency_ms": round(found.latency_s * 1e3, 3), "sigma_ms": round(found.sigma_s * 1e3, 3)}
+    return dict(plain(answer))
+
+
+def keep(answer: dict[str, Any], data: Path) -> Path:
+    """Store a measured latency in the data folder and return the file. Raises NoCameraName, BadLatencyStore."""
+    if not answer["serial"]:
+        raise NoCameraName(answer["input"]["path"])
+    path = data / STORE
+    store = read_store(path) or {"schema": STORE_SCHEMA, "cameras": {}}
+    entry = {key: answer[key] for key in ("latency_ms", "sigma_ms", "model", "input", "version")}
+    entry["r2"] = answer["evidence"]["r2"]
+    entry["measured_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
+    store["cameras"].setdefault(answer["serial"], {})[answer["mode"]] = entry
+    write_json(path, store)
+    return path
+
+
+def _measure(
+    media: GoProMedia, seconds: float, progress: Progress | None
+) -> tuple[ImageLatency | None, Lens | None, list[str]]:
+    """The answer by the lens whose pictures follow the gyroscope best."""
+    if media.video is None or len(media.frame_times_s) < 2:
+        return None, None, ["the file has no pictures"]
+    try:
+        samples = media.gyroscope()
+        gyro = make_track(media.path.name, samples.t_s, gopro_to_image(samples.xyz))
+    except SensorError as error:
+        return None, None, [" ".join(str(error).split())]
+    why = ["the camera stabilised these pictures: film with stabilisation off"] * media.mode.is_stabilised
+    tracks = list(track(_grey_pictures(media, seconds, progress)))
+    aspect = media.video.height / media.video.width
+    answers = [(measure_latency(image_turns(tracks, lens, aspect), gyro), lens) for lens in LENSES]
+    found, lens = max(answers, key=lambda pair: pair[0].r2)
+    return found, lens, why
+
+
+def _grey_pictures(
+    media: GoProMedia, seconds: float, progress: Progress | None
+) -> Iterator[tuple[float, npt.NDArray[np.uint8]]]:
+    """Decode (media s, grey picture 640 wide) from the beginning, one in memory at a time."""
+    first, base = int(media.frame_pts[0]), media.time_base
+    whole_s = min(seconds, float(media.frame_times_s[-1]))
+    with media.container() as container:
+        for frame in container.decode(video=0):
+            if frame.pts is None:
+                continue
+            t_s = float((frame.pts - first) * base)
+            if t_s > seconds:
+                return
+            width = min(WIDTH_PX, frame.width)
+            height = max(2, round(frame.height * width / frame.width))
+            grey = frame.reformat(width=width, height=height, format="gray").to_ndarray()
+            yield t_s, np.asarray(grey, np.uint8)
+            if progress is not None:
+                progress(t_s, whole_s)
+
+
+def _evidence(found: ImageLatency, lens: Lens) -> dict[str, Any]:
+    return {
+        "r2": round(found.r2, 4),
+        "rival": found.rival,
+        "halves_ms": [part * 1e3 for part in found.parts_s],
+        "pairs": found.pairs,
+        "pairs_used": found.usable,
+        "seconds": round(found.seconds, 3),
+        "turning_deg_per_s": round(found.turning_deg_per_s, 2),
+        "lens": {"kind": lens.kind, "view_deg": round(lens.view_deg), "scale": found.scale.tolist()},
+        "upside_down": found.is_upside_down,
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

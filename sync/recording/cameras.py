@@ -1,0 +1,275 @@
+"""What `sync` reads of the cameras in a recording: takes with their chapters, gyroscopes, and when shutters fell.
+
+The chapters of one take are one video: one track of rotation rates, aligned once, on one take time that is 0 at the
+first picture.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.motion import ImuTrack
+from sensors.gopro.names import card_name
+from sensors.gopro.take import Take
+from storage.names import MEDIA
+from storage.recording import Recording
+from sync.align.prior import CameraClock, Start, start_from_camera_clock, start_from_shutter
+from sync.fit.resample import GyroTrack, make_track
+from sync.recording.trouble import pass_on_trouble
+
+Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class CameraFile:
+    """One file of one camera: an alignment source of its own, whatever take it belongs to."""
+
+    device: str
+    path: Path
+    relative: str
+    frame_times_s: Floats
+    start_s: float
+    "Take time of its first picture."
+    last_gyro_s: float
+    "Its own media time of its last rotation rate, or of its last picture."
+    is_loose: bool
+    "A chapter before it is missing and no stamp tells how long that was."
+    problem: str
+
+    @property
+    def has_frames(self) -> bool:
+        """Tell whether there is anything to place."""
+        return len(self.frame_times_s) > 0
+
+    @property
+    def source(self) -> str:
+        """Name of the alignment source."""
+        return f"{self.device}/{self.path.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CameraTake:
+    """The chapters that one press of the shutter made, in order."""
+
+    device: str
+    files: tuple[CameraFile, ...]
+    gyro: GyroTrack | None = None
+    "On take time."
+    gyro_report: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    starts: tuple[Start, ...] = ()
+    "What is said of the host time of take time 0."
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with its clock, and which of its chapters are not here."""
+        known = [name for name in (card_name(file.path.name) for file in self.files) if name is not None]
+        here = {name.chapter for name in known}
+        lost = [str(chapter) for chapter in range(1, max(here, default=0)) if chapter not in here]
+        said = [start.warning for start in self.starts if start.warning]
+        if lost:
+            said.append(f"chapter {', '.join(lost)} of recording {known[0].number} is not here")
+        return said
+
+    @property
+    def readable(self) -> tuple[CameraFile, ...]:
+        """The chapters that have pictures."""
+        return tuple(file for file in self.files if file.has_frames)
+
+
+def camera_takes(recording: Recording) -> list[CameraTake]:
+    """Read the metadata and the gyroscope of every camera file; no picture is decoded."""
+    takes = []
+    for device, paths in recording.gopro_files.items():
+        shutter = _shutter(recording.path / device / MEDIA)
+        for _, chapters in groupby(paths, key=_take_key):
+            takes += _read_take(recording, device, list(chapters), shutter)
+            shutter = None  # what comes after the first take was not started by us
+    return takes
+
+
+def _take_key(path: Path) -> str:
+    known = card_name(path.name)
+    return f"{known.letters}{known.number}" if known is not None else path.name
+
+
+def _read_take(
+    recording: Recording, device: str, paths: list[Path], shutter: dict[str, Any] | None
+) -> list[CameraTake]:
+    """Read one take; files that only look like chapters of one are a take each."""
+    opened: dict[Path, GoProMedia] = {}
+    problems: dict[Path, str] = {}
+    for path in paths:
+        try:
+            media = open_media(path)
+            if len(media.frame_times_s):
+                opened[path] = media
+            else:
+                problems[path] = f"{path.name}: no pictures"
+        except SensorError as error:
+            pass_on_trouble(error)
+            problems[path] = _one_line(error, path)
+    try:
+        take = Take(list(opened.values())) if opened else None
+    except SensorError as error:  # of several recordings, or one's header is damaged
+        pass_on_trouble(error)
+        each = [
+            _read_take(recording, device, [path], shutter if path == paths[0] else None) for path in paths
+        ]
+        return [one for takes in each for one in takes]
+    if take is None:
+        files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
+        return [CameraTake(device, files, problem=files[0].problem)]
+    return [_timed(recording, device, paths, take, problems, shutter)]
+
+
+def _timed(
+    recording: Recording,
+    device: str,
+    paths: list[Path],
+    take: Take,
+    problems: dict[Path, str],
+    shutter: dict[str, Any] | None,
+) -> CameraTake:
+    starts_s, loose = _chapter_starts(take)
+    track, problem = _rates(take, starts_s, is_loose=any(loose))
+    readable = {
+        media.path: CameraFile(
+            device,
+            media.path,
+            _relative(recording, media.path),
+            media.frame_times_s,
+            start_s,
+            _last_before(track, end_s, start_s, media.frame_times_s),
+            is_loose,
+            problem,
+        )
+        for media, start_s, end_s, is_loose in zip(
+            take.chapters, starts_s, [*starts_s[1:], np.inf], loose, strict=True
+        )
+    }
+    files = [
+        readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
+        for path in paths
+    ]
+    starts = _starts(recording, take, shutter)
+    if track is None:
+        return CameraTake(device, tuple(files), problem=problem, starts=starts)
+    gyro = make_track(f"{device}/{take.path.name}", track.t_s, track.xyz)
+    report = {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
+    return CameraTake(device, tuple(files), gyro, report, problem, starts)
+
+
+def _chapter_starts(take: Take) -> tuple[list[float], list[bool]]:
+    """Take time of each chapter, and whether it is only put behind the one before for want of a better place."""
+    try:
+        stamped = take.telemetry_starts_s
+    except SensorError as error:
+        pass_on_trouble(error)
+        stamped = None
+    if stamped is not None:
+        return stamped, [False] * len(stamped)
+    names = [card_name(media.path.name) for media in take.chapters]
+    loose = [a is None or b is None or b.chapter != a.chapter + 1 for a, b in pairwise(names)]
+    return [float(start) for start in take.starts_s], [False, *loose]
+
+
+def _rates(take: Take, starts_s: list[float], *, is_loose: bool) -> tuple[ImuTrack | None, str]:
+    """One track over all chapters, or why there is none."""
+    try:
+        whole = not is_loose and (take.telemetry_starts_s is not None or not take.continuity_s)
+        track = take.gyroscope() if whole else _one_behind_the_other(take, starts_s)
+    except SensorError as error:
+        pass_on_trouble(error)
+        return None, _one_line(error, take.path)
+    if len(track.t_s) < 2:
+        return None, f"{take.path.name}: fewer than two gyroscope samples"
+    return track, ""
+
+
+def _one_behind_the_other(take: Take, starts_s: list[float]) -> ImuTrack:
+    """Without stamps that count on: each chapter's own track, put where its pictures are."""
+    tracks = [chapter.gyroscope() for chapter in take.chapters]
+    longest = max(tracks, key=lambda track: len(track.t_s))
+    times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
+    return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))
+
+
+def _last_before(track: ImuTrack | None, end_s: float, start_s: float, frames_s: Floats) -> float:
+    """Media time of a chapter's last rotation rate; of its last picture when it has none."""
+    inside = track.t_s[(track.t_s < end_s) & (track.t_s >= start_s)] if track is not None else np.empty(0)
+    return float(inside[-1]) - start_s if len(inside) else float(frames_s[-1])
+
+
+def _unreadable(recording: Recording, device: str, path: Path, problem: str) -> CameraFile:
+    return CameraFile(device, path, _relative(recording, path), np.empty(0), 0.0, 0.0, False, problem)
+
+
+def _relative(recording: Recording, path: Path) -> str:
+    return path.relative_to(recording.readable).as_posix()
+
+
+def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[Start, ...]:
+    """Collect what shutter and camera clock say of the first picture."""
+    manifest, first = recording.manifest, take.chapters[0]
+    try:
+        lost_s = _lost_before_s(first)
+        clock = _camera_clock(first)
+    except SensorError as error:
+        pass_on_trouble(error)
+        return ()  # what is wrong with the file is said of its rates
+    pressed = start_from_shutter(shutter, earlier_s=lost_s) if lost_s is not None else None
+    own = start_from_camera_clock(
+        clock,
+        manifest.get("started") or None,
+        zone_offset_s=int((manifest.get("zone") or {}).get("utc_offset_s") or 0),
+        pressed_host_ns=pressed.host_ns if pressed else None,
+        stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
+        seconds=float(take.duration_s),
+    )
+    return tuple(start for start in (pressed, own) if start is not None)
+
+
+def _camera_clock(first: GoProMedia) -> CameraClock:
+    label = first.tmcd_displayed
+    label_s = None
+    if label is not None:
+        hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
+        label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
+    return CameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
+
+
+def _lost_before_s(first: GoProMedia) -> float | None:
+    """Seconds of the take before the first chapter that is here; None when nothing tells."""
+    known = card_name(first.path.name)
+    if known is None or known.chapter == 1:
+        return 0.0
+    before = first.frames_before
+    return None if before is None else float(before * first.frame_period)
+
+
+def _shutter(path: Path) -> dict[str, Any] | None:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    shutter = body.get("shutter_on") if isinstance(body, dict) else None
+    return (
+        shutter
+        if isinstance(shutter, dict) and {"before_host_ns", "observed_host_ns"} <= set(shutter)
+        else None
+    )
+
+
+def _one_line(error: Exception, path: Path) -> str:
+    """Say it without the place of the folder, so that answers are the same everywhere."""
+    return " ".join(str(error).split()).replace(str(path), path.name)

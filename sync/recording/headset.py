@@ -1,0 +1,155 @@
+"""What `sync` reads of a headset in a recording: its inertial clocks, its gyroscope, its poses, its probes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.errors import SensorError
+from sensors.hololens import imu, spatial_input, wire
+from storage.notes import Note
+from storage.recording import StoredStream
+from storage.worlds import world_frames
+from sync.align.headset_gyro import HeadsetGyro, headset_gyro
+from sync.align.index import rotation_wxyz
+from sync.fit.stamps import StampRepair, repair_batches, sample_step_ns
+
+Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
+
+BLOCK_PACKETS = 256
+STEPS_TOLD = 100  # batches that tell the usual step of a sensor clock; more only take longer
+
+
+@dataclass(frozen=True, slots=True)
+class InertialClock:
+    """Repaired clock of one inertial stream; `sha256` is over its payloads in order."""
+
+    repair: StampRepair
+    undecodable: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTrack:
+    """Poses of one source: ticks (n,) int64, position (n, 3) m, rotation (n, 4) w x y z; NaN where untracked.
+
+    `world` (n,) numbers the world frame that each is in.
+    """
+
+    name: str
+    ticks: Int64
+    position_m: Floats
+    rotation_wxyz: Floats
+    world: npt.NDArray[np.int32]
+
+
+def inertial_clock(stream: StoredStream) -> InertialClock | None:
+    """Repair the stamps of a gyroscope, accelerometer or magnetometer; None when it holds no samples."""
+    digest = hashlib.sha256()
+    vinyl, soc, counts, bad = [], [], [], 0
+    steps: list[float] = []
+    for payload in stream.payloads():
+        digest.update(payload)
+        samples = _samples(stream.name, payload)
+        if samples is None:
+            bad += 1
+            continue
+        vinyl.append(int(samples["vinyl_ns"][0]))
+        soc.append(int(samples["soc_ticks"][0]))
+        counts.append(len(samples))
+        if len(samples) > 1 and len(steps) < STEPS_TOLD:
+            steps.append(sample_step_ns(samples["vinyl_ns"]))
+    if not counts:
+        return None
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    repair = repair_batches(
+        np.array(vinyl, dtype=np.int64),
+        np.array(soc, dtype=np.int64),
+        first[:-1],
+        samples=int(first[-1]),
+        step_ns=float(np.median(steps)) if steps else 0.0,
+    )
+    return InertialClock(repair, bad, digest.hexdigest())
+
+
+def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:
+    """Repaired ticks of every sample of an inertial stream, (n,) int64."""
+    blocks, done = [], 0
+    for samples in _blocks(stream):
+        blocks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done))
+        done += len(samples)
+    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+
+def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:
+    """The gyroscope on its repaired clock, thinned while it is read."""
+    pairs = ((samples["vinyl_ns"], samples["xyz"]) for samples in _blocks(stream))
+    return headset_gyro(pairs, clock.repair)
+
+
+def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
+    """Head pose of the spatial input: x right, y up, z back, head to world; NaN where it was not tracked.
+
+    `notes` are the stream's in the ledger: they tell of new world frames.
+    """
+    count = len(stream)
+    position = np.full((count, 3), np.nan)
+    matrices = np.full((count, 3, 3), np.nan)
+    rows, records = [], []
+    for row, payload in enumerate(stream.payloads()):
+        try:
+            record = spatial_input.decode(payload)
+        except SensorError:
+            continue
+        if record["valid"] & spatial_input.HEAD:
+            rows.append(row)
+            records.append(record)
+    if records:
+        up, forward, at = (
+            np.array([record[name] for record in records], dtype=np.float64)
+            for name in ("head_up", "head_forward", "head_position")
+        )
+        matrices[rows] = np.stack([np.cross(up, -forward), up, -forward], axis=2)
+        position[rows] = at
+    ticks, world = stream.index["device_ticks"].astype(np.int64), world_frames(stream, list(notes))
+    return PoseTrack("head", ticks, position, rotation_wxyz(matrices), world)
+
+
+def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack | None:
+    """Poses that came with the packets of a stream, local to world; None when there are none."""
+    stored = stream.poses()
+    if stored is None or len(stored) != len(stream):
+        return None
+    poses = np.asarray(stored, dtype=np.float64).reshape(-1, 4, 4)
+    poses[~np.asarray(wire.is_tracked(poses))] = np.nan
+    turns = np.swapaxes(poses[:, :3, :3], 1, 2)  # the wire multiplies row vectors from the left
+    ticks = stream.index["device_ticks"].astype(np.int64)
+    world = world_frames(stream, list(notes))
+    return PoseTrack(name, ticks, poses[:, 3, :3], rotation_wxyz(turns), world)
+
+
+def _samples(name: str, payload: bytes) -> npt.NDArray[np.void] | None:
+    try:
+        samples: npt.NDArray[np.void] = imu.decode_samples(name, payload)
+    except SensorError:
+        return None
+    return samples if len(samples) else None
+
+
+def _blocks(stream: StoredStream) -> Iterator[npt.NDArray[np.void]]:
+    """Samples of some packets at a time, in order; undecodable packets are left out."""
+    held: list[npt.NDArray[np.void]] = []
+    for payload in stream.payloads():
+        samples = _samples(stream.name, payload)
+        if samples is not None:
+            held.append(samples)
+        if len(held) >= BLOCK_PACKETS:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)

@@ -1,0 +1,135 @@
+"""What one run of `sync` knows of a recording: its cameras, and the clocks and motion of its headsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from storage.clocks import device_clock
+from storage.recording import Recording, StoredStream
+from storage.timeline.clock_map import ClockMap
+from storage.timeline.device_clock import HostClock, constant_clock
+from sync.align.bridge import Bridge
+from sync.align.head_pose import head_pose_gyro
+from sync.align.headset_gyro import HeadsetGyro
+from sync.errors import BadArrays
+from sync.recording.cameras import CameraFile, CameraTake, camera_takes
+from sync.recording.films import film_takes
+from sync.recording.headset import InertialClock, gyroscope, head_poses, inertial_clock
+
+INERTIAL = ("accelerometer", "gyroscope", "magnetometer")
+FILETIME_OF_UNIX = 116_444_736_000_000_000
+ANCHOR_BOUND_NS = 5_000_000_000
+
+
+@dataclass(slots=True)
+class Headset:
+    """One headset's clocks and motion."""
+
+    name: str
+    recording: Recording
+    inertial: dict[str, InertialClock] = field(default_factory=dict)
+    host: HostClock | None = None
+    gyro: HeadsetGyro | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the manifest says of it."""
+        return dict(self.recording.manifest["devices"][self.name])
+
+    def has(self, short: str) -> bool:
+        """Tell whether a stream was armed and sent anything."""
+        name = f"{self.name}/{short}"
+        return name in self.recording.streams and len(self.recording[name]) > 0
+
+    @property
+    def streams(self) -> list[tuple[str, StoredStream]]:
+        """Its streams that sent anything, by short name."""
+        return [(n, self.recording[f"{self.name}/{n}"]) for n in self._short_names if self.has(n)]
+
+    @property
+    def _short_names(self) -> list[str]:
+        names = (name.partition("/") for name in self.recording.streams)
+        return [short for device, _, short in names if device == self.name]
+
+    @property
+    def epoch(self) -> int | None:
+        """Ticks that its seconds count from: its gyroscope's first, or else its first packet's."""
+        if self.gyro is not None:
+            return self.gyro.epoch_ticks
+        return min((int(stream.index["device_ticks"][0]) for _, stream in self.streams), default=None)
+
+
+@dataclass(slots=True)
+class Session:
+    """What one run knows of a recording.
+
+    `main` is the headset on whose ticks everything is put; `bridges` lead there from the others, by name. The map of
+    a camera file leads to the ticks of the headset that it rides with.
+    """
+
+    recording: Recording
+    headsets: list[Headset]
+    takes: list[CameraTake]
+    main: Headset | None = None
+    bridges: dict[str, Bridge] = field(default_factory=dict)
+    maps: dict[str, ClockMap] = field(default_factory=dict)
+    rides_with: dict[str, Headset] = field(default_factory=dict)
+    picture_late_s: dict[str, float] = field(default_factory=dict)
+    "How much later than their stamps the pictures of a file were taken, where that was measured."
+    folder: Path = field(default_factory=Path)
+    "Where this run writes."
+
+    @property
+    def cameras(self) -> list[CameraFile]:
+        """All camera files, take by take."""
+        return [file for take in self.takes for file in take.files]
+
+    def column(self, headset: Headset, short: str) -> str:
+        """Name of a headset's stream in the tables: the device stands first where there are several."""
+        return short if len(self.headsets) == 1 else f"{headset.name}/{short}"
+
+
+def open_session(recording: Recording, master: str | None = None) -> Session:
+    """Read clocks and motion of all devices; `master` names a stream whose headset gives the ticks, if one does."""
+    devices = recording.manifest.get("devices") or {}
+    takes = [*camera_takes(recording), *film_takes(recording)]
+    names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
+    headsets = [_open_headset(recording, name, needs_motion=bool(takes)) for name in names]
+    wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
+    return Session(recording, headsets, takes, main=next(iter([*wanted, *headsets]), None))
+
+
+def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Headset:
+    headset = Headset(name, recording)
+    for short in INERTIAL:
+        clock = inertial_clock(recording[f"{name}/{short}"]) if headset.has(short) else None
+        if clock is not None:
+            headset.inertial[short] = clock
+    headset.host = device_clock(recording, name) or _host_clock_of_utc(headset)
+    if needs_motion and "gyroscope" in headset.inertial:
+        headset.gyro = gyroscope(recording[f"{name}/gyroscope"], headset.inertial["gyroscope"])
+    elif needs_motion and headset.has("spatial_input"):
+        headset.gyro = _gyro_of_poses(recording[f"{name}/spatial_input"])
+    return headset
+
+
+def _gyro_of_poses(stream: StoredStream) -> HeadsetGyro | None:
+    """The last resort: rotation rates of the head pose."""
+    track = head_poses(stream)
+    try:
+        return head_pose_gyro(track.ticks, track.rotation_wxyz)
+    except BadArrays:
+        return None
+
+
+def _host_clock_of_utc(headset: Headset) -> HostClock | None:
+    """Without probes: both clocks know UTC, good to seconds."""
+    offset = headset.about.get("utc_offset_ticks")
+    started = headset.recording.manifest.get("started") or {}
+    if offset is None or not {"host_ns", "utc_ns"} <= set(started):
+        return None
+    ticks = int(started["utc_ns"]) // 100 + FILETIME_OF_UNIX - int(offset)
+    at = int(started["host_ns"])
+    return constant_clock(ticks, at, ANCHOR_BOUND_NS)

@@ -1,0 +1,1 @@
+"""What synchronization answers, and keeps under sync/ of a recording."""

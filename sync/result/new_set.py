@@ -1,0 +1,83 @@
+"""The files of one synchronization: made beside those of the last one, put in their place as one set.
+
+Whatever fails before that, a full disk or a killed process, leaves the last set as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from storage.disk.durable import LOCAL
+from storage.names import PART_SUFFIX
+from sync.result.state import OWN, STATE
+
+TABLES = ("index.parquet", "poses.parquet", "events.json")
+ALIGNMENT = "alignment"
+
+
+@contextmanager
+def new_set(recording: Path) -> Iterator[Path]:
+    """Lend an empty folder; what lies there when the block ends replaces the last set. Raises OSError."""
+    own = recording / OWN
+    folder = own / f"{uuid.uuid4().hex[:8]}{PART_SUFFIX}"
+    own.mkdir(exist_ok=True)
+    try:
+        _remove_leftovers(own)
+        folder.mkdir()
+        yield folder
+        _put_in_place(folder, own)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            own.rmdir()  # only where it is empty: nothing was ever written
+
+
+def _remove_leftovers(own: Path) -> None:
+    """Remove what a killed run left half made."""
+    for path in own.glob(f"*{PART_SUFFIX}"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _put_in_place(folder: Path, own: Path) -> None:
+    """Rename the new files over the last ones. All that needs room comes first, and the state is the last of all."""
+    made = _files(folder)
+    for name in made:
+        _sync(folder / name)
+        (own / name).parent.mkdir(exist_ok=True)
+    state = Path(STATE.name)
+    (own / state).unlink(missing_ok=True)  # from here until the new one is there the set may be mixed
+    for name in sorted(made - {state}):
+        LOCAL.rename(folder / name, own / name)
+    for name in _last_set(own) - made:
+        LOCAL.remove(own / name)
+    for place in {(own / name).parent for name in made}:
+        LOCAL.sync_folder(place)
+    if state in made:
+        LOCAL.rename(folder / state, own / state)
+        LOCAL.sync_folder(own)
+
+
+def _files(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+
+def _last_set(own: Path) -> set[Path]:
+    """What synchronization owns; reports and the check of mounts are others'."""
+    inside = (
+        {Path(ALIGNMENT) / name for name in _files(own / ALIGNMENT)} if (own / ALIGNMENT).is_dir() else set()
+    )
+    return inside | {Path(name) for name in TABLES if (own / name).is_file()}
+
+
+def _sync(path: Path) -> None:
+    """Make a file durable: some disks say only then that they are full."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

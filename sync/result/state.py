@@ -1,0 +1,103 @@
+"""What a finished synchronization rested on, so that a run over many recordings can be taken up again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from storage.copies.copies import freed_lines
+from storage.manifest import write_json
+from storage.names import COPIES, MANIFEST
+from sync.align.verdict import THRESHOLDS
+from sync.answers import software_version
+from sync.recording.latency_store import store_of
+
+STATE = Path("sync") / "state.json"
+SCHEMA = "sync-state/1"
+OWN = "sync"
+LATER = ("annotations", "logs", "report.html", COPIES)
+
+
+def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
+    """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
+    state = _state(recording)
+    try:
+        if state is None or state.get("inputs") != fingerprint(recording, master):
+            return None
+    except OSError:
+        return None  # a file went away while it was looked at: somebody is at work here
+    if any(not (recording / OWN / name).exists() for name in state["written"]):
+        return None
+    answer: dict[str, Any] = state["answer"]
+    return answer | {"path": str(recording)}
+
+
+def kept_answer(recording: Path) -> dict[str, Any] | None:
+    """The answer of the last run that came to its end, whatever changed since; None without one."""
+    state = _state(recording)
+    return state["answer"] | {"path": str(recording)} if state is not None else None
+
+
+def _state(recording: Path) -> dict[str, Any] | None:
+    try:
+        state = json.loads((recording / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) and state.get("schema") == SCHEMA else None
+
+
+def forget(recording: Path) -> None:
+    """Say that the last answer no longer holds, since the data was found to be damaged."""
+    try:
+        (recording / STATE).unlink(missing_ok=True)
+    except OSError:
+        return  # not a folder, or not ours to write: then it was not ours to say either
+
+
+def remember(folder: Path, inputs: str, answer: dict[str, Any]) -> None:
+    """Write the state beside the other files of a set, in `folder`; it names them all.
+
+    It holds no machine's path, so that equal recordings have equal files. `inputs` is the fingerprint from before the
+    work. Raises OSError.
+    """
+    written = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    kept = {key: value for key, value in answer.items() if key != "path"}
+    state = {"schema": SCHEMA, "inputs": inputs, "answer": kept, "written": written}
+    write_json(folder / STATE.name, state)
+
+
+def fingerprint(recording: Path, master: str | None) -> str:
+    """Digest of what an answer depends on: files by name and size, the manifest (it holds hashes), the software."""
+    digest = hashlib.sha256()
+    about = [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), _latencies(recording)]
+    for line in [*about, *_files(recording)]:
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _latencies(recording: Path) -> str:
+    """Digest of what `sync-camera` left beside the recordings."""
+    try:
+        return hashlib.sha256(store_of(recording).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _files(recording: Path) -> Iterator[str]:
+    sizes = {path.relative_to(recording): path.stat().st_size for path in _own_files(recording)}
+    sizes |= {Path(line.file): line.bytes for line in freed_lines(recording)}
+    for relative in sorted(sizes):
+        if relative.name == MANIFEST:
+            yield hashlib.sha256((recording / relative).read_bytes()).hexdigest()
+        yield f"{relative.as_posix()} {sizes[relative]}"
+
+
+def _own_files(recording: Path) -> Iterator[Path]:
+    """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
+    for path in recording.rglob("*"):
+        first = path.relative_to(recording).parts[0]
+        if first not in (OWN, *LATER) and path.is_file():
+            yield path

@@ -1,0 +1,1 @@
+"""The index tables of a recording: frames, poses, events."""

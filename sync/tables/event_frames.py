@@ -1,0 +1,173 @@
+"""Which picture of every camera shows what a person did: `sync/events.json`.
+
+An event has a time on the capture clock with an uncertainty. The pictures get theirs there too: a headset's by its
+clock exchanges with the recorder, a camera's by its alignment with that headset. Their bounds add up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.events import Event
+from storage.manifest import write_json
+from sync.align.index import strictly_increasing, tolerance_ticks
+from sync.recording.cameras import CameraFile, CameraTake
+from sync.recording.session import Headset, Session
+from sync.tables.noted import read_noted
+
+Int64 = npt.NDArray[np.int64]
+
+NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
+TOLD = ("step", "position", "error_id", "category_name", "undoes")
+STARTS_SERVE_S = 0.5  # a start that is known worse places no event anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Pictures of one stream or camera file on the capture clock, rising; `row` (n,) numbers them as stored."""
+
+    stream: str
+    host_ns: Int64
+    row: Int64
+    bound_ns: int
+    file: str = ""
+    media_s: npt.NDArray[np.floating] | None = None
+
+    def place(self, at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
+        """Say which picture was taken at a moment, and which ones it may have been."""
+        doubt_ns = uncertainty_ns + self.bound_ns
+        first, best, last = (self._nearest(at_ns + away_ns) for away_ns in (-doubt_ns, 0, doubt_ns))
+        away_ns = int(self.host_ns[best]) - at_ns
+        said: dict[str, Any] = {"uncertainty_ms": round(doubt_ns / 1e6, 3)}
+        if abs(away_ns) > tolerance_ticks(self.host_ns) + doubt_ns:
+            return {"frame": None, "why": self._why(best, away_ns), **said}
+        said |= {"frame": int(self.row[best]), "dt_ms": round(away_ns / 1e6, 3)}
+        said |= {"first": int(self.row[first]), "last": int(self.row[last])}
+        if self.media_s is not None:
+            said["media_s"] = round(float(self.media_s[best]), 4)
+        return said
+
+    def _nearest(self, at_ns: int) -> int:
+        after = min(int(np.searchsorted(self.host_ns, at_ns)), len(self.host_ns) - 1)
+        return min((max(after - 1, 0), after), key=lambda k: abs(int(self.host_ns[k]) - at_ns))
+
+    def _why(self, best: int, away_ns: int) -> str:
+        if best == 0 and away_ns > 0:
+            return "before the first picture"
+        if best == len(self.host_ns) - 1 and away_ns < 0:
+            return "after the last picture"
+        return "no picture near it"
+
+
+def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give each event its place in the pictures, write them; return how many there are and how many have one.
+
+    `pairs` are the alignment objects of this run. Without events nothing is written.
+    """
+    events, _ = read_noted(session.recording.path)
+    if not events:
+        return {"events": 0, "placed": 0}
+    streams: dict[str, list[Pictures]] = {}
+    for pictures in (*_headset_pictures(session), *_camera_pictures(session, pairs)):
+        streams.setdefault(pictures.stream, []).append(pictures)
+    placed = [_placed(event, streams) for event in events]
+    about = {
+        name: {"bound_ms": round(max(p.bound_ns for p in files) / 1e6, 3)} for name, files in streams.items()
+    }
+    write_json(session.folder / NAME.name, {"schema": SCHEMA, "streams": about, "events": placed})
+    found = sum(any(place["frame"] is not None for place in one["frames"].values()) for one in placed)
+    return {"events": len(placed), "placed": found}
+
+
+def read_event_frames(recording: Path) -> list[dict[str, Any]]:
+    """The events as an earlier run placed them; nothing where it did not, or what it wrote cannot be read."""
+    try:
+        content = json.loads((recording / NAME).read_text(encoding="utf-8"))
+        events = content["events"] if content["schema"] == SCHEMA else []
+        return [one for one in events if isinstance(one["frames"], dict) and int(one["host_ns"]) >= 0]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def in_words(frames: dict[str, Any]) -> str:
+    """Say which pictures show an event: `hololens/pv 512 (± 3 ms); GX010001.MP4 498 (± 12 ms)`."""
+    said = []
+    for name, place in sorted(frames.items()):
+        if place.get("frame") is not None:
+            where = Path(place["file"]).name if place.get("file") else name
+            said.append(f"{where} {place['frame']} (± {place['uncertainty_ms']:.0f} ms)")
+    return "; ".join(said)
+
+
+def _placed(event: Event, streams: dict[str, list[Pictures]]) -> dict[str, Any]:
+    at_ns, uncertainty_ns = event["host_ns"], int(event.get("uncertainty_ns") or 0)
+    said = {name: event["body"][name] for name in TOLD if name in event["body"]}
+    return {
+        "writer": event["writer"],
+        "op_id": event.get("op_id"),
+        "kind": event.get("kind"),
+        **said,
+        "host_ns": at_ns,
+        "uncertainty_ns": uncertainty_ns,
+        "frames": {name: _in_files(files, at_ns, uncertainty_ns) for name, files in streams.items()},
+    }
+
+
+def _in_files(files: list[Pictures], at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
+    """The place in the file that shows the moment; where none does, what is said of the nearest."""
+    places = [{"file": one.file, **one.place(at_ns, uncertainty_ns)} for one in files]
+    shown = [place for place in places if place["frame"] is not None]
+    best = min(shown, key=lambda place: abs(place["dt_ms"])) if shown else places[0]
+    return best if best["file"] else {key: value for key, value in best.items() if key != "file"}
+
+
+def _headset_pictures(session: Session) -> Iterator[Pictures]:
+    for headset in session.headsets:
+        if headset.host is None or not headset.has("pv"):
+            continue
+        index = session.recording[f"{headset.name}/pv"].index
+        taken = headset.host.to_host_ns(
+            index["device_ticks"].astype(np.int64), near_host_ns=index["host_ns"].astype(np.int64)
+        )
+        order = strictly_increasing(taken)
+        yield Pictures(f"{headset.name}/pv", taken[order.rows], order.rows, headset.host.bound_ns)
+
+
+def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[Pictures]:
+    sigmas = {pair["source"]: (pair.get("sigma") or {}).get("total_ms") for pair in pairs}
+    for take in session.takes:
+        for file in take.readable:
+            headset, sigma_ms = session.rides_with.get(file.source), sigmas.get(file.source)
+            if headset is not None and headset.host is not None and sigma_ms is not None:
+                yield _aligned(session, file, headset, float(sigma_ms))
+            elif not session.headsets:
+                yield from _started(take, file)
+
+
+def _aligned(session: Session, file: CameraFile, headset: Headset, sigma_ms: float) -> Pictures:
+    assert headset.host is not None
+    taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+    taken = headset.host.to_host_ns(session.maps[file.source].to_ticks(taken_s))
+    return _of_file(file, taken, headset.host.bound_ns + round(2e6 * sigma_ms))
+
+
+def _started(take: CameraTake, file: CameraFile) -> Iterator[Pictures]:
+    """Without a headset: when the shutter was pressed, as far as that is known."""
+    known = [start for start in take.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
+    if known:
+        start = min(known, key=lambda one: one.sigma_s)
+        taken = start.host_ns + np.rint((file.start_s + file.frame_times_s) * 1e9).astype(np.int64)
+        yield _of_file(file, taken, round(2e9 * start.sigma_s))
+
+
+def _of_file(file: CameraFile, taken: Int64, bound_ns: int) -> Pictures:
+    order = strictly_increasing(taken)
+    media_s = file.frame_times_s[order.rows]
+    return Pictures(f"{file.device}/video", taken[order.rows], order.rows, bound_ns, file.relative, media_s)

@@ -1,0 +1,193 @@
+"""Gather the stamps of a recording and write `index.parquet` and `poses.parquet`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.errors import BadChunk
+from storage.notes import Note, read_notes
+from sync.answers import plain
+from sync.errors import NoSuchMaster
+from sync.recording.headset import PoseTrack, frame_poses, head_poses, sample_ticks
+from sync.recording.trouble import pass_on_trouble
+from sync.tables.frames import (
+    Columns,
+    FrameStamps,
+    RunStamps,
+    build_index,
+    build_poses,
+    file_stamps,
+    packet_stamps,
+)
+from sync.tables.masters import RUNS
+
+if TYPE_CHECKING:
+    from sync.recording.session import Headset, Session
+
+Int64 = npt.NDArray[np.int64]
+
+INDEX, POSES = "index.parquet", "poses.parquet"
+POSED = ("pv", "depth_ahat", "depth_longthrow", "vlc_leftfront")
+MEDIA_TICKS_PER_S = 10_000_000
+
+
+def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[str, Any]:
+    """Write both tables, or none when there is nothing to say; return what the answer says of them."""
+    if not usable:
+        return _no_tables("nothing is aligned, so there is no index")
+    frames, runs = _headset_stamps(session)
+    cameras = _camera_stamps(session) if session.main is not None else _media_stamps(session)
+    try:
+        chosen = choose_master(master, frames, cameras, session)
+    except NoSuchMaster as error:
+        if master is not None:
+            raise
+        return _no_tables(str(error))
+    others = [stream for stream in [*frames, *cameras] if stream is not chosen]
+    columns, about = build_index(chosen, others, runs)
+    about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
+    about["clock_of"] = session.main.name if session.main is not None else chosen.name
+    about["files"] = [file.relative for file in session.cameras]
+    about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
+    _write(session.folder / INDEX, columns, about)
+    notes, problem = _notes(session)
+    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
+    told = {
+        "master": chosen.name,
+        "frame": "headset world, metres, w x y z",
+        "world_frames": problem or "ledger",
+    }
+    _write(session.folder / POSES, poses, told)
+    return {"master": chosen.name, "index": about} | ({"warnings": [problem]} if problem else {})
+
+
+def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
+    """The ledger, which tells of new world frames; or why it does not."""
+    try:
+        return read_notes(session.recording.readable), ""
+    except BadChunk as error:
+        pass_on_trouble(error)
+        return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
+
+
+def choose_master(
+    wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
+) -> FrameStamps:
+    """PV unless something else is wanted or it was not recorded; then a camera, then what there is.
+
+    `wanted` is a name of the index, or of the recording, or `pv` or `gopro` for the first of its kind. Raises
+    NoSuchMaster when the wanted one, or any, has no frames.
+    """
+    kinds = {"pv": [s for s in frames if s.name.rpartition("/")[2] == "pv"], "gopro": cameras}
+    if wanted is None:
+        candidates = [*kinds["pv"], *cameras, *frames]
+    else:
+        full = {f"{session.main.name}/{s.name}" if session.main else s.name: s for s in frames}
+        full |= {f"{s.name}/video": s for s in cameras}
+        named = [s for s in [*frames, *cameras] if s.name == wanted]
+        candidates = [*named, *([full[wanted]] if wanted in full else []), *kinds.get(wanted, [])]
+    found = [stream for stream in candidates if len(stream.ticks)]
+    if found:
+        return found[0]
+    there = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
+    reason = f"it has no frames here; there are: {there}" if wanted else "there are no frames to index"
+    raise NoSuchMaster(wanted or "anything", session.recording.id, reason)
+
+
+def _to_main(session: Session, headset: Headset, ticks: Int64) -> Int64 | None:
+    """Ticks of a headset as those of the main one; None when nothing relates them."""
+    if headset is session.main:
+        return ticks
+    bridge = session.bridges.get(headset.name)
+    return bridge.to_ticks(ticks) if bridge is not None else None
+
+
+def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps]]:
+    """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
+    frames: list[FrameStamps] = []
+    runs: list[RunStamps] = []
+    for headset in _main_first(session):
+        for short, stream in headset.streams:
+            raw = stream.index["device_ticks"].astype(np.int64)
+            if short in headset.inertial:
+                raw = sample_ticks(stream, headset.inertial[short])
+            ticks, name = _to_main(session, headset, raw), session.column(headset, short)
+            if ticks is None:
+                continue
+            if short in RUNS:
+                runs.append(RunStamps(name, ticks))
+            else:
+                frames.append(packet_stamps(name, ticks))
+    return frames, runs
+
+
+def _main_first(session: Session) -> list[Headset]:
+    return sorted(session.headsets, key=lambda headset: headset is not session.main)
+
+
+def _camera_stamps(session: Session) -> list[FrameStamps]:
+    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera."""
+    found: dict[str, list[tuple[int, Int64]]] = {}
+    for number, file in enumerate(session.cameras):
+        clock_map = session.maps.get(file.source)
+        if clock_map is None or not len(file.frame_times_s):
+            continue
+        taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+        ticks = _to_main(session, session.rides_with[file.source], clock_map.to_ticks(taken_s))
+        if ticks is not None:
+            found.setdefault(file.device, []).append((number, ticks))
+    return [file_stamps(device, files) for device, files in found.items()]
+
+
+def _media_stamps(session: Session) -> list[FrameStamps]:
+    """Without a headset: the first take of a camera on its own media time."""
+    numbers = {file.source: number for number, file in enumerate(session.cameras)}
+    for take in session.takes:
+        files = [
+            (numbers[file.source], _ticks_of_media(file.start_s + file.frame_times_s))
+            for file in take.readable
+        ]
+        if files:
+            return [file_stamps(take.device, files)]
+    return []
+
+
+def _ticks_of_media(media_s: npt.NDArray[np.floating]) -> Int64:
+    return np.rint(media_s * MEDIA_TICKS_PER_S).astype(np.int64)
+
+
+def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
+    """Head poses first, then those that came with pictures, all on the main headset's clock."""
+    for headset in _main_first(session):
+        for short, stream in sorted(headset.streams, key=lambda item: item[0] != "spatial_input"):
+            said = notes.get(stream.name, [])
+            track = None
+            if short == "spatial_input":
+                track = head_poses(stream, said)
+            elif short in POSED:
+                track = frame_poses(short, stream, said)
+            ticks = _to_main(session, headset, track.ticks) if track is not None else None
+            if track is not None and ticks is not None:
+                yield replace(track, name=session.column(headset, track.name), ticks=ticks)
+
+
+def _no_tables(reason: str) -> dict[str, Any]:
+    return {"master": None, "index": None, "reasons": [reason]}
+
+
+def _write(path: Path, columns: Columns, about: dict[str, Any]) -> None:
+    """Write a table; `about` goes into its metadata under `kitchensync`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text = json.dumps(plain(about), sort_keys=True)
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = table.replace_schema_metadata({"kitchensync": text})
+    pq.write_table(table, path, compression="zstd")
