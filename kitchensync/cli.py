@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from capture.commands.lazy import Table
 from kitchensync.shell import Shell
+from storage.shell.lazy_group import Table
 
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),

@@ -14,8 +14,9 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from capture.commands.lazy import LazyGroup
-from sensors.refusal import Answered, words_of
+from storage.errors import words_of
+from storage.shell.lazy_group import LazyGroup
+from storage.shell.refusal import Answered
 
 EXPECTED_ERRORS = (
     ("calibration.errors", "CalibrationError"),

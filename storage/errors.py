@@ -1,5 +1,6 @@
 """Every error of the storage side, one base."""
 
+import os
 from pathlib import Path
 
 
@@ -204,3 +205,11 @@ class OutsideMap(StorageError):
 
     def __init__(self, rate: float) -> None:
         super().__init__(f"clock map runs at {rate:g} device seconds a media second: it has no inverse")
+
+
+def words_of(error: Exception) -> str:
+    """Say an error in one line; what the computer says without its numbers, with the file and what to do."""
+    if not isinstance(error, OSError):
+        return " ".join(str(error).split())
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    return f"{where}{(error.strerror or str(error)).lower()}; see to the disk, then run it again"

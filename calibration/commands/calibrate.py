@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
-from sensors.progress import Bar
+from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, output_file
+from storage.shell.progress import Bar
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import output_file
 
@@ -105,7 +105,7 @@ def cloud(
       kitchensync cloud data/take-1 --depth depth_ahat --cameras pv --voxel-mm 4 --start 60 --seconds 10
     """
     from calibration.space.cloud import CloudRequest, make_cloud
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
 
     names = (
         None
@@ -156,7 +156,7 @@ def mesh(
       kitchensync mesh data/take-1 --out kitchen.ply
     """
     from calibration.space.mesh import MeshRequest, make_mesh
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
 
     wanted = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
     with Bar(out.name, unit="pictures") as bar:
@@ -211,7 +211,7 @@ def overlay(
       kitchensync overlay data/take-1 --camera gopro --start 60 --seconds 30 --out look.mp4
     """
     from calibration.space.overlay import OverlayRequest, make_overlay
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
 
     wanted = OverlayRequest(camera, depth, start_s, seconds, width or None)
     with Bar(out.name, unit="pictures") as bar:

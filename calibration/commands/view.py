@@ -57,7 +57,7 @@ def view(
     """
     from calibration.space.recording_view import view_recording
     from calibration.space.view_parts import Shown
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
 
     shown = Shown(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 
 
 @click.command()

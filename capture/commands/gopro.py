@@ -9,18 +9,24 @@ from pathlib import Path
 
 import click
 
-from capture.commands.lazy import LazyGroup, Table
-from sensors.given_path import given_path
-from sensors.gopro.named_url import NAMED_URL
-from sensors.refusal import Answered
+from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
+from storage.shell.lazy_group import LazyGroup, Table
+from storage.shell.named_url import NAMED_URL
 from storage.shell.output_options import output_file
+from storage.shell.refusal import Answered
 
 COMMANDS: Table = {
-    "inspect": ("sensors.gopro.cli:inspect_file", "Say what a camera file holds."),
+    "inspect": ("capture.commands.gopro_files:inspect_file", "Say what a camera file holds."),
     "join": ("capture.commands.gopro:join_files", "Join the chapters of a recording into one MP4."),
-    "discover": ("sensors.gopro.cli:discover_cameras", "List the cameras that announce themselves."),
-    "remember": ("sensors.gopro.cli:remember", "Store the password of a camera on the home network."),
+    "discover": (
+        "capture.commands.gopro_files:discover_cameras",
+        "List the cameras that announce themselves.",
+    ),
+    "remember": (
+        "capture.commands.gopro_files:remember",
+        "Store the password of a camera on the home network.",
+    ),
     "fetch": ("capture.commands.gopro:fetch", "Bring home what cameras still hold."),
     "import": ("sync.commands.card:import_card", "Bring a card's files to their recordings."),
     "free": ("sync.commands.card:free", "Erase from a camera what is safe elsewhere."),
@@ -95,7 +101,7 @@ def fetch(
       kitchensync gopro fetch data --pending
     """
     from capture.camera.fetch import fetch_take, takes_in
-    from sensors.gopro.meter import ByteMeter
+    from storage.shell.byte_meter import ByteMeter
 
     known = dict(addresses)
     chosen = [take for take in takes_in(path) if take.is_open or (proxies and not pending)]

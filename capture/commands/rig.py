@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.output_options import output_file
 from storage.shell.outputs import write_output
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from capture.rehearsal.account import Account
-from sensors.progress import terminal_bar
+from storage.shell.progress import terminal_bar
 
 COUNTS = (
     "produced",

@@ -10,10 +10,10 @@ import click
 
 from recipe_app.commands.options import show
 from recipe_app.errors import RecipeError
-from sensors.given_path import given_path
-from sensors.refusal import Answered
 from storage.errors import StorageError
+from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
+from storage.shell.refusal import Answered
 
 SCHEMA = "adopt/1"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recipe_app.commands.options import FILE, as_json_option, attempt, show, table
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.output_options import output
 from storage.shell.outputs import write_into, write_output
 

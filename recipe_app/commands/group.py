@@ -11,7 +11,7 @@ from recipe_app.commands.convert import agree, convert
 from recipe_app.commands.score_and_evidence import evidence, score
 from recipe_app.commands.scripts_and_hints import hints, script
 from recipe_app.errors import RecipeError
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
 
 

@@ -11,7 +11,7 @@ import click
 
 from recipe_app.commands.options import attempt, show
 from recipe_app.errors import BadOperation
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output, output_file
 from storage.shell.outputs import write_into
 

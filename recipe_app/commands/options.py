@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from recipe_app.errors import RecipeError
-from sensors.given_path import given_path
-from sensors.refusal import Answered
+from storage.shell.given_path import given_path
 from storage.shell.outputs import CannotWrite
+from storage.shell.refusal import Answered
 
 Found = TypeVar("Found")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recipe_app.commands.options import as_json_option, attempt, show, table
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph

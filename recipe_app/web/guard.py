@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recipe_app.errors import RecipeError
 from recipe_app.web.i18n import words_of
-from sensors.loopback import is_loopback_address
+from storage.shell.loopback import is_loopback_address
 
 MAX_BODY = 1 << 18
 """A batch of operations, a recipe; voice notes have a bound of their own."""

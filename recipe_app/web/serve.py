@@ -30,7 +30,7 @@ from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app
 from sensors.host_clock import host_ns, utc_anchor
-from sensors.loopback import is_loopback_address
+from storage.shell.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from sensors.refusal import words_of
+from storage.errors import words_of
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder
-from storage.shell.progress_bar import byte_bar
+from storage.shell.progress import byte_bar
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 

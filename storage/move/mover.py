@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sensors.refusal import words_of
 from storage.chunks.chunk import is_archive
 from storage.copies.copies import COPIED, Book, Line, is_store_of_another
 from storage.copies.copy_list import Item, files_of, is_closed
 from storage.copies.target import MARKER, Stopped, Target
 from storage.disk.durable import LOCAL, Disk
-from storage.errors import StorageError, TargetAway
+from storage.errors import StorageError, TargetAway, words_of
 from storage.life import usable_manifest
 from storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range

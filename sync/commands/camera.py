@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
+from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
 
 
@@ -39,7 +39,7 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
     from sync.recording.camera_latency import keep, measure_file
 
     with Bar(file.name, unit="s") as bar:

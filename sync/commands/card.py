@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
-from sensors.gopro.named_url import NAMED_URL
+from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
+from storage.shell.named_url import NAMED_URL
 
 
 @click.command("import")
@@ -63,8 +63,8 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy take by take; one that fails is told at the end and does not hold up the others."""
     from sensors.errors import SensorError
-    from sensors.gopro.meter import ByteMeter
     from storage.errors import StorageError
+    from storage.shell.byte_meter import ByteMeter
     from sync.cards.import_card import import_take
 
     done = []

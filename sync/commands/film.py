@@ -35,7 +35,7 @@ def side_by_side(
       kitchensync side-by-side data/take-1 --out check.mp4 --from 60 --to 90
       kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
     """
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
     from sync.film.side_by_side import film_side_by_side
 
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from sensors.given_path import given_path
-from sensors.refusal import Answered
+from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import output_file
+from storage.shell.refusal import Answered
 
 MARKS = {
     "aligned": "green",
@@ -123,7 +123,7 @@ def sync(
     if scheduler is None:
         start_early(paths, workers)  # before the imports below, so that both load at once
 
-    from sensors.progress import Bar
+    from storage.shell.progress import Bar
     from sync.answers import plain
     from sync.batch.batch import synchronize_all
     from sync.report.overview import write_summary

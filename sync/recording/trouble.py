@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 
-from sensors.refusal import words_of
-from storage.errors import Unusable
+from storage.errors import Unusable, words_of
 from sync.errors import BadLatencyStore, NoSuchMaster
 
 OF_COMPUTER = {

@@ -14,7 +14,7 @@ from recipe_app.cooking.collaborators import collaborators
 from recipe_app.store import tables
 from recipe_app.web.app import ROUTES, create_app
 from recipe_app.web.guard import MAX_BODY
-from sensors.loopback import is_loopback_address
+from storage.shell.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
 PASSWORD = "a long enough pass phrase"

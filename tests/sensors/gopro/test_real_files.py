@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from capture.commands.gopro import gopro
 from sensors.errors import UnreadableMedia
 from sensors.gopro.boxes import has_moov
-from sensors.gopro.cli import gopro
 from sensors.gopro.inspect import inspect
 from sensors.gopro.media import open_media
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from sensors.progress import terminal_bar
+from storage.shell.progress import terminal_bar
 
 LINE_S = 10.0
 

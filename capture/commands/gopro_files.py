@@ -1,4 +1,4 @@
-"""`kitchensync gopro`: look into the files of a GoPro."""
+"""`kitchensync gopro inspect`, `discover` and `remember`: what a camera file holds, and which cameras there are."""
 
 from __future__ import annotations
 
@@ -8,24 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sensors.given_path import given_path
-from sensors.refusal import Answered
+from storage.shell.given_path import given_path
+from storage.shell.refusal import Answered
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-@click.group()
-def gopro() -> None:
-    """Look into GoPro files.
-
-    \b
-    Example:
-      kitchensync gopro inspect GX010001.MP4
-    """
-
-
-@gopro.command("inspect")
+@click.command("inspect")
 @click.argument("file", type=given_path())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def inspect_file(file: Path, as_json: bool) -> None:
@@ -53,7 +43,7 @@ def inspect_file(file: Path, as_json: bool) -> None:
     _show(file, described)
 
 
-@gopro.command("discover")
+@click.command("discover")
 @click.option("--seconds", default=5.0, show_default=True, help="How long to listen.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def discover_cameras(seconds: float, as_json: bool) -> None:
@@ -81,7 +71,7 @@ def discover_cameras(seconds: float, as_json: bool) -> None:
         click.echo("no camera announces itself; over USB give its serial number: usb:SERIAL")
 
 
-@gopro.command("remember")
+@click.command("remember")
 @click.argument("name")
 @click.option("--address", required=True, metavar="HOST[:PORT]", help="The camera on the home network.")
 @click.option("--username", default="gopro", show_default=True, help="What the camera gave out.")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
+
+Show = Callable[[str, int, int], None]
+"""What is being worked on, bytes done, bytes in all."""
 
 
 def terminal_bar(*columns: ProgressColumn, console: Console | None = None, shown: bool = True) -> Progress:
@@ -53,3 +58,13 @@ class Bar:
         self._bar.update(
             self._task, completed=done, total=whole, description=text, visible=True, of_whole=of_whole
         )
+
+
+@contextmanager
+def byte_bar() -> Iterator[Show]:
+    """Show a bar on stderr for as long as the block lasts, if that is a terminal."""
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
+
+    with terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
