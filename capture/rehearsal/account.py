@@ -39,6 +39,9 @@ from storage.verify import verify
 SLACK_NS = 2_000_000_000
 """A gap may be longer than its faults by this and two packet periods: starting again takes time."""
 
+UNWRITTEN_TICKS = 10_000_000
+"""What devices sent in the last second of a killed recorder can be known to nobody: it wrote down no later moment."""
+
 
 @dataclass
 class Account:
@@ -104,7 +107,8 @@ def settle(folder: Path) -> Account:
                 continue  # a film of a camera
             indexes[name] = opened[name].index
             lines = (folder / "sim" / "truth" / f"{name}.jsonl").read_text().splitlines()
-            sent = _asked(Counter(int(json.loads(line)["ticks"]) for line in lines), indexes[name], facts)
+            ticks = Counter(int(json.loads(line)["ticks"]) for line in lines)
+            sent = _asked(ticks, indexes[name], facts, scenario["faults"])
             lost += _settle_stream(account, name, indexes[name], sent, facts, scenario["faults"])
             told = truth["streams"][name]
             if facts["stored"] == told["packets"] and facts["sha256"] != told["sha256"]:
@@ -116,12 +120,23 @@ def settle(folder: Path) -> Account:
     return account
 
 
-def _asked(sent: Counter[int], index: npt.NDArray[np.void], facts: dict[str, Any]) -> Counter[int]:
-    """Leave out what was sent after the recorder had stopped: stored is then the beginning of what was sent."""
-    if facts["ended"] != "stopped" or not len(index):
+def _asked(
+    sent: Counter[int], index: npt.NDArray[np.void], facts: dict[str, Any], faults: list[dict[str, Any]]
+) -> Counter[int]:
+    """Leave out what was sent after the recorder had stopped: stored is then the beginning of what was sent.
+
+    A recorder that was killed has stopped at the last moment that it wrote down, at most `UNWRITTEN_TICKS` before.
+    """
+    if not len(index):
         return sent
     last = int(index["device_ticks"].max())
-    return Counter({ticks: count for ticks, count in sent.items() if ticks <= last})
+    if facts["ended"] == "stopped":
+        return Counter({ticks: count for ticks, count in sent.items() if ticks <= last})
+    if not any(fault.get("ends") for fault in faults):
+        return sent
+    last = max([last, *(int(gap["end_ticks"]) for gap in facts["gaps"])])
+    unwritten = range(last + 1, last + UNWRITTEN_TICKS)
+    return Counter({ticks: count for ticks, count in sent.items() if ticks not in unwritten})
 
 
 def _settle_stream(
