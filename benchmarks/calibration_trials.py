@@ -22,14 +22,14 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from calibration.estimate.board import Board, Detector, Seen
+from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
-from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.estimate.joint_cameras import BoardPair, from_board
 from calibration.geometry.cameras import Pinhole
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
-BOARD, PRINT = Board(), boards.Board(11, 8, 0.024, 0.018)
+BOARD, PRINT = Board(), boards.DrawnBoard(11, 8, 0.024, 0.018)
 MIDDLE_M = (0.132, 0.096)
 VIEWS, INSTANTS = 30, 20
 KINDS = ("fisheye", "pinhole")
@@ -67,7 +67,7 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     optics, detector = drawn_optics(kind, rng), Detector(BOARD)
     camera, front = boards.BoardCamera(optics, PRINT), boards.BoardCamera(FRONT, PRINT)
-    views: list[Seen] = []
+    views: list[BoardSeen] = []
     for index in range(VIEWS):
         seen = detector.find(camera.see(drawn_pose(optics, rng, 0.2, 0.45, 0.1), rng=rng), f"view {index}")
         views += [seen] if seen is not None else []
@@ -82,7 +82,7 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
         a = detector.find(front.see(pose, rng=rng), f"instant {index}")
         b = detector.find(camera.see(mount @ pose, rng=rng), f"instant {index}")
         if a is not None and b is not None:
-            pairs.append(Pair(a, b, Pinhole(1280, 720, 1010, 1010, 639.5, 359.5)))
+            pairs.append(BoardPair(a, b, Pinhole(1280, 720, 1010, 1010, 639.5, 359.5)))
     found = from_board(pairs, BOARD, lens)
     turn = Rotation.from_matrix(found.b_from_a[:3, :3] @ mount[:3, :3].T).as_rotvec()
     place = found.b_from_a[:3, 3] - mount[:3, 3]

@@ -30,7 +30,7 @@ import numpy as np
 from storage.chunks import chunk as chunk_module
 from storage.chunks.chunk import Packet, layout_image, seal
 from storage.chunks.compress import shuffled
-from storage.chunks.layout import RAW_AHAT, Blob, Layout, Records, layout_of
+from storage.chunks.layout import RAW_AHAT, Blob, Layout, RecordLayout, layout_of
 from storage.disk.durable import LOCAL
 
 Figures = dict[str, list[tuple[float, float]]]
@@ -110,7 +110,7 @@ def run_stage(folder: Path, megabytes: int, rounds: int) -> Figures:
 
 
 def _stream(layout: Layout) -> str:
-    if isinstance(layout, Records):
+    if isinstance(layout, RecordLayout):
         return "hololens/gyroscope"
     return "hololens/pv" if isinstance(layout, Blob) else "hololens/depth_ahat"
 

@@ -36,7 +36,7 @@ from calibration.geometry.reference_frames import inverse, rig_from_sensor  # no
 from calibration.geometry.registration import drawn, registered  # noqa: E402
 from calibration.space.mesh_fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
 from sensors.hololens import calibration, depth_longthrow  # noqa: E402
-from storage.calibration import Table, write_calibration  # noqa: E402
+from storage.calibration import ConstantTable, write_calibration  # noqa: E402
 from storage.chunks.chunk import Packet, seal  # noqa: E402
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
 from virtual_kitchen.world.room_depth import distance_m, off_surface_m  # noqa: E402
@@ -151,7 +151,7 @@ def recording_of(folder: Path, minutes: float) -> Path:
         seal(recording / name, number, packets, {})
     write_manifest(recording, {name: {}}, {"hololens": "hololens"})
     tables = [
-        Table(c.name, c.values, c.unit, c.frame, c.meaning)
+        ConstantTable(c.name, c.values, c.unit, c.frame, c.meaning)
         for c in calibration.parse("depth_longthrow", constants(LONGTHROW))
     ]
     write_calibration(recording / "hololens" / "calibration" / "depth_longthrow.h5", tables, {})

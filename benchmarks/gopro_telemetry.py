@@ -63,14 +63,14 @@ def films(folder: Path, minutes: float) -> list[Path]:
     """Make the long film and the sparse one."""
     from virtual_kitchen.gopro.chapters import ChapterRule
     from virtual_kitchen.gopro.sensors import Instruments
-    from virtual_kitchen.gopro.synthesis import Film, synthesize
+    from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 
     both = []
     options = {"codec": b"avc1", "model": "hero11", "instruments": Instruments(gps=True, gps_days=9000.0)}
     for name, frames, hole in (("long", round(minutes * 60 * 30000 / 1001), 0), ("sparse", 1800, 5 << 30)):
         (folder / name).mkdir()
         begin = time.perf_counter()
-        made = synthesize(folder / name, Film(frames, rule=ChapterRule(hole_bytes=hole), **options))
+        made = synthesize(folder / name, FilmPlan(frames, rule=ChapterRule(hole_bytes=hole), **options))
         print(
             f"made {name}: {made.chapters[0].size / 1e9:.2f} GB in {time.perf_counter() - begin:.1f} s",
             flush=True,

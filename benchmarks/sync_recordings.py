@@ -28,7 +28,7 @@ from sensors.hololens import imu, spatial_input
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from virtual_kitchen.gopro.chapters import ChapterRule
-from virtual_kitchen.gopro.synthesis import Film, synthesize
+from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map
@@ -65,7 +65,7 @@ def write_take(
     (folder / "gopro").mkdir()
     local_s = UTC0_NS / 1e9 + START_WORLD_S
     frames = int((camera_s or seconds - 2 * START_WORLD_S) * 30000 / 1001)
-    film = Film(
+    film = FilmPlan(
         frames, 320, 180, b"avc1", seed=seed, rule=ChapterRule(frames=chapter_frames), local_s=local_s,
         zone_minutes=0, start_world_s=START_WORLD_S,
     )  # fmt: skip

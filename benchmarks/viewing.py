@@ -25,7 +25,7 @@ from small_takes import write_manifest  # noqa: E402
 
 from sensors.hololens import imu, pv  # noqa: E402
 from storage.chunks.chunk import Packet, seal  # noqa: E402
-from virtual_kitchen.headset.client_configuration import VideoProfile  # noqa: E402
+from virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402
 from virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402
 
 WIDTH, HEIGHT, HZ, GROUP = 1280, 720, 30, 30
@@ -39,7 +39,7 @@ Row = tuple[int, bytes, bytes]
 def pictures() -> list[tuple[bytes, bytes]]:
     """Return payload and pose of one second of the front camera turning in the room, H.264 at 4 Mbit/s."""
     rays = room.coarse_rays(room.PV, 4)
-    encoder = PictureGroup(VideoProfile.H264_BASELINE, WIDTH, HEIGHT, HZ, RateControl("bitrate=4000"))
+    encoder = PictureGroup(AskedEncoding.H264_BASELINE, WIDTH, HEIGHT, HZ, RateControl("bitrate=4000"))
     metadata = np.zeros((), pv.METADATA)
     metadata["focal_length"], metadata["principal_point"] = (1010, 1010), (639.5, 359.5)
     metadata["width"], metadata["height"] = WIDTH, HEIGHT

@@ -14,7 +14,7 @@ from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
-from storage.calibration import Table
+from storage.calibration import ConstantTable
 from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
 from storage.reading.pictures import Frame
@@ -115,7 +115,7 @@ def front_lens(recording: Recording, stream: str, frame: Frame) -> Pinhole:
     return Pinhole(*size, *frame.intrinsics, k1, k2, p1, p2, k3)
 
 
-def constants_of(recording: Recording, stream: str) -> dict[str, Table]:
+def constants_of(recording: Recording, stream: str) -> dict[str, ConstantTable]:
     """Return the constants of a headset's sensor by name. Raises Refused."""
     try:
         return recording.calibration(stream)

@@ -129,7 +129,7 @@ class StillWaiting(CaptureError):
         )
 
 
-class CannotWrite(CaptureError):
+class FolderNotWritable(CaptureError):
     """The data folder does not take files."""
 
     def __init__(self, path: Path, why: str) -> None:

@@ -10,7 +10,7 @@ from capture.plan import HeadsetPlan, SensorPlan
 
 
 @dataclass(frozen=True)
-class Order:
+class RecordingRequest:
     """One recording as it was asked for."""
 
     recording: str

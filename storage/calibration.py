@@ -20,7 +20,7 @@ CALIBRATION = "calibration"
 
 
 @dataclass(frozen=True)
-class Table:
+class ConstantTable:
     """One constant."""
 
     name: str
@@ -30,7 +30,7 @@ class Table:
     meaning: str
 
 
-def write_calibration(path: Path, tables: list[Table], facts: dict[str, Any]) -> None:
+def write_calibration(path: Path, tables: list[ConstantTable], facts: dict[str, Any]) -> None:
     """Write a stream's constants whole, synced and renamed; `facts` become attributes of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
@@ -47,7 +47,7 @@ def write_calibration(path: Path, tables: list[Table], facts: dict[str, Any]) ->
     os.replace(part, path)
 
 
-def read_calibration(path: Path) -> dict[str, Table]:
+def read_calibration(path: Path) -> dict[str, ConstantTable]:
     """Read a stream's constants by name. Raises BadChunk when the file is none of ours."""
     try:
         with h5py.File(path, "r") as file:
@@ -59,10 +59,10 @@ def read_calibration(path: Path) -> dict[str, Table]:
         raise BadChunk(path, f"does not open as HDF5 ({error})") from error
 
 
-def _table(name: str, dataset: Any) -> Table:
+def _table(name: str, dataset: Any) -> ConstantTable:
     values = _text(dataset[()]) if dataset.dtype.kind in "OS" and dataset.shape == () else dataset[()]
     unit, frame, meaning = (_text(dataset.attrs[word]) for word in ("unit", "frame", "meaning"))
-    return Table(name, values, unit, frame, meaning)
+    return ConstantTable(name, values, unit, frame, meaning)
 
 
 def _fixed(text: Any) -> np.bytes_:

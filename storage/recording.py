@@ -21,7 +21,7 @@ from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 
 if TYPE_CHECKING:
-    from storage.calibration import Table
+    from storage.calibration import ConstantTable
     from storage.reading.cameras import CameraStream
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
@@ -118,7 +118,7 @@ class Recording:
             self._streams[name] = StoredStream(name, folder, description)
         return self._streams[name]
 
-    def calibration(self, name: str) -> dict[str, Table]:
+    def calibration(self, name: str) -> dict[str, ConstantTable]:
         """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
         from storage.calibration import CALIBRATION, read_calibration
 

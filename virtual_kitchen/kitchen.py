@@ -15,7 +15,7 @@ from functools import cached_property
 
 from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.truth import Truth
-from virtual_kitchen.world.clocks import CameraClock, DeviceClock, camera_clock, headset_clock
+from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
 
@@ -43,12 +43,12 @@ class Kitchen:
         return Scene(self.seed)
 
     @cached_property
-    def headset_clock(self) -> DeviceClock:
+    def headset_clock(self) -> TickCounter:
         """Return the headset's QPC."""
         return headset_clock(self.seed)
 
     @cached_property
-    def camera_clock(self) -> CameraClock:
+    def camera_clock(self) -> CameraCrystal:
         """Return the camera's crystal and wall clock."""
         return camera_clock(self.seed)
 

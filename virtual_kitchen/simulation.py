@@ -19,10 +19,10 @@ from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
 from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.faults import CameraFault
-from virtual_kitchen.gopro.sensors import Mount
+from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.gopro.server import VirtualGoPro
 from virtual_kitchen.headset.client_configuration import VideoFormat
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.pv_stream import eye, focal_px_of
 from virtual_kitchen.headset.server import VirtualHeadset
 from virtual_kitchen.kitchen import NS_PER_S, Kitchen
@@ -65,7 +65,7 @@ def run(options: Options) -> None:
     _check(options)
     kitchen, replay = _kitchen(options)
     unthrottled = options.speed == 0
-    headset = Headset(
+    headset = HeadsetState(
         kitchen,
         options.faults,
         options.gyroscope_unit,
@@ -121,7 +121,7 @@ def _check(options: Options) -> None:
 
 def _shown_board(seed: int) -> BoardRoll:
     """Return the film of a cook who shows a calibration board, encoded."""
-    turn = rotations.matrices(Mount.of_seed(seed).wxyz[None])[0]
+    turn = rotations.matrices(CameraMount.of_seed(seed).wxyz[None])[0]
     roll = BoardRoll(BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT))))
     print("encoding the film of the board ...", file=sys.stderr, flush=True)
     roll.warm_up()
@@ -165,7 +165,7 @@ def _signals() -> Iterator[threading.Event]:
 
 
 def _wait(
-    headset: Headset, ports: VirtualHeadset, gopro: VirtualGoPro, asked_to_stop: threading.Event
+    headset: HeadsetState, ports: VirtualHeadset, gopro: VirtualGoPro, asked_to_stop: threading.Event
 ) -> None:
     if headset.end_world_s is None:
         while not asked_to_stop.wait(_TICK_S * 5):
@@ -184,7 +184,7 @@ def _wait(
     )
 
 
-def _tell_faults(headset: Headset) -> None:
+def _tell_faults(headset: HeadsetState) -> None:
     """Write each fault's window; one that lasts goes from world time 0 to the end of the streams."""
     kitchen, end_s = headset.kitchen, headset.end_world_s
     last_s = headset.now_s() if end_s is None else min(end_s, headset.now_s())

@@ -56,10 +56,10 @@ def view(
       kitchensync view data/take-1 --save take-1.rrd
     """
     from calibration.space.recording_view import view_recording
-    from calibration.space.view_parts import Shown
+    from calibration.space.view_parts import ViewOptions
     from storage.shell.progress import Bar
 
-    shown = Shown(
+    shown = ViewOptions(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s
     )
     with Bar(unit="s handed over") as bar:

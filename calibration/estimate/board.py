@@ -86,7 +86,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Seen:
+class BoardSeen:
     """The board in one picture."""
 
     name: str
@@ -104,7 +104,7 @@ class Seen:
 IN_LINE = "its corners lie on one line"
 
 
-def in_line(seen: Seen, board: Board) -> bool:
+def in_line(seen: BoardSeen, board: Board) -> bool:
     """Tell whether all corners seen lie on one line, as when one row of the board is in view: that fixes no pose."""
     flat = board.corners_m[seen.ids, :2]
     return bool(np.linalg.matrix_rank(flat - flat.mean(0), tol=board.square_m / 2) < 2)
@@ -118,7 +118,7 @@ class Detector:
         self._charuco = cv2.aruco.CharucoDetector(board.opencv)
         self._markers = cv2.aruco.ArucoDetector(board.markers)
 
-    def find(self, grey: Grey, name: str) -> Seen | None:
+    def find(self, grey: Grey, name: str) -> BoardSeen | None:
         """Return the board's corners in a picture (height, width) uint8, or None when fewer than four are seen."""
         shrink = max(1, -(-grey.shape[1] // WIDEST_SEARCHED_PX))
         size = (grey.shape[1] // shrink, grey.shape[0] // shrink)
@@ -133,7 +133,7 @@ class Detector:
         if len(found) < 4:
             return None
         full = (grey.shape[1], grey.shape[0])
-        return Seen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
+        return BoardSeen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
 
     def _refined(
         self, grey: Grey, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibration.estimate.board import Board, Seen
+from calibration.estimate.board import Board, BoardSeen
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,23 +24,23 @@ taken twice, a place would count as two witnesses that agree, and the doubt woul
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateFrame:
     """The board in one frame, and how fast it moved there."""
 
-    seen: Seen
+    seen: BoardSeen
     speed_px: float
     "Median way of a corner to the next frame, pixels; NaN when the next frame shows no board."
 
 
 def choose(
-    candidates: Sequence[Candidate], board: Board, most: int = MOST_VIEWS
-) -> tuple[list[Seen], dict[str, str]]:
+    candidates: Sequence[CandidateFrame], board: Board, most: int = MOST_VIEWS
+) -> tuple[list[BoardSeen], dict[str, str]]:
     """Return at most `most` views, and why each of the others was left out.
 
     Among the good ones, the view farthest from all chosen so far is taken next (farthest-point sampling), in a space
     of place, size and slant of the board in the picture.
     """
-    good: list[Seen] = []
+    good: list[BoardSeen] = []
     left_out: dict[str, str] = {}
     for candidate in candidates:
         why = _why_not(candidate)
@@ -60,7 +60,7 @@ def choose(
     return [good[i] for i in sorted(chosen)], left_out
 
 
-def _why_not(candidate: Candidate) -> str:
+def _why_not(candidate: CandidateFrame) -> str:
     seen = candidate.seen
     if len(seen.ids) < FEWEST_CORNERS:
         return f"only {len(seen.ids)} corners"
@@ -71,7 +71,7 @@ def _why_not(candidate: Candidate) -> str:
     return ""
 
 
-def _feature(view: Seen, board: Board) -> Floats:
+def _feature(view: BoardSeen, board: Board) -> Floats:
     """Return place (-1 to 1), size (log) and slant (the affine map's shear and stretch) of the board."""
     flat = board.corners_m[view.ids, :2]
     flat = flat - flat.mean(0)

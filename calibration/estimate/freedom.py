@@ -55,7 +55,7 @@ def _inverse(matrices: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Part:
+class UncertaintyPart:
     """One reason for doubt: a covariance, and how well that is known."""
 
     covariance: Floats
@@ -64,7 +64,7 @@ class Part:
     "(c,) degrees of freedom along each contrast; infinite where the covariance is no estimate from few."
 
 
-def stated(contrasts: Floats, parts: list[Part]) -> Floats:
+def stated(contrasts: Floats, parts: list[UncertaintyPart]) -> Floats:
     """Return standard deviations (c,) of contrasts (c, p) of which two hold 95.45 %.
 
     Variances of independent parts add, their freedom by Welch 1947 and Satterthwaite 1946 (GUM, JCGM 100:2008,

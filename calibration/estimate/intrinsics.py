@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from calibration.errors import Refused
 from calibration.estimate.adjust import Adjusted, adjust
-from calibration.estimate.board import IN_LINE, Board, Seen, in_line
-from calibration.estimate.freedom import Part, stated
+from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
+from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
 from calibration.geometry.cameras import Fisheye, Lens, Pinhole
 
@@ -66,7 +66,7 @@ class Intrinsics:
 
 
 def estimate(
-    views: Sequence[Seen], board: Board, kind: str, *, square_pixels: bool = False, robust: bool = True
+    views: Sequence[BoardSeen], board: Board, kind: str, *, square_pixels: bool = False, robust: bool = True
 ) -> Intrinsics:
     """Estimate a lens of a kind ("pinhole" or "fisheye") from views of a board.
 
@@ -103,7 +103,9 @@ def estimate(
 
     def doubt(contrasts: Floats) -> Floats:
         known = result.witnesses.freedom(contrasts)
-        return stated(contrasts, [Part(result.covariance, known), Part(systematic, np.inf)])
+        return stated(
+            contrasts, [UncertaintyPart(result.covariance, known), UncertaintyPart(systematic, np.inf)]
+        )
 
     return Intrinsics(
         lens, doubt(each), result.witnesses.freedom(each), result.covariance + systematic, rms_px,
@@ -112,7 +114,7 @@ def estimate(
     )  # fmt: skip
 
 
-def estimate_best(views: Sequence[Seen], board: Board) -> Intrinsics:
+def estimate_best(views: Sequence[BoardSeen], board: Board) -> Intrinsics:
     """Estimate with both lens models and return the one that predicts unseen views better."""
     tried, refusals = [], []
     for kind in LENSES:
@@ -125,7 +127,9 @@ def estimate_best(views: Sequence[Seen], board: Board) -> Intrinsics:
     return min(tried, key=lambda result: result.held_out_px)
 
 
-def _checked(views: Sequence[Seen], board: Board) -> tuple[tuple[int, int], list[Seen], dict[str, str]]:
+def _checked(
+    views: Sequence[BoardSeen], board: Board
+) -> tuple[tuple[int, int], list[BoardSeen], dict[str, str]]:
     sizes = {view.size for view in views}
     if len(sizes) > 1:
         words = ", ".join(f"{width} x {height}" for width, height in sorted(sizes))
@@ -157,7 +161,7 @@ class _Fit:
     square_pixels: bool
     robust: bool
 
-    def run(self, lens: Lens, poses: Floats, views: Sequence[Seen]) -> Adjusted:
+    def run(self, lens: Lens, poses: Floats, views: Sequence[BoardSeen]) -> Adjusted:
         """Fit the lens and the poses; `shared` and `covariance` of the result are of the lens's parameters."""
         points = np.concatenate([self.board.corners_m[view.ids] for view in views])
         pixels = np.concatenate([view.pixels for view in views])
@@ -182,7 +186,7 @@ class _Fit:
         )
 
 
-def _started(fit: _Fit, views: Sequence[Seen], blank: Lens) -> tuple[Pinhole | Fisheye, Floats]:
+def _started(fit: _Fit, views: Sequence[BoardSeen], blank: Lens) -> tuple[Pinhole | Fisheye, Floats]:
     """Try several focal lengths without distortion, refine each a little on few views, and keep the best."""
     few = list(views[:: max(1, len(views) // 12)])
     best: tuple[float, Lens] | None = None
@@ -198,7 +202,7 @@ def _started(fit: _Fit, views: Sequence[Seen], blank: Lens) -> tuple[Pinhole | F
     return best[1], board_poses(best[1], views, fit.board)  # type: ignore[return-value]
 
 
-def board_poses(lens: Lens, views: Sequence[Seen], board: Board) -> Floats:
+def board_poses(lens: Lens, views: Sequence[BoardSeen], board: Board) -> Floats:
     """Return camera from board (v, 4, 4) of each view by PnP on the rays of its corners (lens known)."""
     poses = np.empty((len(views), 4, 4))
     for index, view in enumerate(views):
@@ -223,7 +227,7 @@ def _planar_pose(points: Floats, plane: Floats) -> Floats:
     return pose
 
 
-def _outliers(residuals: Floats, views: Sequence[Seen], width: int) -> dict[int, str]:
+def _outliers(residuals: Floats, views: Sequence[BoardSeen], width: int) -> dict[int, str]:
     """Name the views that fit far worse than the rest."""
     counts = np.array([len(view.ids) for view in views])
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
@@ -232,7 +236,7 @@ def _outliers(residuals: Floats, views: Sequence[Seen], width: int) -> dict[int,
     return {int(i): f"{each[i]:.1f} px off where {limit:.1f} are usual" for i in np.flatnonzero(each > limit)}
 
 
-def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[Seen]) -> float:
+def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[BoardSeen]) -> float:
     """Return the RMS in pixels of views that a fit to the others predicts, their poses apart."""
     folds = min(FOLDS, len(views))
     squares, count = 0.0, 0
@@ -248,7 +252,7 @@ def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[Seen]) -> fl
     return float(np.sqrt(squares / count))
 
 
-def reprojection(lens: Lens, pose: Floats, view: Seen, board: Board) -> Floats:
+def reprojection(lens: Lens, pose: Floats, view: BoardSeen, board: Board) -> Floats:
     """Return pixels observed less predicted (n, 2) after the view's pose alone was fitted to it."""
     points = board.corners_m[view.ids]
 

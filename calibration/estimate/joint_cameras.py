@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
 from calibration.estimate.adjust import Adjusted, adjust
-from calibration.estimate.board import IN_LINE, Board, Seen, in_line
-from calibration.estimate.freedom import Part, stated
+from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
+from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.intrinsics import Intrinsics, board_poses
 from calibration.estimate.lens_quality import farther_out
 from calibration.geometry.cameras import Lens
@@ -33,11 +33,11 @@ WORST_PAIR = 4.0
 
 
 @dataclass(frozen=True)
-class Pair:
+class BoardPair:
     """The board in the pictures of both cameras at one instant."""
 
-    in_a: Seen
-    in_b: Seen
+    in_a: BoardSeen
+    in_b: BoardSeen
     lens_a: Lens
     "Camera a at that instant: a focusing camera has another lens in each picture."
 
@@ -64,7 +64,7 @@ class RigPose:
     left_out: dict[str, str]
     left: tuple[tuple[Floats, Floats], ...]
     "(n, 2) observed less predicted in the pictures of a and b, for each pair used, pixels."
-    pairs: tuple[Pair, ...]
+    pairs: tuple[BoardPair, ...]
     "The pairs used."
 
 
@@ -76,7 +76,7 @@ def worst_axes(covariance: Floats) -> Floats:
     return axes
 
 
-def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
+def from_board(pairs: Sequence[BoardPair], board: Board, b: Intrinsics) -> RigPose:
     """Estimate camera b from camera a.
 
     Lens a is taken as given for each pair; lens b comes with its covariance, which goes into the answer's. Of its
@@ -112,9 +112,9 @@ def from_board(pairs: Sequence[Pair], board: Board, b: Intrinsics) -> RigPose:
     *sigma, sigma_rad, sigma_m = stated(
         asked,
         [
-            Part(result.covariance, result.witnesses.freedom(asked)),
-            Part(of_lens, float(b.freedom[:4].min())),
-            Part(systematic, np.inf),
+            UncertaintyPart(result.covariance, result.witnesses.freedom(asked)),
+            UncertaintyPart(of_lens, float(b.freedom[:4].min())),
+            UncertaintyPart(systematic, np.inf),
         ],
     )
     used, left = tuple(pair.in_a.name for pair in good), fitted.by_pair(result.residuals)
@@ -128,7 +128,7 @@ def _too_few(count: int) -> str:
     return f"{count} instants with the board in both pictures, at least {FEWEST_PAIRS} are needed: hold still longer"
 
 
-def _with_enough_corners(pairs: Sequence[Pair], board: Board) -> tuple[list[Pair], dict[str, str]]:
+def _with_enough_corners(pairs: Sequence[BoardPair], board: Board) -> tuple[list[BoardPair], dict[str, str]]:
     good, left_out = [], {}
     for pair in pairs:
         fewest = min(len(pair.in_a.ids), len(pair.in_b.ids))
@@ -143,7 +143,7 @@ def _with_enough_corners(pairs: Sequence[Pair], board: Board) -> tuple[list[Pair
     return good, left_out
 
 
-def _consensus(pairs: Sequence[Pair], lens_b: Lens, board: Board) -> Floats:
+def _consensus(pairs: Sequence[BoardPair], lens_b: Lens, board: Board) -> Floats:
     """Return the pair-wise mount that agrees with most others: single board poses can flip."""
     in_a = np.concatenate([board_poses(pair.lens_a, [pair.in_a], board) for pair in pairs])
     in_b = board_poses(lens_b, [pair.in_b for pair in pairs], board)
@@ -158,7 +158,7 @@ def _consensus(pairs: Sequence[Pair], lens_b: Lens, board: Board) -> Floats:
 class _Fit:
     """The mount and the board's pose in camera a at each instant, from all corners of both pictures."""
 
-    def __init__(self, pairs: Sequence[Pair], board: Board, start: Floats) -> None:
+    def __init__(self, pairs: Sequence[BoardPair], board: Board, start: Floats) -> None:
         self._pairs, self._start = pairs, start
         self._counts = np.array([(len(pair.in_a.ids), len(pair.in_b.ids)) for pair in pairs])
         self._points = [(board.corners_m[p.in_a.ids], board.corners_m[p.in_b.ids]) for p in pairs]
@@ -220,7 +220,7 @@ def _from_lens(fitted: _Fit, at: Floats, b: Lens, covariance: Floats) -> Floats:
     return added
 
 
-def _from_detector(pairs: Sequence[Pair], board: Board, mount: Floats, b: Lens) -> Floats:
+def _from_detector(pairs: Sequence[BoardPair], board: Board, mount: Floats, b: Lens) -> Floats:
     """Return what an error of the detector that is alike in all pictures of camera a adds, by refitting with it."""
     stretched = [
         replace(pair, lens_a=pair.lens_a.changed(pair.lens_a.parameters + farther_out(pair.lens_a)))

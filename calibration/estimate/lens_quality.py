@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import Refused
-from calibration.estimate.board import Seen
+from calibration.estimate.board import BoardSeen
 from calibration.geometry.cameras import Lens
 
 Floats = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ DETECTOR_PX = 0.01
 a picture of 1920 columns, in proportion elsewhere: what rendered boards leave on the mean (decision 0076)."""
 
 
-def check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) -> None:
+def check_spread(views: Sequence[BoardSeen], poses: Floats, size: tuple[int, int]) -> None:
     """Refuse views that leave the lens open: all from one side, or all in one part of the picture."""
     tilt = np.degrees(np.arccos(np.clip(np.abs(poses[:, 2, 2]), 0, 1)))
     if np.percentile(tilt, 80) < LEAST_TILT_DEG:
@@ -39,14 +39,14 @@ def check_spread(views: Sequence[Seen], poses: Floats, size: tuple[int, int]) ->
         )
 
 
-def cells(views: Sequence[Seen], size: tuple[int, int]) -> npt.NDArray[np.intp]:
+def cells(views: Sequence[BoardSeen], size: tuple[int, int]) -> npt.NDArray[np.intp]:
     """Count the corners in each cell (6, 8) of a grid over the picture."""
     pixels = np.concatenate([view.pixels for view in views])
     edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]
     return np.histogram2d(pixels[:, 1], pixels[:, 0], bins=edges)[0].astype(np.intp)
 
 
-def coverage(views: Sequence[Seen], size: tuple[int, int]) -> float:
+def coverage(views: Sequence[BoardSeen], size: tuple[int, int]) -> float:
     """Return the part of the picture's 8 x 6 cells that hold a corner."""
     return float(np.mean(cells(views, size) > 0))
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
-from calibration.estimate.freedom import Part, Witnesses, stated
+from calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRo
     covariance = (blocks - 1) / blocks * moved.T @ moved
     asked = np.concatenate((np.eye(3), np.linalg.eigh(covariance)[1][:, -1:].T))
     freedom = _witnesses(of_a @ turn.T, blocks).freedom(asked)
-    *sigma, worst = stated(asked, [Part(covariance, freedom)])
+    *sigma, worst = stated(asked, [UncertaintyPart(covariance, freedom)])
     rms = float(np.sqrt(np.mean(np.sum(rest**2, axis=1))))
     return MotionRotation(turn, covariance, np.array(sigma), float(np.degrees(worst)), rms)
 

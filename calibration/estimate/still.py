@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calibration.estimate.board import Detector, Seen
+from calibration.estimate.board import BoardSeen, Detector
 
 Frame = TypeVar("Frame")
 Grey = npt.NDArray[np.uint8]
@@ -25,7 +25,7 @@ class Look(Generic[Frame]):
     frame: Frame
     at_s: float
     grey: Grey
-    seen: Seen | None
+    seen: BoardSeen | None
     "The board; None without one."
     way_px: float
     "Median way of its corners to the next picture; NaN when one of both shows no board."
@@ -52,7 +52,7 @@ def looks(
                 yield pending
 
 
-def way_px(before: Seen, after: Seen | None) -> float:
+def way_px(before: BoardSeen, after: BoardSeen | None) -> float:
     """Return the median way of the corners seen in both pictures; NaN when there are fewer than four."""
     if after is None:
         return float("nan")

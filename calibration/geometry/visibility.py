@@ -36,7 +36,7 @@ class Sight(IntEnum):
 
 
 @dataclass(frozen=True)
-class Seen:
+class PointsSeen:
     """Points in a picture."""
 
     pixels: Floats
@@ -58,7 +58,7 @@ def seen_by(
     points: npt.ArrayLike,
     surface: Surface | None = None,
     radius_m: npt.ArrayLike = 0.0,
-) -> Seen:
+) -> PointsSeen:
     """Bring points (n, 3) of the world, metres, into a picture and tell which are seen.
 
     `surface` is what depth shows in the same camera; without it nothing is hidden. `radius_m` (n,) is how far inside
@@ -77,7 +77,7 @@ def seen_by(
     sight[~imaged] = Sight.BEHIND
     sight[~known] = Sight.UNKNOWN
     pixels[~known], away[~known] = np.nan, np.nan
-    return Seen(pixels, away, sight)
+    return PointsSeen(pixels, away, sight)
 
 
 def meets(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calibration.errors import Refused
 from calibration.estimate.board import Detector
-from calibration.estimate.choice import Candidate
+from calibration.estimate.choice import CandidateFrame
 from calibration.estimate.still import looks
 from sensors.gopro.media import GoProMedia, open_media
 
@@ -21,7 +21,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass
-class Film:
+class BoardFilm:
     """What a film showed."""
 
     path: Path
@@ -31,19 +31,19 @@ class Film:
     filmed: str
     "When, as the file says: ISO 8601, UTC or the camera's local clock."
     seconds: float
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[CandidateFrame] = field(default_factory=list)
     without_board: list[str] = field(default_factory=list)
     "Names of pictures that were looked at and show no board."
     why_without: str = ""
     "Why, of the last one that says more than that nothing is there."
 
 
-def look_through(path: Path, detector: Detector, progress: Progress | None = None) -> Film:
+def look_through(path: Path, detector: Detector, progress: Progress | None = None) -> BoardFilm:
     """Look for the board five times a second, and in the frame after, which tells how fast it moved."""
     media = open_media(path)
     if media.video is None:
         raise Refused(f"{path.name} has no pictures")
-    film = Film(
+    film = BoardFilm(
         path, media.serial or "unknown", media.camera_model or "unknown", media.mode.lens_name,
         media.creation_time or "", float(media.duration_s),
     )  # fmt: skip
@@ -57,13 +57,13 @@ def look_through(path: Path, detector: Detector, progress: Progress | None = Non
         if look.seen is None:
             _note_missing(film, f"{path.name} {look.at_s:.2f} s", look.grey, detector)
         else:
-            film.candidates.append(Candidate(look.seen, look.way_px))
+            film.candidates.append(CandidateFrame(look.seen, look.way_px))
         if progress is not None:
             progress(look.at_s)
     return film
 
 
-def _note_missing(film: Film, name: str, grey: npt.NDArray[np.uint8], detector: Detector) -> None:
+def _note_missing(film: BoardFilm, name: str, grey: npt.NDArray[np.uint8], detector: Detector) -> None:
     """Remember a picture without a board; ask why for the first ones and then rarely, since it takes long."""
     film.without_board.append(name)
     count = len(film.without_board)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
-from calibration.estimate.board import Board, Detector, Seen
+from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.intrinsics import Intrinsics
-from calibration.estimate.joint_cameras import Pair, RigPose, from_board, worst_axes
+from calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
 from calibration.estimate.still import looks, way_px
 from calibration.jobs.mount import mount_by_motion
 from calibration.jobs.pictures import mount_picture, write_png
@@ -140,10 +140,10 @@ def _pairs(
     media: GoProMedia,
     detector: Detector,
     progress: Progress | None,
-) -> Iterator[Pair]:
+) -> Iterator[BoardPair]:
     """Yield the instants at which the front camera is nearly still and both see the board."""
     stream = recording[f"{alignment.headset}/pv"]
-    taken: list[Seen] = []
+    taken: list[BoardSeen] = []
     with PictureReader(media) as reader:
         for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):
             media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0]) - alignment.picture_late_s
@@ -154,12 +154,12 @@ def _pairs(
             in_camera = _at(reader, media, media_s, detector, in_pv.name)
             if in_camera is not None:
                 taken.append(in_pv)
-                yield Pair(in_pv, in_camera, front_lens(recording, stream.name, frame))
+                yield BoardPair(in_pv, in_camera, front_lens(recording, stream.name, frame))
 
 
 def _still_views(
     recording: Recording, stream: str, detector: Detector, progress: Progress | None
-) -> Iterator[tuple[Frame, Seen]]:
+) -> Iterator[tuple[Frame, BoardSeen]]:
     """Yield front-camera frames, five a second, in which the board hardly moved until the next frame."""
     source = recording[stream]
     start = int(source.index["device_ticks"][0]) if len(source) else 0
@@ -176,7 +176,7 @@ def _still_views(
 
 def _at(
     reader: PictureReader, media: GoProMedia, media_s: float, detector: Detector, name: str
-) -> Seen | None:
+) -> BoardSeen | None:
     """Return the board in the camera at an instant, between the two frames around it; None when it moved too far."""
     times = media.frame_times_s
     index = index_at(times, media_s)
@@ -191,7 +191,7 @@ def _at(
     ids, mine, other = np.intersect1d(one.ids, next_one.ids, return_indices=True)
     part = (media_s - times[index]) / (times[index + 1] - times[index])
     pixels = one.pixels[mine] * (1 - part) + next_one.pixels[other] * part
-    return Seen(name, ids, pixels, one.size, one.edge_px)
+    return BoardSeen(name, ids, pixels, one.size, one.edge_px)
 
 
 def _luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

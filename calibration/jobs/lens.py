@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from calibration.errors import Refused
-from calibration.estimate.board import Board, Detector, Seen
+from calibration.estimate.board import Board, BoardSeen, Detector
 from calibration.estimate.choice import choose
 from calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
-from calibration.jobs.film import Film, grey_frames, look_through
+from calibration.jobs.film import BoardFilm, grey_frames, look_through
 from calibration.jobs.pictures import coverage_picture, example_picture, write_png
 from calibration.results import folder_of, lens_words, save, unused
 from sensors.gopro.media import open_media
@@ -57,7 +57,7 @@ def _for_file(progress: Progress | None, path: Path) -> Callable[[float], None] 
     return None if progress is None else lambda seconds: progress(path.name, seconds)
 
 
-def _check_films(films: Sequence[Film]) -> None:
+def _check_films(films: Sequence[BoardFilm]) -> None:
     serials = {film.serial for film in films}
     if len(serials) > 1:
         raise Refused(f"films of several cameras ({', '.join(sorted(serials))}): calibrate each by itself")
@@ -69,14 +69,14 @@ def _check_films(films: Sequence[Film]) -> None:
         )
 
 
-def _nothing(films: Sequence[Film]) -> str:
+def _nothing(films: Sequence[BoardFilm]) -> str:
     why = next(
         (film.why_without for film in films if "no board" not in film.why_without), films[0].why_without
     )
     return f"the board is in none of the pictures: {why or 'the films are empty'}"
 
 
-def _estimated(views: Sequence[Seen], board: Board, kind: str, left_out: dict[str, str]) -> Intrinsics:
+def _estimated(views: Sequence[BoardSeen], board: Board, kind: str, left_out: dict[str, str]) -> Intrinsics:
     try:
         return estimate_best(views, board) if kind == "auto" else estimate(views, board, kind)
     except Refused as refusal:
@@ -90,7 +90,7 @@ def _estimated(views: Sequence[Seen], board: Board, kind: str, left_out: dict[st
         raise Refused(reason, refusal.example or next(iter(left_out), None)) from refusal
 
 
-def _with_picture(refusal: Refused, films: Sequence[Film], detector: Detector, data: Path) -> Refused:
+def _with_picture(refusal: Refused, films: Sequence[BoardFilm], detector: Detector, data: Path) -> Refused:
     """Write the picture that a refusal names, and name its file instead."""
     for film in films:
         if refusal.example is None or not refusal.example.startswith(f"{film.path.name} "):
@@ -110,9 +110,9 @@ def _with_picture(refusal: Refused, films: Sequence[Film], detector: Detector, d
 
 def _kept(
     found: Intrinsics,
-    views: Sequence[Seen],
+    views: Sequence[BoardSeen],
     left_out: dict[str, str],
-    films: Sequence[Film],
+    films: Sequence[BoardFilm],
     board: Board,
     data: Path,
 ) -> LensAnswer:
@@ -130,7 +130,7 @@ def _kept(
     return LensAnswer(answer | {"serial": film.serial, "mode": film.mode}, path, picture)
 
 
-def _filmed(film: Film) -> datetime:
+def _filmed(film: BoardFilm) -> datetime:
     """When it was filmed as the file says; cameras that know no zone are taken at their word."""
     try:
         told = datetime.fromisoformat(film.filmed.replace("Z", "+00:00"))

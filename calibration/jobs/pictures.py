@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.estimate.board import Seen
+from calibration.estimate.board import BoardSeen
 from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import RigPose
 
@@ -24,7 +24,7 @@ ARROWS = 100.0
 "Residuals are drawn this many times their length."
 
 
-def coverage_picture(found: Intrinsics, views: Sequence[Seen]) -> Image:
+def coverage_picture(found: Intrinsics, views: Sequence[BoardSeen]) -> Image:
     """Draw corners with their residuals (left), and one standard deviation of the lens over the picture (right)."""
     by_name = {view.name: view for view in views}
     corners = [(by_name[name].pixels, off) for name, off in zip(found.used, found.residuals, strict=True)]
@@ -94,7 +94,7 @@ def _titled(picture: Image, words: str) -> Image:
     return np.vstack([bar, picture])
 
 
-def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: Seen | None) -> Image:
+def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: BoardSeen | None) -> Image:
     """Draw a picture that was refused, the corners found in it, and why."""
     scale = _WIDTH / grey.shape[1]
     small = cv2.resize(grey, (_WIDTH, round(grey.shape[0] * scale)), interpolation=cv2.INTER_AREA)

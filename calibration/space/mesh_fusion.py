@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform, inverse
-from storage.shell.outputs import CannotWrite, written
+from storage.shell.outputs import OutputRefused, written
 
 U16 = npt.NDArray[np.uint16]
 Floats32 = npt.NDArray[np.float32]
@@ -118,7 +118,7 @@ class Fusion:
             raise Refused(f"no surface within {FARTHEST_M:g} m was seen by two of {self.pictures} pictures")
         with written(path, force=force, ending=".ply") as part:
             if not self._open3d.t.io.write_triangle_mesh(str(part), surface):
-                raise CannotWrite(path, "was not written", "make room or choose another place")
+                raise OutputRefused(path, "was not written", "make room or choose another place")
         return len(surface.vertex.positions), len(surface.triangle.indices)
 
     def save(self, path: Path) -> None:

@@ -12,7 +12,7 @@ from calibration.geometry.clouds import MM_PER_M, moved
 from calibration.geometry.depth_edges import depth_edges
 from calibration.geometry.reference_frames import inverse
 from calibration.geometry.registration import Surface, surface_of
-from calibration.geometry.visibility import Seen, meets, seen_by
+from calibration.geometry.visibility import PointsSeen, meets, seen_by
 from calibration.space.body import Body, Gaze, Moment
 from calibration.space.depth_views import DepthSource, DepthView, NearestDepth
 from calibration.space.eyes import Shot, View
@@ -30,9 +30,9 @@ SKIN_M = 0.03
 class Sighting:
     """One picture's share of the world."""
 
-    hands: dict[str, Seen] = field(default_factory=dict)
+    hands: dict[str, PointsSeen] = field(default_factory=dict)
     "The 26 joints of each hand, in the order of `spatial_input.JOINTS`."
-    gaze: Seen | None = None
+    gaze: PointsSeen | None = None
     "One point: what is looked at."
     gaze_m: float | None = None
     "How far from the eyes that is, by depth; None where the point is put at an assumed distance."
@@ -88,7 +88,7 @@ class Onlooker:
 
     def _gaze(
         self, view: View, moment: Moment, surface: Surface | None, depth: DepthView | None
-    ) -> tuple[Seen | None, float | None]:
+    ) -> tuple[PointsSeen | None, float | None]:
         if moment.gaze is None:
             return None, None
         away = None
@@ -98,7 +98,7 @@ class Onlooker:
         return seen_by(view.camera, view.camera_from_world, at[None], surface, SKIN_M), away
 
 
-def _hands(view: View, moment: Moment, surface: Surface | None) -> dict[str, Seen]:
+def _hands(view: View, moment: Moment, surface: Surface | None) -> dict[str, PointsSeen]:
     return {
         side: seen_by(view.camera, view.camera_from_world, joints, surface, moment.radius_m[side] + SKIN_M)
         for side, joints in moment.joints_m.items()

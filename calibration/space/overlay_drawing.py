@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.visibility import Seen, Sight
+from calibration.geometry.visibility import PointsSeen, Sight
 from calibration.space.body import BONES
 from calibration.space.onlooker import Sighting
 
@@ -53,11 +53,11 @@ def _fixed(pixels: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     return np.rint(pixels * (1 << _SHIFT)).astype(np.int32)
 
 
-def _drawable(seen: Seen) -> npt.NDArray[np.bool_]:
+def _drawable(seen: PointsSeen) -> npt.NDArray[np.bool_]:
     return np.asarray((seen.sight == Sight.VISIBLE) | (seen.sight == Sight.HIDDEN))
 
 
-def _hand(picture: Rgb, seen: Seen, colour: Colour, thick: int) -> None:
+def _hand(picture: Rgb, seen: PointsSeen, colour: Colour, thick: int) -> None:
     """Draw bones and joints: what is seen full, what is hidden thin and hollow."""
     there, at = _drawable(seen), _fixed(np.nan_to_num(seen.pixels).clip(-_FAR_PX, _FAR_PX))
     placed = there | (seen.sight == Sight.OUTSIDE)
@@ -88,7 +88,7 @@ def _line(
     cv2.line(picture, *ends, colour, thick, cv2.LINE_AA, _SHIFT)
 
 
-def _gaze(picture: Rgb, seen: Seen, thick: int, *, is_met: bool) -> None:
+def _gaze(picture: Rgb, seen: PointsSeen, thick: int, *, is_met: bool) -> None:
     """Draw a ring; with a dot where depth tells how far away the eyes look, hollow where that is assumed."""
     if not _drawable(seen)[0]:
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.manifest import write_json
 from storage.names import PART_SUFFIX
-from storage.shell.outputs import CannotWrite, cannot_write, check_output
+from storage.shell.outputs import OutputRefused, cannot_write, check_output
 
 EVERY_S = 30.0
 STATE = "state.json"
@@ -50,7 +50,7 @@ class Partial:
         is_ours = isinstance(known, dict) and known.keys() == {"request", "state"}
         if not self.folder.is_symlink() and (is_ours or not self._holds_anything()):
             return known if is_ours else {}
-        raise CannotWrite(
+        raise OutputRefused(
             self.folder, "is in the way and not of this command", "move it or choose another name"
         )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from calibration.errors import CalibrationError
 from calibration.space.drawn_time import DrawnTime, drawn_time
-from calibration.space.view_parts import Shown, log_bodies, log_cloud, log_events, log_inertial, log_pv
+from calibration.space.view_parts import ViewOptions, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.space.view_parts import log_camera as log_camera_file
 from calibration.space.viewer import open_viewer
 from storage.recording import Recording, open_recording
@@ -37,7 +37,7 @@ class NoRerun(CalibrationError):
 def view_recording(
     path: Path,
     save: Path | None = None,
-    shown: Shown | None = None,
+    shown: ViewOptions | None = None,
     progress: Progress | None = None,
     *,
     force: bool = False,
@@ -49,7 +49,7 @@ def view_recording(
     Raises NoRerun, Refused, StorageError, CalibrationError when the file cannot be written.
     """
     rr = _rerun()
-    shown = shown or Shown()
+    shown = shown or ViewOptions()
     target = written(save, force=force) if save is not None else nullcontext()
     with open_recording(path) as recording, target as file:
         time = drawn_time(recording)
@@ -85,7 +85,7 @@ def _open(rr: Any, sink: Any, save: Path | None, layout: Any) -> None:
 
 
 def _parts(
-    recording: Recording, time: DrawnTime, shown: Shown
+    recording: Recording, time: DrawnTime, shown: ViewOptions
 ) -> list[tuple[str, Callable[..., str | None]]]:
     """Return name and logger of everything that the recording holds, quick ones first."""
     from functools import partial

@@ -40,7 +40,7 @@ JPEG_QUALITY = 80
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewOptions:
     """How much of the pictures is handed over, and which seconds of the session."""
 
     pictures_per_s: float = 5.0
@@ -172,7 +172,7 @@ def _send_bodies(rr: Any, sink: Any, at: Int64, records: npt.NDArray[np.void]) -
 
 
 def log_cloud(
-    recording: Recording, name: str, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
+    recording: Recording, name: str, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over depth as points in the world frame, coloured by distance; say why when the constants are missing."""
     try:
@@ -199,7 +199,9 @@ def _by_distance(distance_m: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
     return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
 
 
-def log_pv(stream: StoredStream, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say) -> str | None:
+def log_pv(
+    stream: StoredStream, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
+) -> str | None:
     """Hand over the front camera: pictures, optics and where it was."""
     at = _session_ns(stream, time)
     wanted = set(shown.chosen(at, shown.pictures_per_s).tolist())
@@ -222,7 +224,7 @@ def log_pv(stream: StoredStream, time: DrawnTime, shown: Shown, rr: Any, sink: A
 
 
 def log_camera(
-    recording: Recording, file: FilmClock, time: DrawnTime, shown: Shown, rr: Any, sink: Any, say: Say
+    recording: Recording, file: FilmClock, time: DrawnTime, shown: ViewOptions, rr: Any, sink: Any, say: Say
 ) -> str | None:
     """Hand over a camera's pictures and gyroscope; in space too where its mount and its lens are known."""
     media, device = open_media(file.file), file.file.parent.name

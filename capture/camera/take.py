@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.camera.files import fetch_files, new_files, write_media
-from capture.camera.watch import CameraState, Watch, concerns, kept
+from capture.camera.watch import CameraHealth, CameraWatch, concerns, kept
 from capture.zone import local_zone
 from sensors.errors import CameraError, CameraLost, SensorError
 from sensors.gopro.clock import ClockOffset, measure_clock, set_clock_now
@@ -21,7 +21,7 @@ from sensors.gopro.open_camera import open_camera
 from sensors.gopro.settings import apply_settings, wanted_options
 from sensors.host_clock import host_ns, utc_anchor
 
-__all__ = ["CameraState", "CameraTake"]
+__all__ = ["CameraHealth", "CameraRecorder"]
 
 WATCH_S = 1.0
 KEEP_ALIVE_S = 3.0
@@ -32,14 +32,14 @@ RETRY_S = 1.0
 NO_FILE = "no file of this take is on its card; look again with `kitchensync gopro fetch --pending`"
 
 
-class CameraTake(threading.Thread):
+class CameraRecorder(threading.Thread):
     """Records one take on one camera and brings its files home."""
 
     def __init__(self, name: str, url: str, folder: Path, settings: dict[str, Any] | None = None) -> None:
         """`folder` takes the untouched originals and `media.json`; `settings` are words of rig.toml."""
         super().__init__(name=f"camera {name}", daemon=True)
         self.device = name
-        self.state = CameraState()
+        self.state = CameraHealth()
         self._url = url
         self._folder = folder
         self._wanted = wanted_options(settings)
@@ -115,7 +115,7 @@ class CameraTake(threading.Thread):
 
     def run(self) -> None:
         """Shutter, wait for the end, shutter, fetch. A camera that fails is a red light, not a stopped session."""
-        watch = Watch(self.state)
+        watch = CameraWatch(self.state)
         try:
             self._open_shutter()
             self._watch(watch)
@@ -144,7 +144,7 @@ class CameraTake(threading.Thread):
         self.state.state = "recording"
         self._save()
 
-    def _watch(self, watch: Watch) -> None:
+    def _watch(self, watch: CameraWatch) -> None:
         """Look at the camera every second; keep it awake."""
         woken_s = time.monotonic()
         while not self._ending.wait(WATCH_S):

@@ -15,7 +15,7 @@ KEPT_STATUS = (6, 8, 10, 13, 33, 35, 39, 54, 70, 85, 111, 112)
 
 
 @dataclass
-class CameraState:
+class CameraHealth:
     """What the operator sees of one camera."""
 
     state: str = "waiting"
@@ -42,10 +42,10 @@ class CameraState:
 
 
 @dataclass
-class Watch:
+class CameraWatch:
     """Judges one state after the other; remembers why a recording ended by itself."""
 
-    shown: CameraState
+    shown: CameraHealth
     _grown_host_ns: int = 0
     _recorded_s: int = -1
     _lost_since_ns: int | None = None

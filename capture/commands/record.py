@@ -45,13 +45,13 @@ def record(recording: str, as_json: bool, **options: Any) -> None:
       kitchensync record take-1 --data data --hololens 192.168.1.20 --seconds 60
     """
     from capture.rig.rig_file import order_from
-    from capture.session.progress import Progress
+    from capture.session.progress import RecordingProgress
     from capture.session.session import record as run
     from storage.commands.storage import show
     from storage.verify import keep_verdict, verify
 
     order = order_from(recording, options)
-    with Progress(order.recording, order.seconds, enabled=not as_json) as progress:
+    with RecordingProgress(order.recording, order.seconds, enabled=not as_json) as progress:
         result = run(order, progress.update)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)

@@ -45,13 +45,13 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     from capture.rehearsal.mounts import can_mount
     from capture.rehearsal.run import Kept, run
     from capture.rehearsal.scenarios import draw
-    from capture.rehearsal.table import Shown, answer_of, table_of
+    from capture.rehearsal.table import ScenarioTable, answer_of, table_of
 
     small_disks = can_mount()
     if not small_disks:
         click.echo("no small disk can be mounted here: full disks are left out", err=True)
     drawn = draw(scenarios, seed, can_mount=small_disks)
-    with _interruptible(), _folder(keep) as folder, Shown(len(drawn), quiet=as_json) as shown:
+    with _interruptible(), _folder(keep) as folder, ScenarioTable(len(drawn), quiet=as_json) as shown:
         accounts = []
         for account in run(drawn, Kept(folder), shown.begin):
             accounts.append(account)

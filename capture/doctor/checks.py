@@ -23,7 +23,7 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 
 
 @dataclass
-class Finding:
+class CheckResult:
     """One thing that was looked at."""
 
     what: str
@@ -37,12 +37,12 @@ class Report:
     """All that was looked at."""
 
     subject: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckResult] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
     def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
         """Note one finding; advice only where there is something to do."""
-        self.findings.append(Finding(what, status, seen, advice if status != GOOD else ""))
+        self.findings.append(CheckResult(what, status, seen, advice if status != GOOD else ""))
 
     @property
     def status(self) -> str:

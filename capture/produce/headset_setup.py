@@ -15,7 +15,7 @@ from sensors.errors import SensorError, StreamRefused
 from sensors.hololens import calibration, commands, pv, remote
 from sensors.hololens.catalogue import Profile, stream_spec
 from sensors.host_clock import host_ns
-from storage.calibration import CALIBRATION, Table, write_calibration
+from storage.calibration import CALIBRATION, ConstantTable, write_calibration
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 
@@ -109,7 +109,7 @@ class HeadsetSetup:
         }
         if short == "pv":
             facts |= {"width": self.profile.pv_width, "height": self.profile.pv_height}
-        tables = [Table(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
+        tables = [ConstantTable(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
         write_calibration(path, tables, facts)
 
     def open_camera(self) -> None:

@@ -22,7 +22,7 @@ from capture.rehearsal.breaking import STRAY
 from capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
 from capture.rehearsal.verdicts import (
     LATE_S,
-    Truth,
+    TrueLoss,
     coverage,
     latest_s,
     longest_step_s,
@@ -207,7 +207,7 @@ def _settle_verdict(
     seen = 0.0 if films else _least_coverage(folder, scenario, indexes)  # an armed camera without its film
     account.least_coverage = round(seen, 3)
     late = any(latest_s(index["host_ns"], index["device_ticks"]) > LATE_S for index in indexes.values())
-    truth = Truth(lost + films, account.least_coverage, is_untouched=not scenario["faults"] and not late)
+    truth = TrueLoss(lost + films, account.least_coverage, is_untouched=not scenario["faults"] and not late)
     verdicts = {"verify": checked["status"]}
     if not scenario.get("recovered", PLAYED[scenario["kind"]].recover):
         verdicts["record"] = _status_in((folder / "record.json").read_text())

@@ -30,7 +30,7 @@ PRIVATE = 0o077
 
 
 @dataclass(frozen=True)
-class Kitchen:
+class ServedKitchen:
     """A virtual kitchen that serves."""
 
     process: subprocess.Popen[str]
@@ -44,7 +44,7 @@ class Stage:
 
     scenario: Scenario
     folder: Path
-    kitchen: Kitchen
+    kitchen: ServedKitchen
     runtime: Path
     environment: dict[str, str]
 
@@ -139,7 +139,7 @@ def _move(folder: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def simulator(folder: Path, seed: int, seconds: float, options: list[str]) -> Iterator[Kitchen]:
+def simulator(folder: Path, seed: int, seconds: float, options: list[str]) -> Iterator[ServedKitchen]:
     """Serve the virtual kitchen; its truth goes to `folder/sim`. Raises RehearsalFailed."""
     host = free_host()
     command = [KITCHENSYNC, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}"]
@@ -151,7 +151,7 @@ def simulator(folder: Path, seed: int, seconds: float, options: list[str]) -> It
         )
         if not port:
             raise RehearsalFailed(folder.name, "the virtual kitchen did not get ready")
-        yield Kitchen(started, host, int(port))
+        yield ServedKitchen(started, host, int(port))
 
 
 def _until_now(faults: list[Fault]) -> list[Fault]:
@@ -167,7 +167,7 @@ def _with_producers(faults: list[Fault]) -> list[Fault]:
     return [*faults, faults[0] | {"kind": "stop_producer", "target": "producer"}]
 
 
-def end_simulator(kitchen: Kitchen, name: str) -> None:
+def end_simulator(kitchen: ServedKitchen, name: str) -> None:
     """End it, now that nobody records it any more; it writes its truth first. Raises RehearsalFailed."""
     kitchen.process.terminate()
     try:

@@ -22,7 +22,7 @@ COUNTS = (
 )
 
 
-class Shown:
+class ScenarioTable:
     """A bar and one line for each scenario on stderr; `quiet` where a script reads us."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
@@ -33,7 +33,7 @@ class Shown:
         self._task = self._bar.add_task("", total=total)
         self._quiet = quiet
 
-    def __enter__(self) -> Shown:
+    def __enter__(self) -> ScenarioTable:
         """Begin."""
         self._bar.start()
         return self

@@ -26,7 +26,7 @@ Ticks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Truth:
+class TrueLoss:
     """What the virtual kitchen knows of a recording: packets or films that are gone, and the least covered stream."""
 
     lost: int
@@ -80,7 +80,7 @@ def taken_for_an_end(name: str, ended: str, faults: Iterable[Mapping[str, Any]])
     return f"{name}: ended by its device, though {dead[0]}" if dead and ended == "ended_by_device" else ""
 
 
-def wrong_verdict(status: str, truth: Truth) -> str:
+def wrong_verdict(status: str, truth: TrueLoss) -> str:
     """Return what is wrong with a verdict, "" where it is right."""
     whole = not truth.lost and truth.least_coverage >= LEAST_FOR_PASS
     if status not in (PASS, WARN, FAIL):

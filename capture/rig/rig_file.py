@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import BadRig
-from capture.order import Order
+from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
 from sensors.errors import SensorError
@@ -23,7 +23,7 @@ LINGER_MS = range(21)
 PROFILE_KEYS = tuple(field.name for field in fields(Profile) if field.name != "link")
 
 
-def order_from(recording: str, options: dict[str, Any]) -> Order:
+def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
     """Make the order from the options of the command. Raises BadRig, BadQueueAddress, SensorError."""
     rig = read_rig(options["rig"]) if options["rig"] else {}
     if rig and (options["hololens"] or options["gopro"]):
@@ -41,7 +41,7 @@ def order_from(recording: str, options: dict[str, Any]) -> Order:
     of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
     of_headsets = None if streams is None else [name for name in streams if name not in of_sensors]
     _different_names([*_named(hololens, "hololens", ""), *_named(gopro, "gopro", ""), *tables])
-    return Order(
+    return RecordingRequest(
         recording=recording,
         data=options["data"],
         headsets=headsets_from(hololens, of_headsets, shared, own, asked),

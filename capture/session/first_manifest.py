@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from capture.order import Order
+from capture.order import RecordingRequest
 from capture.plan import Plan
 from capture.zone import local_zone
 from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
@@ -14,7 +14,7 @@ from sensors.plugin import load_sensor
 from storage.manifest import SCHEMA, Manifest
 
 
-def first_manifest(order: Order, plan: Plan, devices: dict[str, Any]) -> Manifest:
+def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any]) -> Manifest:
     """Return the manifest; plug-in sensors are added to `devices`."""
     anchor = utc_anchor()
     streams = {}

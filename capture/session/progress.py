@@ -15,7 +15,7 @@ from rich.text import Text
 from storage.disk.space_guard import OK
 
 if TYPE_CHECKING:
-    from capture.camera.take import CameraTake
+    from capture.camera.take import CameraRecorder
     from capture.session.supervisor import Supervisor
 
 SHOW_S = 0.5
@@ -29,12 +29,12 @@ STYLES = {
 }
 
 
-def _line(camera: CameraTake) -> str:
+def _line(camera: CameraRecorder) -> str:
     shown = camera.state
     return f"; {camera.device}: {shown.state}" + (f" ({shown.facts})" if shown.facts else "")
 
 
-class Progress:
+class RecordingProgress:
     """Shows the state of a recording on stderr."""
 
     def __init__(self, recording: str, seconds: float | None, *, enabled: bool) -> None:
@@ -48,7 +48,7 @@ class Progress:
         live = enabled and sys.stderr.isatty()
         self._live = Live(console=console, auto_refresh=False, transient=True) if live else None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RecordingProgress:
         """Begin."""
         if self._live:
             self._live.start()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from capture.errors import AlreadyRunning
-from capture.order import Order
+from capture.order import RecordingRequest
 from capture.plan import Plan, is_running, load_plan, runtime_folder
 from capture.session.first_manifest import first_manifest
 from storage.names import WORK
@@ -28,7 +28,9 @@ def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
         headset.name: {"kind": "hololens", "address": headset.host, "gyroscope_unit": "auto"}
         for headset in plan.headsets
     }
-    order = Order(plan.recording, recording.parent, plan.headsets, plan.cameras, sensors=plan.sensors)
+    order = RecordingRequest(
+        plan.recording, recording.parent, plan.headsets, plan.cameras, sensors=plan.sensors
+    )
     planned = first_manifest(order, replace(plan, path=str(recording)), devices)
     devices |= {name: {"kind": "gopro", "address": url} for name, url in plan.cameras.items()}
     return rebuild_from_files(recording, planned), True

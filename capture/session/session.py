@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capture.camera.take import CameraTake
+from capture.camera.take import CameraRecorder
 from capture.errors import (
     AlreadyRunning,
-    CannotWrite,
     DiskTooFull,
+    FolderNotWritable,
     ProcessKeepsDying,
     StillWaiting,
     StreamsMissing,
 )
 from capture.hold import held
-from capture.order import Order
+from capture.order import RecordingRequest
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
 from capture.process.outcome import Outcome
 from capture.queue.dry_run import check_server
@@ -55,7 +55,7 @@ class Result:
     """What the queue still holds, where, and what to do: it could not be stored."""
 
 
-def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
+def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Result:
     """Make one recording. Raises CaptureError, SensorError, StorageError; then nothing half-made is left."""
     if order.redis_url is not None:
         check_server(order.redis_url)
@@ -67,7 +67,7 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
     devices, warnings = _check_headsets(order)
     warnings += recovered
     cameras = [
-        CameraTake(name, url, path / name, order.camera_settings) for name, url in order.cameras.items()
+        CameraRecorder(name, url, path / name, order.camera_settings) for name, url in order.cameras.items()
     ]
     devices |= {camera.device: camera.prepare() for camera in cameras}
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
@@ -95,13 +95,13 @@ def record(order: Order, show: Callable[[Supervisor], None]) -> Result:
             work.is_needed = False
             raise
         except OSError as error:
-            raise CannotWrite(path, f"{error.strerror or error}; what is sealed is kept") from error
+            raise FolderNotWritable(path, f"{error.strerror or error}; what is sealed is kept") from error
     left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
     return Result(path, outcome, warnings, left)
 
 
 @contextlib.contextmanager
-def _mover(order: Order, path: Path) -> Iterator[MoverProcess | None]:
+def _mover(order: RecordingRequest, path: Path) -> Iterator[MoverProcess | None]:
     """Copy sealed files to the network stores while recording; what is left then is for `kitchensync move`."""
     if not order.stores:
         yield None
@@ -122,7 +122,7 @@ def _take_back(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def _check_place(order: Order) -> Path:
+def _check_place(order: RecordingRequest) -> Path:
     """Check id, folder and free space before anything is touched."""
     check_recording_id(order.recording)
     path = order.data / order.recording
@@ -135,16 +135,16 @@ def _check_place(order: Order) -> Path:
         # The work folder is private to whoever recorded here first.
         for folder in (order.data, order.data / WORK):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
-                raise CannotWrite(folder, "no permission")
+                raise FolderNotWritable(folder, "no permission")
         free = shutil.disk_usage(order.data).free
     except OSError as error:
-        raise CannotWrite(order.data, error.strerror or str(error)) from error
+        raise FolderNotWritable(order.data, error.strerror or str(error)) from error
     if free < NEEDED_BYTES:
         raise DiskTooFull(order.data, free, NEEDED_BYTES)
     return path
 
 
-def _check_headsets(order: Order) -> tuple[dict[str, Any], list[str]]:
+def _check_headsets(order: RecordingRequest) -> tuple[dict[str, Any], list[str]]:
     """Ask every headset what it is; return its entry for the manifest, and warnings."""
     devices: dict[str, Any] = {}
     warnings: list[str] = []
@@ -163,11 +163,11 @@ def _check_headsets(order: Order) -> tuple[dict[str, Any], list[str]]:
     return devices, warnings
 
 
-def _plan(order: Order, path: Path) -> Plan:
+def _plan(order: RecordingRequest, path: Path) -> Plan:
     try:
         runtime = runtime_folder(path)
     except OSError as error:
-        raise CannotWrite(Path(error.filename or "the runtime folder"), str(error)) from error
+        raise FolderNotWritable(Path(error.filename or "the runtime folder"), str(error)) from error
     return Plan(
         recording=order.recording,
         uuid=str(uuid.uuid4()),
@@ -194,7 +194,7 @@ class WorkFolder:
 
 
 @contextlib.contextmanager
-def _private_folders(order: Order, plan: Plan) -> Iterator[WorkFolder]:
+def _private_folders(order: RecordingRequest, plan: Plan) -> Iterator[WorkFolder]:
     """Make the private work folder and the folder of sockets; remove both at the end, but what is still needed."""
     work, runtime = Path(plan.work), Path(plan.runtime)
     try:
@@ -225,7 +225,7 @@ def _private_folders(order: Order, plan: Plan) -> Iterator[WorkFolder]:
 
 
 @contextlib.contextmanager
-def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
+def _queue(order: RecordingRequest, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
     """Start our own queue server; the one that was named has been tried already."""
     if order.redis_url is not None:
         yield None
@@ -238,7 +238,7 @@ def _queue(order: Order, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
         server.stop()
 
 
-def _run(supervisor: Supervisor, order: Order, show: Callable[[Supervisor], None]) -> Outcome:
+def _run(supervisor: Supervisor, order: RecordingRequest, show: Callable[[Supervisor], None]) -> Outcome:
     try:
         with _signals(supervisor):
             supervisor.run(order.seconds, order.start_timeout_s, show)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture.camera.take import CameraTake
+from capture.camera.take import CameraRecorder
 from capture.errors import ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
 from capture.plan import Plan
 from capture.process.health import HealthBoard
@@ -45,7 +45,7 @@ class Supervisor:
         self,
         plan: Plan,
         server: QueueServer | None,
-        cameras: list[CameraTake],
+        cameras: list[CameraRecorder],
         *,
         hold: int | None = None,
         mover: MoverProcess | None = None,

@@ -10,7 +10,7 @@ from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.errors import BadSetup
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.database import open_database
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web.serve import APP_FOLDER, clock_id
 from sensors.host_clock import host_ns, utc_anchor
@@ -29,7 +29,7 @@ def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
         raise BadSetup(f"{place}: the app was never started here; give its --data or --database")
     opened = open_database(place)
     try:
-        records = Records(opened, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        records = AppRecords(opened, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
         shelf = Shelf(OWN_RECIPES, data / APP_FOLDER / "recipes")
         yield collaborators(records, Folders(data), shelf, clock_id=clock_id())
     finally:

@@ -11,7 +11,7 @@ import click
 
 from recipe_app.errors import RecipeError
 from storage.shell.given_path import given_path
-from storage.shell.outputs import CannotWrite
+from storage.shell.outputs import OutputRefused
 from storage.shell.refusal import Answered
 
 Found = TypeVar("Found")
@@ -31,7 +31,7 @@ def attempt(make: Callable[[], Found], *, schema: str, about: Path, as_json: boo
     """Return what `make` gives. Raises Answered for a known error, after one object with --json."""
     try:
         return make()
-    except (RecipeError, CannotWrite) as error:
+    except (RecipeError, OutputRefused) as error:
         if as_json:
             refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
             click.echo(json.dumps({"schema": schema, "file": about.name, **also, **refused}))

@@ -11,14 +11,14 @@ FRESH_NS = 3_000_000_000
 """Health older than this is no health: the tablet shows `unknown`."""
 
 
-class Watch(Protocol):
+class RecordingWatch(Protocol):
     """Watches recordings."""
 
     def report(self, recording: str) -> dict[str, Any]:
         """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""
 
 
-class Capture(Watch, Protocol):
+class Capture(RecordingWatch, Protocol):
     """Starts, stops and watches recordings; what is refused comes back as reasons in words, each a line."""
 
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from recipe_app.cooking.capture_link import Capture, Watch
+from recipe_app.cooking.capture_link import Capture, RecordingWatch
 from recipe_app.cooking.judging import Judge
 from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.door import Door
 from recipe_app.people.visitors import Visitors
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from recipe_app.store.shelf import Shelf
 
 
@@ -20,7 +20,7 @@ from recipe_app.store.shelf import Shelf
 class Collaborators:
     """Memory, door, recipes and folders; `capture` is None where the app runs without a rig."""
 
-    records: Records
+    records: AppRecords
     door: Door
     intake: Intake
     folders: Folders
@@ -29,7 +29,7 @@ class Collaborators:
     visitors: Visitors
     judge: Judge
     capture: Capture | None = None
-    watch: Watch | None = None
+    watch: RecordingWatch | None = None
     "Who knows how recordings are, those that somebody else began too."
     hosts: frozenset[str] = field(default_factory=frozenset)
     "Names and addresses under which the app may be asked, besides loopback."
@@ -44,13 +44,13 @@ class Collaborators:
 
 
 def collaborators(
-    records: Records,
+    records: AppRecords,
     folders: Folders,
     shelf: Shelf,
     *,
     clock_id: str = "",
     capture: Capture | None = None,
-    watch: Watch | None = None,
+    watch: RecordingWatch | None = None,
     hosts: frozenset[str] = frozenset(),
     demo: dict[str, str] | None = None,
     ca_file: bytes | None = None,

@@ -10,7 +10,7 @@ from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 from recipe_app.operations.fold import State
 from recipe_app.store import tables
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 KEPT = 500
 
@@ -32,7 +32,7 @@ class Against:
 class Judge:
     """Judges recordings; what did not change since is not judged again."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: AppRecords) -> None:
         self.records = records
         self._known: OrderedDict[tuple[str, int], Against | None] = OrderedDict()
 

@@ -8,13 +8,13 @@ from sqlalchemy import select
 
 from recipe_app.errors import NotFound
 from recipe_app.store import tables
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 PLAYED = {"audio/mp4": "m4a", "audio/ogg": "ogg", "audio/webm": "webm"}
 """What browsers record, and how such files end; whatever else a tablet called its sound is given as mere bytes."""
 
 
-def sound(records: Records, recording: str, sha256: str) -> tuple[str, str, bytes]:
+def sound(records: AppRecords, recording: str, sha256: str) -> tuple[str, str, bytes]:
     """Return media type, ending and bytes of a voice note. Raises NotFound, for a withdrawn recording too."""
     mine = (tables.voice.c.recording == recording, tables.voice.c.sha256 == sha256)
     found = [] if records.state(recording)["withdrawn"] else records.rows(tables.voice, *mine)
@@ -28,14 +28,14 @@ def sound(records: Records, recording: str, sha256: str) -> tuple[str, str, byte
     return kind, PLAYED[kind], found[0]["content"]
 
 
-def arrived(records: Records, recording: str) -> set[str]:
+def arrived(records: AppRecords, recording: str) -> set[str]:
     """Return the hashes of the voice notes whose sound is here: it travels apart from the log."""
     asked = select(tables.voice.c.sha256).where(tables.voice.c.recording == recording)
     with records.database.reading() as connection:
         return set(connection.execute(asked).scalars())
 
 
-def exported(records: Records, recording: str) -> list[dict[str, str]]:
+def exported(records: AppRecords, recording: str) -> list[dict[str, str]]:
     """Return every sound of a recording with its hash, as a tablet's dump has them."""
     table = tables.voice
     rows = records.rows(table, table.c.recording == recording, order=table.c.sha256)

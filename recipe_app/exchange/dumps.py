@@ -25,7 +25,7 @@ from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.intake import Intake
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 SCHEMA = "tablet-dump/1"
 MOST_BYTES = 64 << 20
@@ -49,7 +49,7 @@ class Dump:
 
 
 @dataclass
-class Outcome:
+class DumpOutcome:
     """What became of a dump."""
 
     operations: int
@@ -60,7 +60,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class QrFrame:
     """One QR frame of a dump, its checksum proven: number `number` of `count`."""
 
     form: str
@@ -70,12 +70,12 @@ class Frame:
     data: str
 
 
-def frame_of(text: str) -> Frame | None:
+def frame_of(text: str) -> QrFrame | None:
     """Read the text of a frame; None when it is none or was read wrongly."""
     match = _FRAME.fullmatch(text)
     if match is None or f"{zlib.crc32(match['data'].encode()):08x}" != match["crc"]:
         return None
-    return Frame(match["form"], match["id"], int(match["number"]), int(match["count"]), match["data"])
+    return QrFrame(match["form"], match["id"], int(match["number"]), int(match["count"]), match["data"])
 
 
 def read_dump(text: str, name: str) -> Dump:
@@ -180,7 +180,7 @@ def _operation(entry: dict[str, Any]) -> Operation:
     return Operation.model_validate({**entry["operation"], "clock": ClientClock.model_validate(clock)})
 
 
-def site_of(records: Records) -> str:
+def site_of(records: AppRecords) -> str:
     """Name this installation: the hash of the first operation ever made here, the same after a restore."""
     with records.database.reading() as connection:
         first = connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar()
@@ -188,8 +188,8 @@ def site_of(records: Records) -> str:
 
 
 def take_in(
-    dump: Dump, records: Records, intake: Intake, *, actor: str, say: Callable[[Exception], str] = str
-) -> Outcome:
+    dump: Dump, records: AppRecords, intake: Intake, *, actor: str, say: Callable[[Exception], str] = str
+) -> DumpOutcome:
     """Log what a dump holds as if its tablet had sent it; again, nothing happens a second time.
 
     `say` puts into words what is refused of it. Raises BadOperation for a dump of another site or of a tablet that
@@ -200,7 +200,9 @@ def take_in(
     device = records.row(tables.device, dump.device)
     if device is None:
         raise BadOperation("this dump is of a tablet that was never paired here")
-    outcome = Outcome(len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown])
+    outcome = DumpOutcome(
+        len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown]
+    )
     for start in range(0, len(dump.operations), 200):
         for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device, say=say):
             if "error" in receipt:
@@ -220,7 +222,7 @@ def take_in(
     return outcome
 
 
-def _keep_sound(records: Records, intake: Intake, device: dict[str, Any], sound: dict[str, Any]) -> bool:
+def _keep_sound(records: AppRecords, intake: Intake, device: dict[str, Any], sound: dict[str, Any]) -> bool:
     intake.recording(sound["recording"], kitchen=device["kitchen"])
     try:
         content = base64.b64decode(sound["base64"], validate=True)
@@ -229,7 +231,7 @@ def _keep_sound(records: Records, intake: Intake, device: dict[str, Any], sound:
     return keep_voice(records, sound["recording"], sound["sha256"], sound["media_type"], content)
 
 
-def keep_voice(records: Records, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
+def keep_voice(records: AppRecords, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
     """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation."""
     if hashlib.sha256(content).hexdigest() != sha256:
         raise BadOperation("the sound does not have this hash; send it again")

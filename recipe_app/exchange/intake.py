@@ -19,7 +19,7 @@ from recipe_app.exchange.touch_clock import (
 from recipe_app.operations.events import event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Operation, checked_body
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ Receipt = dict[str, Any]
 class Intake:
     """Takes operations in; `clock_id` names this run of the capture computer's clock."""
 
-    def __init__(self, records: Records, folders: Folders, *, clock_id: str) -> None:
+    def __init__(self, records: AppRecords, folders: Folders, *, clock_id: str) -> None:
         self.records, self.folders, self.clock_id = records, folders, clock_id
 
     def accept(

@@ -36,7 +36,7 @@ from recipe_app.graphs.formats.annotations import (
 from recipe_app.graphs.formats.files import read_text
 from recipe_app.store import tables
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 FOLDERS = {
     "annotation_json": ".json",
@@ -69,7 +69,7 @@ def check_names(files: Mapping[str, str]) -> None:
             raise BadGraph(name[:80], "", f"no file of this form; there are {', '.join(FOLDERS)}")
 
 
-def take_in(files: Mapping[str, str], name: str, records: Records, *, actor: str) -> dict[str, Any]:
+def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: str) -> dict[str, Any]:
     """Log a folder of annotations; again, nothing happens a second time. Raises BadGraph."""
     check_names(files)
     for needed in (COMPLETE, ERRORS, STEP_TEXTS):
@@ -102,7 +102,7 @@ def _operations(
     name: str,
     annotations: Annotations,
     files: Mapping[str, str],
-    records: Records,
+    records: AppRecords,
     actor: str,
 ) -> Iterator[NewOp]:
     now_ns, utc_ns = records.now_ns(), records.utc_ns()
@@ -200,14 +200,14 @@ def category_of(tag: str) -> int:
     return _CATEGORY.get(tag.partition(" ")[0].lower(), OTHER)
 
 
-def collections(records: Records) -> dict[str, str]:
+def collections(records: AppRecords) -> dict[str, str]:
     """Return the collections that were taken in, id -> name, oldest first."""
     asked = select(tables.op).where(tables.op.c.kind == "collection").order_by(tables.op.c.n)
     with records.database.reading() as connection:
         return {row.subject: json.loads(row.body)["name"] for row in connection.execute(asked)}
 
 
-def give_back(collection: str, records: Records) -> dict[str, str]:
+def give_back(collection: str, records: AppRecords) -> dict[str, str]:
     """Write the files of a collection from the log, relative path -> text.
 
     Raises NotFound, and NotNow when one of its recordings was withdrawn: a folder without it would not be the folder.

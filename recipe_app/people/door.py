@@ -11,7 +11,7 @@ from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.people import attempts, secrets
 from recipe_app.people.roles import ROLES, Access, allowed
 from recipe_app.store import tables
-from recipe_app.store.records import Records, new_id, roles_of
+from recipe_app.store.records import AppRecords, new_id, roles_of
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS
@@ -49,7 +49,7 @@ class Visitor:
 class Door:
     """Lets people and devices in; every secret goes through here."""
 
-    def __init__(self, records: Records, *, demo: bool = False) -> None:
+    def __init__(self, records: AppRecords, *, demo: bool = False) -> None:
         self.records, self.demo = records, demo
 
     # people

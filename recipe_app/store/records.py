@@ -27,7 +27,7 @@ KEPT = 256
 """Recordings whose operations are kept in memory."""
 
 
-class Records:
+class AppRecords:
     """Everything the app remembers, over one database, with two clocks given from outside."""
 
     def __init__(self, database: Database, *, now_ns: Callable[[], int], utc_ns: Callable[[], int]) -> None:

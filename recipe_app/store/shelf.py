@@ -38,7 +38,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class UnusableRecipe:
     """A file of the folder that is no usable recipe, and why in one line."""
 
     file: str
@@ -53,9 +53,9 @@ class Shelf:
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
         self.folder, self.own = folder, own
-        self._read: dict[Path, tuple[tuple[int, int], Recipe | Unusable]] = {}
+        self._read: dict[Path, tuple[tuple[int, int], Recipe | UnusableRecipe]] = {}
 
-    def everything(self) -> list[Recipe | Unusable]:
+    def everything(self) -> list[Recipe | UnusableRecipe]:
         """Return all files of the folder, usable or not, by name."""
         files: dict[str, Path] = {}
         for folder in (self.folder, *([self.own] if self.own else [])):
@@ -81,7 +81,7 @@ class Shelf:
         known = ", ".join(recipe.name for recipe in self.recipes())[:400] or ("none",)
         raise NotFound("no recipe {name!r}; there are: {known}", name=name[:80], known=known)
 
-    def _at(self, path: Path) -> Recipe | Unusable:
+    def _at(self, path: Path) -> Recipe | UnusableRecipe:
         status = path.stat()
         key = (status.st_mtime_ns, status.st_size)
         if path not in self._read or self._read[path][0] != key:
@@ -89,15 +89,15 @@ class Shelf:
         return self._read[path][1]
 
 
-def _load(path: Path) -> Recipe | Unusable:
+def _load(path: Path) -> Recipe | UnusableRecipe:
     try:
         graph = read_graph(path)
         for finding in check_graph(graph):
             if finding.level == "error":
-                return Unusable(path.name, f"{finding.place}: {finding.text}; {finding.fix}")
+                return UnusableRecipe(path.name, f"{finding.place}: {finding.text}; {finding.fix}")
         return Recipe(path.stem, title_of(path.stem), graph, _total(graph))
     except RecipeError as error:
-        return Unusable(path.name, str(error))
+        return UnusableRecipe(path.name, str(error))
 
 
 def _total(graph: Graph) -> int | None:

@@ -6,11 +6,11 @@ from sqlalchemy import select
 
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.store import tables
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from recipe_app.store.shelf import Recipe
 
 
-def keep_version(records: Records, recipe: Recipe, *, actor: str) -> None:
+def keep_version(records: AppRecords, recipe: Recipe, *, actor: str) -> None:
     """Note a version of a recipe the first time it is seen; the same graph is the same version."""
     table, graph_hash = tables.recipe, recipe.graph.content_hash
     with records.changing() as connection:

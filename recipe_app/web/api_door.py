@@ -14,7 +14,7 @@ from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.records import roles_of
 from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
-from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, Pair, SignIn
+from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, PairRequest, SignIn
 
 YEAR_S = 31_536_000
 
@@ -52,7 +52,7 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
         }
 
 
-def pair(request: Request, tools: Tools, body: Pair) -> JSONResponse:
+def pair(request: Request, tools: Tools, body: PairRequest) -> JSONResponse:
     """Pair this tablet with a kitchen by the code that the desk made."""
     tools.bucket.take(_address(request))
     device, token = tools.door.pair(body.code, body.name, secure=body.secure)

@@ -20,10 +20,10 @@ from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
-from recipe_app.store.shelf import Recipe, Unusable
+from recipe_app.store.shelf import Recipe, UnusableRecipe
 from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
-from recipe_app.web.bodies import Batch, Choose, Control
+from recipe_app.web.bodies import Choose, Control, OperationBatch
 from recipe_app.web.i18n import words_of
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
@@ -36,7 +36,7 @@ def recipes(tools: Tools) -> dict[str, Any]:
     everything = tools.shelf.everything()
     return {
         "recipes": [_recipe(found) for found in everything if isinstance(found, Recipe)],
-        "unusable": [asdict(found) for found in everything if isinstance(found, Unusable)],
+        "unusable": [asdict(found) for found in everything if isinstance(found, UnusableRecipe)],
     }
 
 
@@ -189,7 +189,7 @@ def ops_since(
 
 
 def post_ops(
-    request: Request, tools: Tools, device: Device, body: Batch, later: BackgroundTasks
+    request: Request, tools: Tools, device: Device, body: OperationBatch, later: BackgroundTasks
 ) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
     receipts = tools.intake.accept(body.operations, device=device, say=words_of(request).refusal)

@@ -14,7 +14,7 @@ Secret = Annotated[str, Field(max_length=200)]
 Roles = Annotated[list[Literal["participant", "operator", "researcher", "admin"]], Field(max_length=4)]
 
 
-class Pair(Strict):
+class PairRequest(Strict):
     """A tablet's code and its name; a `program` gets the token in the answer, a browser in a cookie."""
 
     code: Secret
@@ -67,7 +67,7 @@ class Choose(Strict):
     language: Annotated[str, Field(max_length=3)] = ""
 
 
-class Batch(Strict):
+class OperationBatch(Strict):
     """Operations of one device in the order of their sequence numbers."""
 
     operations: Annotated[list[Operation], Field(min_length=1, max_length=200)]

@@ -11,7 +11,7 @@ from recipe_app.cooking.choosing import frozen
 from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
-from recipe_app.store.shelf import Unusable
+from recipe_app.store.shelf import UnusableRecipe
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.pages import printed, render
 
@@ -20,8 +20,8 @@ def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
     """The recipes on the shelf, and those that cannot be used."""
     everything = tools.shelf.everything()
     fields = {
-        "recipes": [found for found in everything if not isinstance(found, Unusable)],
-        "unusable": [found for found in everything if isinstance(found, Unusable)],
+        "recipes": [found for found in everything if not isinstance(found, UnusableRecipe)],
+        "unusable": [found for found in everything if isinstance(found, UnusableRecipe)],
         "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
     }
     return render(request, "desk/recipes.html", visitor=visitor, **fields)

@@ -25,7 +25,7 @@ from recipe_app.errors import BadSetup
 from recipe_app.exchange.folders import Folders
 from recipe_app.store import tables
 from recipe_app.store.database import open_database
-from recipe_app.store.records import Records, new_id, roles_of
+from recipe_app.store.records import AppRecords, new_id, roles_of
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app
@@ -64,7 +64,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         secure = _credentials(setup.host, own)
         database = open_database(setup.database or own / "app.db")
         stack.callback(database.close)
-        records = Records(database, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        records = AppRecords(database, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
         tools = collaborators(
             records,
             Folders(data),
@@ -147,7 +147,7 @@ def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[st
         )
 
 
-def _admin_without_password(records: Records) -> str | None:
+def _admin_without_password(records: AppRecords) -> str | None:
     """Return who is to become the first admin, made where there is nobody; None when an admin can sign in."""
     admins = [row["id"] for row in records.rows(tables.person) if "admin" in roles_of(row) and row["active"]]
     with_password = {
@@ -162,7 +162,7 @@ def _admin_without_password(records: Records) -> str | None:
     return person
 
 
-def _demo(records: Records) -> dict[str, str]:
+def _demo(records: AppRecords) -> dict[str, str]:
     """Make the kitchen and the person of the tour, with a PIN of this run."""
     from recipe_app.people.door import Door
 

@@ -15,7 +15,7 @@ from typing import Any
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 from sensors.gopro.sdk import COMMAND_LIMIT_S, SETTINGS, Loop, NoRadio, collect_quietly, need_library
 from sensors.host_clock import host_ns
 
@@ -29,7 +29,7 @@ class BleCamera(GoProHttp):
     def __init__(self, identity: str, timeout_s: float = 10.0, *, radio: type[Any] | None = None) -> None:
         """`radio` is a `BLEController` of the library to use instead of this computer's Bluetooth."""
         need_library(f"ble:{identity}")
-        super().__init__(Entry(NO_ADDRESS), timeout_s)
+        super().__init__(CameraAddress(NO_ADDRESS), timeout_s)
         self.base_url = f"ble:{identity}"
         self._identity = identity
         self._radio = radio

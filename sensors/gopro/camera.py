@@ -15,7 +15,7 @@ import httpx
 
 from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
-from sensors.gopro.entry import Entry, entry_of
+from sensors.gopro.entry import CameraAddress, entry_of
 from sensors.host_clock import host_ns
 
 __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile", "ShutterEvent"]
@@ -31,9 +31,9 @@ IDLE_TIMEOUT_S = 30.0
 
 
 class GoProHttp:
-    """One camera at `http://host:port` (or an `Entry`); a context manager. Calls block; use one thread."""
+    """One camera at `http://host:port` (or an `CameraAddress`); a context manager. Calls block; use one thread."""
 
-    def __init__(self, address: Entry | str, timeout_s: float = 5.0) -> None:
+    def __init__(self, address: CameraAddress | str, timeout_s: float = 5.0) -> None:
         self.entry = entry_of(address)
         self.base_url = self.entry.base_url
         self._timeout_s = timeout_s

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import NoCredentials
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 
 VARIABLE = "KITCHENSYNC_CREDENTIALS"
 FIELDS = ("address", "username", "password", "certificate")
@@ -23,7 +23,7 @@ def credentials_file() -> Path:
     return Path(base) / "kitchensync" / "cameras.json"
 
 
-def read_credentials(name: str) -> Entry:
+def read_credentials(name: str) -> CameraAddress:
     """Read one camera's entry; raises `NoCredentials` when it is not there or others could read it."""
     known = _read(name)
     if name not in known:
@@ -33,7 +33,7 @@ def read_credentials(name: str) -> Entry:
     values = known[name]
     if not isinstance(values, dict) or not all(isinstance(values.get(key), str) for key in FIELDS):
         raise NoCredentials(name, f"its entry in {credentials_file()} is not whole; store it again")
-    return Entry(
+    return CameraAddress(
         f"https://{values['address']}", values["username"], values["password"], values["certificate"]
     )
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sensors.errors import CameraRefused, DownloadFailed
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
-from sensors.gopro.entry import Entry, entry_of
+from sensors.gopro.entry import CameraAddress, entry_of
 from sensors.gopro.names import check_safe
 from sensors.gopro.sink import Observer, Sink
 from sensors.host_clock import host_ns
@@ -47,7 +47,7 @@ class _Changed(Exception):
 
 
 def download(
-    address: Entry | str,
+    address: CameraAddress | str,
     media_file: MediaFile,
     target: Path,
     progress: Progress | None = None,
@@ -129,7 +129,9 @@ def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
 class _Fetch:
     """One file on its way: `.part` on disk and the hash of exactly those bytes."""
 
-    def __init__(self, entry: Entry, media_file: MediaFile, part: Path, progress: Progress | None) -> None:
+    def __init__(
+        self, entry: CameraAddress, media_file: MediaFile, part: Path, progress: Progress | None
+    ) -> None:
         self.entry, self.base_url = entry, entry.base_url
         self.url = f"/videos/DCIM/{media_file.folder}/{media_file.name}"
         self.name, self.size, self.part = media_file.name, media_file.bytes, part

@@ -14,7 +14,7 @@ from sensors.errors import CameraLost
 
 
 @dataclass(frozen=True)
-class Entry:
+class CameraAddress:
     """Address and, for a camera on the home network, credentials and its own certificate (PEM)."""
 
     base_url: str
@@ -68,6 +68,6 @@ class Entry:
         return context
 
 
-def entry_of(address: Entry | str) -> Entry:
+def entry_of(address: CameraAddress | str) -> CameraAddress:
     """Take an entry, or a plain `http://host:port`."""
-    return address if isinstance(address, Entry) else Entry(address.rstrip("/"))
+    return address if isinstance(address, CameraAddress) else CameraAddress(address.rstrip("/"))

@@ -207,11 +207,11 @@ def _follow_video(parts: list[SampleTables], lengths: list[Fraction], timescale:
         begin += int(durations.sum())
 
 
-def _for_strip(tracks: Tracks, chapters: list[ChapterFile]) -> strip.Samples:
+def _for_strip(tracks: Tracks, chapters: list[ChapterFile]) -> strip.SamplePlaces:
     """Where telemetry lies, and where anything that stays does."""
     telemetry = [tables for key, (_, tables) in tracks.items() if key.format == "gpmd"]
     kept = [tables for key, (_, tables) in tracks.items() if key.format != "fdsc"]
-    return strip.Samples(telemetry, kept)
+    return strip.SamplePlaces(telemetry, kept)
 
 
 def _write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_location: bool) -> None:

@@ -9,11 +9,11 @@ import httpx
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.download import download
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 from sensors.gopro.names import check_safe, proxy_name, thumbnail_name
 
 
-def fetch_small(entry: Entry, file: MediaFile, folder: Path) -> list[Path]:
+def fetch_small(entry: CameraAddress, file: MediaFile, folder: Path) -> list[Path]:
     """Fetch the small copy and the picture of one video into a folder; what the camera lacks is left out."""
     check_safe(file.folder, file.name)
     folder.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def fetch_small(entry: Entry, file: MediaFile, folder: Path) -> list[Path]:
     return got
 
 
-def _size(entry: Entry, folder: str, name: str) -> int | None:
+def _size(entry: CameraAddress, folder: str, name: str) -> int | None:
     """Ask how long a file is that the media list does not name; None when it is not there."""
     with entry.client(60.0) as http:
         try:

@@ -21,7 +21,7 @@ from typing import Any
 
 from sensors.errors import CameraLost, CameraRefused, SdkMissing
 from sensors.gopro.camera import GoProHttp
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 
 OPEN_LIMIT_S = 20.0
 COMMAND_LIMIT_S = 15.0
@@ -77,7 +77,9 @@ class Loop:
 class SdkCamera(GoProHttp):
     """One camera whose commands go through the library; questions and files go by plain HTTP beside it."""
 
-    def __init__(self, url: str, entry: Entry, make: Callable[[Path], Any], timeout_s: float = 5.0) -> None:
+    def __init__(
+        self, url: str, entry: CameraAddress, make: Callable[[Path], Any], timeout_s: float = 5.0
+    ) -> None:
         """`make` builds the library's object, given a folder for its database."""
         super().__init__(entry, timeout_s)
         self.url = url
@@ -194,7 +196,7 @@ def wired(serial: str, base_url: str | None = None, timeout_s: float = 5.0) -> S
     def make(_: Path) -> Any:
         return _wired_class()(serial, address, poll_period=POLL_S)
 
-    return SdkCamera(url, Entry(address), make, timeout_s)
+    return SdkCamera(url, CameraAddress(address), make, timeout_s)
 
 
 def _wired_class() -> Any:
@@ -224,7 +226,7 @@ def _wired_class() -> Any:
     return Wired
 
 
-def at_home(name: str, entry: Entry, timeout_s: float = 5.0) -> SdkCamera:
+def at_home(name: str, entry: CameraAddress, timeout_s: float = 5.0) -> SdkCamera:
     """Reach a camera on the home network (COHN): TLS with its own certificate, name and password."""
     need_library(f"cohn:{name}")
 

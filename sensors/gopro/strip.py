@@ -25,7 +25,7 @@ SERIAL_TAIL = 8
 SEARCH_BYTES = 16 << 20
 
 
-class Samples(NamedTuple):
+class SamplePlaces(NamedTuple):
     """Where things lie in the new file."""
 
     telemetry: list[SampleTables]
@@ -43,7 +43,7 @@ def header_text(moov: memoryview, key: str) -> str | None:
         return None
 
 
-def strip_data(out: BinaryIO, samples: Samples) -> list[str]:
+def strip_data(out: BinaryIO, samples: SamplePlaces) -> list[str]:
     """Rewrite telemetry without places, and put zeros over all that no track uses; return what was taken out."""
     end = out.tell()
     taken: set[str] = set()

@@ -31,7 +31,7 @@ MOST_BYTES = 8 << 30
 
 
 @dataclass(frozen=True)
-class Look:
+class FileLook:
     """What a file says of itself: the places whose checksum does not fit, and its index where that one does."""
 
     damage: list[str]
@@ -56,7 +56,7 @@ class ReaderApart:
         """End the process."""
         self._end()
 
-    def look(self, path: Path) -> Look:
+    def look(self, path: Path) -> FileLook:
         """Check every checksum inside a sealed file; never raises for what is wrong with it, and always ends."""
         process = self._running()
         assert process.stdin is not None
@@ -66,15 +66,17 @@ class ReaderApart:
             line = self._answers.get(timeout=self._limit_s + path.stat().st_size / BYTES_PER_S)
         except queue.Empty:
             self._end()
-            return Look(["structure: reading it does not end"], None)
+            return FileLook(["structure: reading it does not end"], None)
         except OSError:
             line = ""
         if not line:
             self._end()
-            return Look(["structure: reading it crashes HDF5"], None)
+            return FileLook(["structure: reading it crashes HDF5"], None)
         answer = json.loads(line)
         rows = answer["index"]
-        return Look(answer["damage"], None if rows is None else np.frombuffer(base64.b64decode(rows), INDEX))
+        return FileLook(
+            answer["damage"], None if rows is None else np.frombuffer(base64.b64decode(rows), INDEX)
+        )
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
@@ -107,16 +109,16 @@ def _pass_on(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
     answers.put("")
 
 
-def look_here(path: Path) -> Look:
+def look_here(path: Path) -> FileLook:
     """Check every checksum inside a sealed file, in this process."""
     try:
         with Chunk(path) as chunk:
             damage = chunk.damage()
-            return Look(damage, None if "index" in damage else chunk.index)
+            return FileLook(damage, None if "index" in damage else chunk.index)
     except BadChunk as error:
-        return Look([f"structure: {error.why}"], None)
+        return FileLook([f"structure: {error.why}"], None)
     except UNREADABLE as error:
-        return Look([f"structure: {error}"], None)
+        return FileLook([f"structure: {error}"], None)
 
 
 def main() -> None:

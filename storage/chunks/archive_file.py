@@ -17,7 +17,7 @@ from storage.chunks.chunk import describe_file, set_attribute
 from storage.chunks.chunk_format import ARCHIVE, BLOCKS
 from storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
 from storage.chunks.compress import create_compressed, put_frame, read_frame, write_frame
-from storage.chunks.layout import FRAMES, RECORDS, Blob, Frames, Records
+from storage.chunks.layout import FRAMES, RECORDS, Blob, Frames, RecordLayout
 from storage.disk.read_back import file_sha256
 from storage.errors import BadChunk
 from storage.names import chunk_number
@@ -38,7 +38,7 @@ class _Tables:
     index: npt.NDArray[np.void]
     blocks: npt.NDArray[np.void]
     poses: npt.NDArray[np.float32] | None
-    layout: Blob | Records | Frames
+    layout: Blob | RecordLayout | Frames
     attributes: dict[str, Any]
     compressed: bool
 
@@ -77,10 +77,10 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
     )
 
 
-def _layout(chunk: Chunk) -> tuple[Blob | Records | Frames, bool]:
+def _layout(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
     """Return the layout of a file and whether its pictures are compressed."""
     if chunk.layout == RECORDS:
-        return Records(chunk.dataset("records").dtype), False
+        return RecordLayout(chunk.dataset("records").dtype), False
     if chunk.layout == FRAMES:
         frames = chunk.dataset("frames")
         frame = np.dtype((frames.dtype, frames.shape[1:]))
@@ -138,9 +138,9 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
 
 
 def _write_stretch(file: h5py.File, chunks: list[Path], tables: _Tables, tell: Tell) -> None:
-    record = tables.layout.record if isinstance(tables.layout, Records) else np.dtype(np.uint8)
+    record = tables.layout.record if isinstance(tables.layout, RecordLayout) else np.dtype(np.uint8)
     size = int(tables.index["size"].sum(dtype=np.uint64))
-    name = RECORDS if isinstance(tables.layout, Records) else "data"
+    name = RECORDS if isinstance(tables.layout, RecordLayout) else "data"
     target = file.create_dataset(name, (size // record.itemsize,), record)
     at = 0
     for piece in _stretches(chunks, tell):

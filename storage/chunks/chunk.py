@@ -19,7 +19,7 @@ import numpy.typing as npt
 from storage.chunks.chunk_format import CHUNK, DEVICE_TICK_HZ, HOST_CLOCK, INDEX, POSE_FLOATS, SCHEMA
 from storage.chunks.chunk_reader import Chunk
 from storage.chunks.compress import compressor, create_compressed, put_frame
-from storage.chunks.layout import Blob, Frames, Layout, Records, fitting, layout_of
+from storage.chunks.layout import Blob, Frames, Layout, RecordLayout, fitting, layout_of
 from storage.disk.checksum import crc32
 from storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from storage.disk.image import ImageFile, gathered
@@ -120,7 +120,7 @@ def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout, *, h
     size = sum(map(len, payloads))
     if isinstance(layout, Blob):
         image.place("data", np.dtype(np.uint8), size, size, gathered(payloads))
-    elif isinstance(layout, Records):
+    elif isinstance(layout, RecordLayout):
         record = layout.record
         image.place("records", record, size // record.itemsize, size, gathered(payloads))
     else:

@@ -30,7 +30,7 @@ class Blob:
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordLayout:
     """Every payload is a whole number of records: `records` holds them all, typed, in order."""
 
     record: np.dtype
@@ -61,7 +61,7 @@ class Frames:
         return bool(sizes) and all(size == self.itemsize for size in sizes)
 
 
-Layout = Blob | Records | Frames
+Layout = Blob | RecordLayout | Frames
 
 RAW_AHAT = Frames(
     head=np.dtype([("size_z", "<u4"), ("size_ab", "<u4")]),
@@ -79,7 +79,7 @@ def layout_of(stream: str) -> Layout:
     """
     device, _, short = stream.partition("/")
     if device == CLOCK_STREAMS:
-        return Records(PROBE)
+        return RecordLayout(PROBE)
     if short == depth_ahat.NAME:
         return RAW_AHAT
     try:
@@ -87,7 +87,7 @@ def layout_of(stream: str) -> Layout:
     except UnknownSensorStream:
         return Blob()
     record = getattr(module, "DTYPE", None)
-    return Records(record) if isinstance(record, np.dtype) else Blob()
+    return RecordLayout(record) if isinstance(record, np.dtype) else Blob()
 
 
 def fitting(layout: Layout, sizes: Sequence[int]) -> Layout:

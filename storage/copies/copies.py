@@ -21,7 +21,7 @@ COPIED, FREED = "copied", "freed"
 
 
 @dataclass(frozen=True)
-class Line:
+class CopyRecord:
     """One thing that was done and proved."""
 
     kind: str
@@ -39,7 +39,7 @@ class Line:
     schema: str = SCHEMA
 
 
-def read_book(recording: Path) -> list[Line]:
+def read_book(recording: Path) -> list[CopyRecord]:
     """Read every line of a recording's book that is as it was written; one that was never copied has none.
 
     A damaged line counts as not written: its file is copied and proved again. `verify` names it.
@@ -50,11 +50,11 @@ def read_book(recording: Path) -> list[Line]:
     return [_parsed(line) for line in whole_lines(path.read_bytes()) if is_sound(line)]
 
 
-def _parsed(text: bytes) -> Line:
-    return Line(**{key: value for key, value in json.loads(text).items() if key != CHECK})
+def _parsed(text: bytes) -> CopyRecord:
+    return CopyRecord(**{key: value for key, value in json.loads(text).items() if key != CHECK})
 
 
-def freed_lines(recording: Path) -> list[Line]:
+def freed_lines(recording: Path) -> list[CopyRecord]:
     """Return a line of every freed file that is not here, for each store that it was freed for."""
     freed = (line for line in read_book(recording) if line.kind == FREED)
     return [line for line in freed if not (recording / line.file).exists()]
@@ -107,7 +107,7 @@ class Book:
             os.write(self._handle, sound)
             os.fsync(self._handle)
 
-    def write(self, line: Line) -> None:
+    def write(self, line: CopyRecord) -> None:
         """Append a line and sync it. Raises OSError, also when only a part of it found room."""
         text = checked_json(asdict(line))
         if os.write(self._handle, text) < len(text):

@@ -14,7 +14,7 @@ from storage.names import CHUNK_SUFFIX, MANIFEST, PART_SUFFIX, chunk_range
 
 
 @dataclass(frozen=True)
-class Item:
+class FileToCopy:
     """One file to copy, what it must be, and where it is read: from a copy where it was freed."""
 
     relative: str
@@ -27,20 +27,20 @@ def is_closed(manifest: Manifest) -> bool:
     return manifest["state"] in ("complete", "aborted")
 
 
-def files_of(recording: Path, manifest: Manifest) -> list[Item]:
+def files_of(recording: Path, manifest: Manifest) -> list[FileToCopy]:
     """List what is to be copied now, in order: sealed files as they come, all the rest once it is closed.
 
     The manifest comes last, so that a copy that has one is whole. Raises FilesFreed.
     """
     if not is_closed(manifest):
-        return [Item(path.relative_to(recording).as_posix(), None, path) for path in _sealed(recording)]
+        return [FileToCopy(path.relative_to(recording).as_posix(), None, path) for path in _sealed(recording)]
     found = _closed(recording)
     copy = readable_folder(recording, manifest)
     if copy != recording:
         found = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | found
     known = promised_hashes(recording, manifest)
     found[MANIFEST] = recording / MANIFEST
-    return [Item(path, known.get(path), place) for path, place in found.items()]
+    return [FileToCopy(path, known.get(path), place) for path, place in found.items()]
 
 
 def _sealed(folder: Path) -> list[Path]:

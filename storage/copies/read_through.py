@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.copies.copies import Line, freed_to, read_book
+from storage.copies.copies import CopyRecord, freed_to, read_book
 from storage.copies.promised import missing_files
 from storage.copies.target import Target
 from storage.errors import FilesFreed, NotARecording, TargetAway
@@ -30,13 +30,13 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
     raise FilesFreed(recording, problems)
 
 
-def stores_of(recording: Path) -> Iterator[Line]:
+def stores_of(recording: Path) -> Iterator[CopyRecord]:
     """Yield a line of each store that has copies, the last one first; stores of the cloud are for `upload`."""
     lines = (line for line in reversed(read_book(recording)) if "://" not in line.where)
     yield from {(line.target, line.where): line for line in lines}.values()
 
 
-def _copy_in(line: Line, recording: Path, manifest: Manifest) -> tuple[str, Path]:
+def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str, Path]:
     """Return what is wrong with the copy in a store (nothing: it is whole), and its folder."""
     copy = Path(line.where) / Path(os.path.abspath(recording)).name
     try:

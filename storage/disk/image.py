@@ -103,7 +103,7 @@ class Skeleton(io.RawIOBase):
 
 
 @dataclass
-class Placed:
+class PlacedContent:
     """Content that takes its place in a file without going through HDF5."""
 
     offset: int
@@ -116,7 +116,7 @@ class ImageFile:
 
     def __init__(self) -> None:
         self._skeleton = Skeleton()
-        self._placed: list[Placed] = []
+        self._placed: list[PlacedContent] = []
         self.file = h5py.File(self._skeleton, "w")
 
     def place(self, name: str, dtype: np.dtype, count: int, size: int, buffers: Iterable[Buffer]) -> None:
@@ -131,7 +131,7 @@ class ImageFile:
         kind = h5py.h5t.py_create(base, logical=True)
         space = h5py.h5s.create_simple(shape)
         dataset = h5py.h5d.create(self.file.id, name.encode(), kind, space, created)
-        self._placed.append(Placed(dataset.get_offset(), size, buffers))
+        self._placed.append(PlacedContent(dataset.get_offset(), size, buffers))
 
     def finish(self) -> tuple[int, Iterator[Buffer]]:
         """Close the file; return its size and its content, buffer after buffer."""
@@ -143,7 +143,7 @@ class ImageFile:
         self.file.close()
 
     def _content(self) -> Iterator[Buffer]:
-        large = [Placed(at, len(content), [content]) for at, content in self._skeleton.large.items()]
+        large = [PlacedContent(at, len(content), [content]) for at, content in self._skeleton.large.items()]
         position = 0
         for placed in sorted([*self._placed, *large], key=lambda placed: placed.offset):
             if placed.offset > position:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sensors.host_clock import utc_anchor
-from storage.copies.copies import FREED, Book, Line
-from storage.copies.copy_list import Item, files_of, is_heavy
+from storage.copies.copies import FREED, Book, CopyRecord
+from storage.copies.copy_list import FileToCopy, files_of, is_heavy
 from storage.copies.target import Stopped, Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import MoverBusy
@@ -82,7 +82,7 @@ def free(
 
 def _stands(
     recording: Path,
-    item: Item,
+    item: FileToCopy,
     target: Target,
     book: Book,
     proved: dict[Path, set[str]],
@@ -96,12 +96,12 @@ def _stands(
     return fresh or target.holds(recording, item.relative, line.sha256, stop.is_set) is not None
 
 
-def _remove(recording: Path, item: Item, targets: list[Target], book: Book, disk: Disk) -> None:
+def _remove(recording: Path, item: FileToCopy, targets: list[Target], book: Book, disk: Disk) -> None:
     """Write where the copies of a file lie, then remove it."""
     for target in targets:
         line = book.copies[item.relative, target.identity]
         facts = (line.bytes, line.sha256, line.mtime_ns)
-        book.write(Line(FREED, item.relative, *facts, target.identity, str(target.path), ""))
+        book.write(CopyRecord(FREED, item.relative, *facts, target.identity, str(target.path), ""))
     disk.remove(recording / item.relative)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.chunks.chunk import is_archive
-from storage.copies.copies import COPIED, Book, Line, is_store_of_another
-from storage.copies.copy_list import Item, files_of, is_closed
+from storage.copies.copies import COPIED, Book, CopyRecord, is_store_of_another
+from storage.copies.copy_list import FileToCopy, files_of, is_closed
 from storage.copies.target import MARKER, Stopped, Target
 from storage.disk.durable import LOCAL, Disk
 from storage.errors import StorageError, TargetAway, words_of
@@ -23,7 +23,7 @@ WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
 
 
 @dataclass
-class Progress:
+class StoreProgress:
     """How far one recording is with one store."""
 
     recording: str
@@ -42,7 +42,7 @@ class Progress:
     freed: int = 0
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[StoreProgress], None]
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Work:
 
     recording: Path
     where: Path
-    state: Progress
+    state: StoreProgress
     wait_s: float = WAIT_FIRST_S
     proved: set[str] = field(default_factory=set)
     identity: str | None = None
@@ -67,7 +67,7 @@ def run_mover(
     stop: threading.Event | None = None,
     report: Report = lambda _: None,
     disk: Disk = LOCAL,
-) -> list[Progress]:
+) -> list[StoreProgress]:
     """Copy recordings to every store, prove the copies, free by rule (None: never).
 
     Without `follow` every store is tried once. With it the mover goes along with running recordings, waits for
@@ -75,7 +75,7 @@ def run_mover(
     """
     stop = stop or threading.Event()
     work = [
-        _Work(recording, where.absolute(), Progress(recording.name, str(where)))
+        _Work(recording, where.absolute(), StoreProgress(recording.name, str(where)))
         for recording in recordings
         for where in targets
     ]
@@ -148,7 +148,7 @@ def _check_mounted(recording: Path, where: Path) -> None:
         raise TargetAway(where, f"its {MARKER} is gone (is the store mounted?)")
 
 
-def _is_copied(recording: Path, item: Item, book: Book, target: Target) -> bool:
+def _is_copied(recording: Path, item: FileToCopy, book: Book, target: Target) -> bool:
     """Tell whether the book holds this very content, and the store still something of its size."""
     line = book.copies.get((item.relative, target.identity))
     if line is None or item.expected not in (None, line.sha256):
@@ -162,7 +162,7 @@ def _is_copied(recording: Path, item: Item, book: Book, target: Target) -> bool:
 
 
 def _copy_one(
-    task: _Work, item: Item, book: Book, target: Target, stop: threading.Event, report: Report
+    task: _Work, item: FileToCopy, book: Book, target: Target, stop: threading.Event, report: Report
 ) -> None:
     safe = task.state.bytes_safe
 
@@ -174,14 +174,14 @@ def _copy_one(
     copied = target.copy(item.source, task.recording, item.relative, item.expected, stop.is_set, tell)
     task.state.bytes_done += copied.bytes
     task.proved.add(item.relative)
-    line = Line(
+    line = CopyRecord(
         COPIED, item.relative, copied.bytes, copied.sha256, before.st_mtime_ns, target.identity,
         str(target.path), copied.read,
     )  # fmt: skip
     book.write(line)
 
 
-def _drop_packed(recording: Path, items: list[Item], book: Book, target: Target, disk: Disk) -> None:
+def _drop_packed(recording: Path, items: list[FileToCopy], book: Book, target: Target, disk: Disk) -> None:
     """Remove chunks from the store that lie there in an archive now."""
     for item in items:
         archive = target.place_of(recording, item.relative)

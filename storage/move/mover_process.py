@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from storage.move.mover import Progress, run_mover
+from storage.move.mover import StoreProgress, run_mover
 from storage.shell.end_signals import ask_at_signals
 
 REVIVE_S = 5.0
@@ -87,7 +87,7 @@ def main() -> int:
         threading.Thread(target=_watch_parent, args=(options.parent, stop), daemon=True).start()
     said: dict[str, Any] = {}
 
-    def say(state: Progress) -> None:
+    def say(state: StoreProgress) -> None:
         news = (state.files_done, state.finished, state.problem)
         if said.get(state.target) != news:
             said[state.target] = news

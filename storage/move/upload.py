@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.copies.copies import COPIED, Book, Line
-from storage.copies.copy_list import Item, files_of, is_closed
+from storage.copies.copies import COPIED, Book, CopyRecord
+from storage.copies.copy_list import FileToCopy, files_of, is_closed
 from storage.copies.promised import missing_files
 from storage.copies.read_through import readable_folder
 from storage.errors import (
@@ -98,7 +98,7 @@ def _open_store(url: str) -> tuple[Any, str]:
     return store, str(root)
 
 
-def _is_there(store: Any, place: str, recording: Path, item: Item, book: Book, url: str) -> bool:
+def _is_there(store: Any, place: str, recording: Path, item: FileToCopy, book: Book, url: str) -> bool:
     line = book.copies.get((item.relative, url))
     facts = item.source.stat()
     is_here = item.source == recording / item.relative  # a copy has a time of its own
@@ -108,7 +108,9 @@ def _is_there(store: Any, place: str, recording: Path, item: Item, book: Book, u
     return bool(store.exists(place)) and int(store.info(place)["size"]) == line.bytes
 
 
-def _send(store: Any, place: str, item: Item, book: Book, url: str, tell: Callable[[int], None]) -> None:
+def _send(
+    store: Any, place: str, item: FileToCopy, book: Book, url: str, tell: Callable[[int], None]
+) -> None:
     """Write a file to the store, read it back, compare; `tell` hears half its bytes each time."""
     source = item.source
     facts = source.stat()
@@ -131,7 +133,7 @@ def _send(store: Any, place: str, item: Item, book: Book, url: str, tell: Callab
     if back.hexdigest() != digest.hexdigest():
         store.rm_file(place)
         raise CopyDiffers(Path(f"{url}/{item.relative}"))
-    line = Line(
+    line = CopyRecord(
         COPIED, item.relative, facts.st_size, digest.hexdigest(), facts.st_mtime_ns, url, url, "downloaded"
     )
     book.write(line)

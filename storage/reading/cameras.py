@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KINDS = ("video", "audio", "gyroscope", "accelerometer")
 
 
-class Sound(NamedTuple):
+class SoundBlock(NamedTuple):
     """One decoded block of sound."""
 
     t_s: float
@@ -62,7 +62,7 @@ class CameraStream:
         check_kind(self.name, "pictures", CAMERA)
         return self.take.pictures()
 
-    def sound(self) -> Iterator[Sound]:
+    def sound(self) -> Iterator[SoundBlock]:
         """Decode the sound lazily, chapter by chapter; they follow one another by the sound's own length.
 
         Raises NotOfThisKind.
@@ -70,14 +70,14 @@ class CameraStream:
         check_kind(self.name, "sound", CAMERA)
         return self._sound()
 
-    def _sound(self) -> Iterator[Sound]:
+    def _sound(self) -> Iterator[SoundBlock]:
         begin = Fraction(0)
         for chapter in self.take.chapters:
             length = Fraction(0)
             with chapter.container() as container:
                 for frame in container.decode(audio=0) if container.streams.audio else ():
                     samples = frame.to_ndarray().astype(np.float32, copy=False)
-                    yield Sound(float(begin + length), samples, frame.sample_rate)
+                    yield SoundBlock(float(begin + length), samples, frame.sample_rate)
                     length += Fraction(frame.samples, frame.sample_rate)
             begin += length
 

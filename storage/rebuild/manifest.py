@@ -20,7 +20,7 @@ from storage.manifest import SCHEMA, Manifest, read_manifest, write_json
 from storage.names import CLOCK_STREAMS, MANIFEST, MEDIA
 from storage.rebuild.moments import moments_of
 from storage.rebuild.people import entered
-from storage.rebuild.sealed import Sealed, read_sealed, streams_of
+from storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
 
 NOWHERE = [
     "participant",
@@ -81,7 +81,7 @@ def _check_lost(recording: Path, *, is_planned: bool) -> None:
     raise CannotRebuild(recording, f"its {MANIFEST} is whole; there is nothing to rebuild")
 
 
-def _of_a_copy(recording: Path, sealed: Sealed) -> tuple[Path, Manifest] | None:
+def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | None:
     """Return a copy of this very recording in a store that can be reached, and its manifest."""
     for line in stores_of(recording):
         try:
@@ -101,7 +101,7 @@ def _keep_what_was_there(recording: Path) -> None:
         os.replace(path, path.with_name(f"{MANIFEST}.unreadable-{uuid.uuid4().hex[:8]}"))
 
 
-def _put_together(recording: Path, sealed: Sealed, plan: Manifest | None) -> Manifest:
+def _put_together(recording: Path, sealed: SealedFacts, plan: Manifest | None) -> Manifest:
     media = _media(recording)
     moments = moments_of(recording, sealed, media)
     people = entered(recording)
@@ -139,7 +139,7 @@ def _put_together(recording: Path, sealed: Sealed, plan: Manifest | None) -> Man
     return manifest | {"rebuilt": _about(sealed, unknown)}
 
 
-def _about(sealed: Sealed, unknown: list[str]) -> dict[str, Any]:
+def _about(sealed: SealedFacts, unknown: list[str]) -> dict[str, Any]:
     about = {"utc_ns": utc_anchor().utc_ns, "software": version("kitchensync"), "unknown": unknown}
     return about | ({"damaged": sealed.damaged} if sealed.damaged else {})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.names import LOGS
-from storage.rebuild.sealed import Sealed
+from storage.rebuild.sealed import SealedFacts
 
 LOG = Path(LOGS) / "recording.jsonl"
 BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is recovered"
@@ -24,7 +24,7 @@ class Moments:
     unknown: list[str] = field(default_factory=list)
 
 
-def moments_of(recording: Path, sealed: Sealed, media: dict[str, dict[str, Any]]) -> Moments:
+def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, dict[str, Any]]) -> Moments:
     """Tell when it began and ended; what had to be guessed is in `unknown`."""
     lines = _log(recording)
     offset_ns, guessed = _utc_offset(lines, sealed, media)
@@ -60,7 +60,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _utc_offset(
-    lines: list[dict[str, Any]], sealed: Sealed, media: dict[str, dict[str, Any]]
+    lines: list[dict[str, Any]], sealed: SealedFacts, media: dict[str, dict[str, Any]]
 ) -> tuple[int | None, bool]:
     """Return UTC minus the capture clock, ns, and whether that is only guessed."""
     anchors = [*lines, *(one["anchor"] for one in media.values() if one.get("anchor"))]
@@ -71,13 +71,13 @@ def _utc_offset(
     return sealed.newest.stat().st_mtime_ns - sealed.last_host_ns, True
 
 
-def _noted(sealed: Sealed, kind: str | None = None) -> list[int]:
+def _noted(sealed: SealedFacts, kind: str | None = None) -> list[int]:
     """Return when the ledger was written, host ns; `kind` asks for notes of one kind."""
     notes = (note for notes in sealed.notes.values() for note in notes if kind in (None, note["note"]))
     return [int(note["host_ns"]) for note in notes if note.get("host_ns")]
 
 
-def _end(lines: list[dict[str, Any]], sealed: Sealed, first_ns: int) -> tuple[int, str]:
+def _end(lines: list[dict[str, Any]], sealed: SealedFacts, first_ns: int) -> tuple[int, str]:
     """A recorder that was killed lived at least until its last packet."""
     last_packet = sealed.last_host_ns or first_ns
     for number, line in enumerate(lines):

@@ -22,7 +22,7 @@ SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 
 
 @dataclass
-class Sealed:
+class SealedFacts:
     """What the sound ones among the sealed files tell."""
 
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -37,9 +37,9 @@ class Sealed:
     "The file with the last packet, for want of a better clock."
 
 
-def read_sealed(recording: Path) -> Sealed:
+def read_sealed(recording: Path) -> SealedFacts:
     """Read all sealed files, each in a process apart first. Raises CannotRebuild for files of several recordings."""
-    found = Sealed()
+    found = SealedFacts()
     known = _hashes_when_copied(recording)
     folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
     with ReaderApart() as apart:
@@ -68,7 +68,7 @@ def _hashes_when_copied(recording: Path) -> dict[str, str]:
     return {line.file: line.sha256 for line in read_book(recording) if line.kind == COPIED}
 
 
-def _take(found: Sealed, stream: str, path: Path) -> None:
+def _take(found: SealedFacts, stream: str, path: Path) -> None:
     with Chunk(path) as chunk:
         attributes, index = chunk.attributes, chunk.index
     if uuid := attributes.get("recording"):
@@ -86,7 +86,7 @@ def _take(found: Sealed, stream: str, path: Path) -> None:
             found.last_host_ns, found.newest = last, path
 
 
-def streams_of(sealed: Sealed) -> dict[str, dict[str, Any]]:
+def streams_of(sealed: SealedFacts) -> dict[str, dict[str, Any]]:
     """Return the streams as a manifest describes them."""
     order = list(STREAMS)
     names = sorted(sealed.formats, key=lambda name: (name.partition("/")[0], _place(order, name), name))

@@ -21,7 +21,7 @@ DERIVED = "sync"
 """The one folder of a recording in which everything can be computed anew."""
 
 
-class CannotWrite(StorageError):
+class OutputRefused(StorageError):
     """A place that is not written to, or cannot be."""
 
     def __init__(self, path: Path | str, why: str, advice: str) -> None:
@@ -35,13 +35,13 @@ def check_output(path: Path, *, force: bool = False) -> Path:
     if mode is None:
         return place
     if stat.S_ISDIR(mode):
-        raise CannotWrite(path, "is a folder", "give the name of a file")
+        raise OutputRefused(path, "is a folder", "give the name of a file")
     if not stat.S_ISREG(mode):
-        raise CannotWrite(path, "is no ordinary file", "give the name of a file")
+        raise OutputRefused(path, "is no ordinary file", "give the name of a file")
     if chunk_range(place) is not None:
-        raise CannotWrite(path, "is a sealed file of a recording", "choose another name")
+        raise OutputRefused(path, "is a sealed file of a recording", "choose another name")
     if not force:
-        raise CannotWrite(path, "exists and is not written over", "choose another name, or give --force")
+        raise OutputRefused(path, "exists and is not written over", "choose another name, or give --force")
     return place
 
 
@@ -50,14 +50,14 @@ def check_place(path: Path) -> Path:
     try:
         place = path.resolve()
     except (OSError, RuntimeError) as error:  # links that lead in a circle
-        raise CannotWrite(path, f"cannot be resolved ({error})", "choose another place") from error
+        raise OutputRefused(path, f"cannot be resolved ({error})", "choose another place") from error
     if _is_sealed(place) or _is_sealed(place.parent):
-        raise CannotWrite(path, "lies among sealed files", "choose another place")
+        raise OutputRefused(path, "lies among sealed files", "choose another place")
     for folder in (place, *place.parents):
         if folder.name == WORK:
-            raise CannotWrite(path, "lies among the work files of recordings", "choose another place")
+            raise OutputRefused(path, "lies among the work files of recordings", "choose another place")
         if is_recorded(folder) and not _is_derived(place, folder):
-            raise CannotWrite(
+            raise OutputRefused(
                 path, f"lies inside the recording {folder.name}", "choose a place outside of it"
             )
     return place
@@ -98,12 +98,12 @@ def _mode(place: Path) -> int | None:
         raise cannot_write(place, error) from error
 
 
-def cannot_write(path: Path, error: OSError) -> CannotWrite:
+def cannot_write(path: Path, error: OSError) -> OutputRefused:
     """Say what a disk said about a file, or about its part."""
     named = error.filename if isinstance(error.filename, str) and error.filename else str(path)
     where = path if named.startswith(f"{path}{PART}") else named
     said = (error.strerror or str(error)).lower()
-    return CannotWrite(where, f"cannot be written ({said})", "make room or choose another place")
+    return OutputRefused(where, f"cannot be written ({said})", "make room or choose another place")
 
 
 @contextmanager

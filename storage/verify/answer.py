@@ -28,7 +28,7 @@ from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.good_for import good_for
 from storage.verify.quality import judge
 from storage.verify.sealed_files import SealedFiles
-from storage.verify.session import Session, session_of
+from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
 
@@ -109,7 +109,10 @@ def _add_decoded(
 
 
 def _use(
-    recording: Path, session: Session | None, holes: dict[str, list[Span]], cameras: dict[str, CameraCover]
+    recording: Path,
+    session: SessionTimes | None,
+    holes: dict[str, list[Span]],
+    cameras: dict[str, CameraCover],
 ) -> dict[str, Any]:
     """Say how long the session was, how much of it the cameras hold, and what the recording is good for."""
     if session is None:
@@ -125,7 +128,7 @@ def _use(
 
 def _check_streams(
     recording: Path, manifest: Manifest, findings: Findings, progress: Progress, apart: ReaderApart
-) -> tuple[dict[str, Any], Session | None, dict[str, list[Span]]]:
+) -> tuple[dict[str, Any], SessionTimes | None, dict[str, list[Span]]]:
     """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}

@@ -14,8 +14,8 @@ from storage.verify import thresholds as limits
 from storage.verify.coverage import Span, without
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.good_for import clock
-from storage.verify.session import Session
-from storage.verify.steps import Step
+from storage.verify.session import SessionTimes
+from storage.verify.steps import StepTime
 
 NEAR_S = 1.5
 """How exactly the shutter's times place a file: an end that is off by less is no hole."""
@@ -36,7 +36,7 @@ class CameraCover:
         """Share of what was asked, 0 to 1."""
         return 1.0 - _sum(self.holes) / max(_sum([self.asked]), 1e-9)
 
-    def facts(self, steps: Sequence[Step]) -> dict[str, Any]:
+    def facts(self, steps: Sequence[StepTime]) -> dict[str, Any]:
         """Return what `verify/1` says of the camera; `steps_coverage` is None where no step was done."""
         here = without([self.asked], self.holes)
         times = [(step.start_s, step.end_s) for step in steps]
@@ -49,7 +49,7 @@ class CameraCover:
 
 
 def camera_cover(
-    recording: Path, device: str, session: Session | None, findings: Findings
+    recording: Path, device: str, session: SessionTimes | None, findings: Findings
 ) -> dict[str, CameraCover]:
     """Return the cover of one camera by its name; empty where nothing places its files on the capture clock."""
     media = _media(recording / device / MEDIA)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.hololens.catalogue import STREAMS
-from storage.verify.session import Session
+from storage.verify.session import SessionTimes
 from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ FAST = 1.05
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedPackets:
     """The packets of one stream in order of arrival, seconds on the session's axis."""
 
     at_s: Floats
@@ -53,7 +53,7 @@ class Cover:
     latest_s: float
 
 
-def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, Placed]:
+def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dict[str, PlacedPackets]:
     """Place the streams of one device; `indexes`: (n,) of `storage.chunks.chunk.INDEX`, without empty ones."""
     filled = {name: index for name, index in indexes.items() if len(index)}
     if not filled:
@@ -68,13 +68,15 @@ def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dic
             max(float(part[0]) for part in stamps.values()),
             max(float(part[-1]) for part in stamps.values()),
         )
-        return {name: Placed(stamps[name], stamps[name], own) for name in filled}
+        return {name: PlacedPackets(stamps[name], stamps[name], own) for name in filled}
     quickest = {name: _quickest(filled[name], arrivals[name] - stamps[name]) for name in filled}
     usual = float(np.median([least for least, _ in quickest.values()]))
     placed = {}
     for name, (least, offsets) in quickest.items():
         reference = least if abs(least - usual) <= JUMPED_S else usual
-        placed[name] = Placed(stamps[name] + np.where(np.isnan(offsets), reference, offsets), arrivals[name])
+        placed[name] = PlacedPackets(
+            stamps[name] + np.where(np.isnan(offsets), reference, offsets), arrivals[name]
+        )
     return placed
 
 
@@ -112,7 +114,7 @@ def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
     return max(PERIODS / nominal_hz, ADAPTIVE_S if adaptive else 0.0)
 
 
-def cover(placed: Placed, session: Session, step_s: float, pauses: Sequence[Span] = ()) -> Cover:
+def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: Sequence[Span] = ()) -> Cover:
     """Measure a stream; `pauses` are wanted and no part of the session."""
     start_s, stop_s = placed.own_session or (session.start_s, session.stop_s)
     at_s, arrived_s = np.unique(placed.at_s), placed.arrived_s

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from storage.verify.coverage import Span
-from storage.verify.session import Session
-from storage.verify.steps import Step, in_words, touched
+from storage.verify.session import SessionTimes
+from storage.verify.steps import StepTime, in_words, touched
 
 MOST_HOLES = 4
 END_S = 0.05
 """A hole that ends so close to the session's end is its end."""
 
 
-def good_for(holes: Mapping[str, Sequence[Span]], session: Session, steps: Sequence[Step]) -> list[str]:
+def good_for(
+    holes: Mapping[str, Sequence[Span]], session: SessionTimes, steps: Sequence[StepTime]
+) -> list[str]:
     """Say for each stream or camera with holes where not to use it; in one sentence where all is there."""
     shorts = Counter(name.rpartition("/")[2] for name in holes)
     sentences = []
@@ -28,14 +30,14 @@ def good_for(holes: Mapping[str, Sequence[Span]], session: Session, steps: Seque
     return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
 
 
-def _sentence(name: str, holes: Sequence[Span], session: Session, steps: Sequence[Step]) -> str:
+def _sentence(name: str, holes: Sequence[Span], session: SessionTimes, steps: Sequence[StepTime]) -> str:
     what = _what(name, holes, session)
     if found := touched(steps, holes):
         return f"{what}: do not use for {in_words(found)}"
     return f"{what}: {'no step lies there' if steps else 'do not use it ' + _where(holes, session)}"
 
 
-def _where(holes: Sequence[Span], session: Session) -> str:
+def _where(holes: Sequence[Span], session: SessionTimes) -> str:
     if len(holes) > 1 or _is_all(holes[0], session):
         return "there" if len(holes) > 1 else "at all"
     if holes[0][1] >= session.stop_s - END_S:
@@ -43,11 +45,11 @@ def _where(holes: Sequence[Span], session: Session) -> str:
     return "before that" if holes[0][0] <= session.start_s + END_S else "there"
 
 
-def _is_all(hole: Span, session: Session) -> bool:
+def _is_all(hole: Span, session: SessionTimes) -> bool:
     return hole[0] <= session.start_s + END_S and hole[1] >= session.stop_s - END_S
 
 
-def _what(name: str, holes: Sequence[Span], session: Session) -> str:
+def _what(name: str, holes: Sequence[Span], session: SessionTimes) -> str:
     first, last = holes[0], holes[-1]
     if _is_all(first, session):
         return f"{name} holds nothing of the session"

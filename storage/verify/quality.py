@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.verify import thresholds as limits
-from storage.verify.coverage import Cover, Placed, Span, cover, is_adaptive, longest_step_s, place
+from storage.verify.coverage import Cover, PlacedPackets, Span, cover, is_adaptive, longest_step_s, place
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import Gap
 from storage.verify.good_for import clock
 from storage.verify.sealed_files import Contents
-from storage.verify.session import Session
+from storage.verify.session import SessionTimes
 
 WANTED = ("privacy", "redacted")
 """Causes of gaps that somebody asked for: no part of the session."""
@@ -28,7 +28,7 @@ Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Judged:
+class StreamQuality:
     """What is said of one stream beside its balance."""
 
     facts: dict[str, Any]
@@ -41,12 +41,12 @@ def judge(
     contents: Mapping[str, Contents],
     descriptions: Mapping[str, Description],
     balances: Mapping[str, Mapping[str, Any]],
-    session: Session | None,
+    session: SessionTimes | None,
     findings: Findings,
-) -> dict[str, Judged]:
+) -> dict[str, StreamQuality]:
     """Judge every stream of a recording; note what is wrong."""
     if session is None:
-        return {name: Judged({"coverage": 0.0}, []) for name in contents}
+        return {name: StreamQuality({"coverage": 0.0}, []) for name in contents}
     by_device: dict[str, dict[str, npt.NDArray[np.void]]] = defaultdict(dict)
     for name, found in contents.items():
         by_device[name.rpartition("/")[0]][name] = found.index
@@ -66,13 +66,13 @@ def _judge(
     found: Contents,
     description: Description,
     gaps: list[Gap],
-    placed: Placed | None,
-    session: Session,
+    placed: PlacedPackets | None,
+    session: SessionTimes,
     findings: Findings,
-) -> Judged:
+) -> StreamQuality:
     nominal_hz = float(description.get("nominal_hz") or 0)
     if placed is None:
-        return Judged({"coverage": 0.0}, [(session.start_s, session.stop_s)])
+        return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
     adaptive = is_adaptive(name, description)
     facts = _tracked(name, found, findings) | _rate(
         name, found.index, nominal_hz, findings, adaptive=adaptive
@@ -86,18 +86,18 @@ def _judge(
     }
     _lateness(name, seen, findings)
     if not nominal_hz:  # nobody said how often its packets come: no share can be told
-        return Judged({"coverage": None, **facts}, [])
+        return StreamQuality({"coverage": None, **facts}, [])
     _coverage(name, seen, session, findings)
     share = math.floor(seen.share * 1e4) / 1e4  # never rounded up to a limit
     named = [hole for hole in seen.holes if seen.share < limits.COVERAGE_WARN or _is_long(hole)]
-    return Judged({"coverage": share, **facts}, named)
+    return StreamQuality({"coverage": share, **facts}, named)
 
 
 def _is_long(hole: Span) -> bool:
     return hole[1] - hole[0] >= limits.HOLE_NAMED_S
 
 
-def _coverage(name: str, seen: Cover, session: Session, findings: Findings) -> None:
+def _coverage(name: str, seen: Cover, session: SessionTimes, findings: Findings) -> None:
     if seen.share >= limits.COVERAGE_WARN:
         return
     status = FAIL if seen.share < limits.COVERAGE_FAIL else WARN
@@ -149,7 +149,7 @@ def _tracked(name: str, found: Contents, findings: Findings) -> dict[str, Any]:
     return {"tracked": shares} if shares else {}
 
 
-def _pauses(index: npt.NDArray[np.void], placed: Placed, gaps: list[Gap]) -> list[Span]:
+def _pauses(index: npt.NDArray[np.void], placed: PlacedPackets, gaps: list[Gap]) -> list[Span]:
     wanted = [gap for gap in gaps if gap["cause"] in WANTED]
     if not wanted:
         return []

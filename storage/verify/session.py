@@ -17,7 +17,7 @@ RECOVERED = "recovered"
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionTimes:
     """Times of arrival on the capture clock, host ns."""
 
     zero_host_ns: int
@@ -42,7 +42,7 @@ class Session:
 
 def session_of(
     indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]], manifest: Manifest
-) -> Session | None:
+) -> SessionTimes | None:
     """Return the session; None where no packet came.
 
     The end is the recording's, not that of a stream: a stream that died early must not shorten it.
@@ -52,9 +52,9 @@ def session_of(
         return None
     firsts = [int(index["host_ns"][0]) for index in filled]
     if _ended_by_devices(indexes, notes):
-        return Session(min(firsts), max(firsts), max(map(_last_sent_ns, filled)))
+        return SessionTimes(min(firsts), max(firsts), max(map(_last_sent_ns, filled)))
     last = max(int(index["host_ns"][-1]) for index in filled)
-    return Session(min(firsts), max(firsts), _stop(notes, manifest, last))
+    return SessionTimes(min(firsts), max(firsts), _stop(notes, manifest, last))
 
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:

@@ -10,11 +10,11 @@ from typing import Any
 from storage.errors import BadEventLog
 from storage.events import Event, read_lines
 from storage.verify.coverage import Span
-from storage.verify.session import Session
+from storage.verify.session import SessionTimes
 
 
 @dataclass(frozen=True)
-class Step:
+class StepTime:
     """One step that was done: its place in the order shown, and its time on the session's axis."""
 
     position: int
@@ -22,12 +22,12 @@ class Step:
     end_s: float
 
 
-def read_steps(recording: Path, session: Session) -> list[Step]:
+def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
     """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
     events = sorted(_events(recording), key=lambda event: int(event["host_ns"]))
     undone = _taken_back(events)
     begun: dict[int, float] = {}
-    done: dict[int, Step] = {}
+    done: dict[int, StepTime] = {}
     before_s = session.start_s
     for event in events:
         position = _position(event)
@@ -37,7 +37,7 @@ def read_steps(recording: Path, session: Session) -> list[Step]:
         if event["kind"] == "start":
             begun.setdefault(position, at_s)
         elif position not in done:
-            done[position] = Step(position, min(begun.get(position, before_s), at_s), at_s)
+            done[position] = StepTime(position, min(begun.get(position, before_s), at_s), at_s)
             before_s = at_s
     return sorted(done.values(), key=lambda step: step.end_s)
 
@@ -68,7 +68,7 @@ def _taken_back(events: Sequence[Event]) -> set[Any]:
     return undone - {None}
 
 
-def touched(steps: Sequence[Step], holes: Sequence[Span]) -> list[int]:
+def touched(steps: Sequence[StepTime], holes: Sequence[Span]) -> list[int]:
     """Return the positions of the steps whose time lies in one of the holes, if only in part."""
     return sorted({s.position for s in steps for a, b in holes if s.start_s < b and a < s.end_s})
 

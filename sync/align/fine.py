@@ -12,7 +12,7 @@ from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line
 from sync.fit.pairing import FINE_HZ, Pairing
 from sync.fit.rotation import fit_rotation, settle, shift_and_turn, turn_of_halves_deg
-from sync.fit.shape_tests import Step, cost_of, step_test, wants_curve
+from sync.fit.shape_tests import ClockStep, cost_of, step_test, wants_curve
 from sync.fit.whole_fit import least_jump_sigmas, whole_fit
 from sync.fit.windows import place_jump, window_lags
 
@@ -42,7 +42,7 @@ class Fine:
     scale: float
     residual_rms_s: float
     cramer_rao_s: float
-    step: Step  # the strongest jump that is left
+    step: ClockStep  # the strongest jump that is left
     overlap_s: tuple[float, float]
     coupling: float  # how much worse the shift is known because the rotation is fitted too, at least 1
     is_whole: bool = False  # one fit over all cells instead of a curve through windows
@@ -166,7 +166,7 @@ def _reshape(
 def _refine_jump(
     pairing: Pairing,
     line: Line,
-    step: Step,
+    step: ClockStep,
     lags: Lags,
     rotation: Floats,
     prior: DriftPrior,

@@ -22,7 +22,7 @@ TMCD_AGREES_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StatedStart:
     """One statement about the host time of a file's first picture.
 
     `serves` tells whether it may centre a search; `warning` says in words what is wrong with the clock behind it.
@@ -38,7 +38,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class CameraClock:
+class StatedCameraClock:
     """What a file says of the camera's own clock at its first picture.
 
     `creation_time` is local time written as if UTC, on newer cameras UTC, whole seconds. The time code counts frames
@@ -51,24 +51,24 @@ class CameraClock:
     label_s: float | None = None
 
 
-def start_from_shutter(shutter: dict[str, Any] | None, *, earlier_s: float) -> Start | None:
+def start_from_shutter(shutter: dict[str, Any] | None, *, earlier_s: float) -> StatedStart | None:
     """The shutter was pressed between `before` and `observed`; `earlier_s` is what earlier chapters lasted."""
     if not shutter:
         return None
     before, observed = int(shutter["before_host_ns"]), int(shutter["observed_host_ns"])
     middle = before + (observed - before) // 2 + round(earlier_s * 1e9)
-    return Start("shutter", middle, SHUTTER_SIGMA_S + (observed - before) / 4e9)
+    return StatedStart("shutter", middle, SHUTTER_SIGMA_S + (observed - before) / 4e9)
 
 
 def start_from_camera_clock(
-    clock: CameraClock,
+    clock: StatedCameraClock,
     started: dict[str, int] | None,
     *,
     zone_offset_s: int,
     pressed_host_ns: int | None = None,
     stopped_host_ns: int | None = None,
     seconds: float = 0.0,
-) -> Start | None:
+) -> StatedStart | None:
     """Read the camera's own clock, and where it is in another zone, take the one that fits.
 
     With the shutter known (`pressed_host_ns`) any whole step of 15 minutes is tried. Without it a file of `seconds`
@@ -98,7 +98,7 @@ def start_from_camera_clock(
         hours = f"{abs(shift_s) / 3600:g} h {way}"
         warning = f"the camera's clock was {hours}: another time zone, or summer time not set"
     at_ns = host_ns + (shift_s or 0) * 10**9
-    return Start("creation_time", at_ns, CREATION_SIGMA_S, note, not trouble, warning, reading)
+    return StatedStart("creation_time", at_ns, CREATION_SIGMA_S, note, not trouble, warning, reading)
 
 
 def _shift_to_press(away_s: float) -> tuple[int, str]:
@@ -137,7 +137,7 @@ def _other_day(away_s: float) -> str:
 
 
 def prior_of(
-    starts: list[Start], *, ticks_of_host: Any, epoch_ticks: int
+    starts: list[StatedStart], *, ticks_of_host: Any, epoch_ticks: int
 ) -> tuple[Prior | None, dict[str, Any]]:
     """The best statement as a prior, and all of them as evidence; `ticks_of_host` maps host ns to device ticks."""
     said: list[dict[str, Any]] = []
@@ -156,7 +156,7 @@ def prior_of(
     return prior, {key: best[key] for key in ("prior_s", "sigma_s", "source")} | evidence
 
 
-def _with_timecode(local_s: float, clock: CameraClock) -> tuple[float, str]:
+def _with_timecode(local_s: float, clock: StatedCameraClock) -> tuple[float, str]:
     """Take the sub-second part from the reading of the time code that is nearer to the creation time.
 
     Whole zone steps between them do not matter: newer cameras write one in UTC and the other in local time.
@@ -173,7 +173,7 @@ def _with_timecode(local_s: float, clock: CameraClock) -> tuple[float, str]:
     return (local_s + rest, name) if abs(rest) <= TMCD_AGREES_S else (local_s, "unusable")
 
 
-def _is_utc(written_s: float, clock: CameraClock, zone_offset_s: int) -> bool:
+def _is_utc(written_s: float, clock: StatedCameraClock, zone_offset_s: int) -> bool:
     """Tell whether the creation time is UTC: the time code, which is local, is ahead of it by just the zone here."""
     ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
     away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]

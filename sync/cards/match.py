@@ -30,7 +30,7 @@ BEST_FIRST = (*ALIGNED, "not_aligned")
 
 
 @dataclass
-class Candidate:
+class CandidateRecording:
     """One recording that a take could belong to."""
 
     path: Path
@@ -132,26 +132,26 @@ def _keep_cameras_apart(proposals: list[Proposal]) -> None:
             one.recording = None
 
 
-def _accept(proposal: Proposal, one: Candidate, verdict: str | None) -> None:
+def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) -> None:
     proposal.recording, proposal.device = one.path, one.device
     if one.away_s is not None:
         proposal.evidence.append(f"clock: {one.away_s:+.1f} s from the recording's start")
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
-def _by_serial(take: CardTake, path: Path, manifest: dict[str, Any]) -> Candidate | None:
+def _by_serial(take: CardTake, path: Path, manifest: dict[str, Any]) -> CandidateRecording | None:
     """A recording with this very camera; or with none whose serial number is known."""
     cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
     for name, device in cameras.items():
         if take.serial and device.get("serial") == take.serial:
-            return Candidate(path, manifest, name)
+            return CandidateRecording(path, manifest, name)
     unnamed = [name for name, device in cameras.items() if not device.get("serial")]
     if unnamed or not cameras:
-        return Candidate(path, manifest, unnamed[0] if unnamed else "gopro")
+        return CandidateRecording(path, manifest, unnamed[0] if unnamed else "gopro")
     return None
 
 
-def _in_time(take: CardTake, one: Candidate) -> bool:
+def _in_time(take: CardTake, one: CandidateRecording) -> bool:
     """Tell whether take and recording overlap, whatever whole zone lies between their clocks."""
     begin, end = one.manifest.get("started") or {}, one.manifest.get("stopped") or {}
     if take.started_s is None or "utc_ns" not in begin:
@@ -166,7 +166,7 @@ def _in_time(take: CardTake, one: Candidate) -> bool:
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
-def _by_motion(take: CardTake, one: Candidate) -> str | None:
+def _by_motion(take: CardTake, one: CandidateRecording) -> str | None:
     """Compare the gyroscopes: aligned, check, not_aligned; None where the recording has no headset's to compare.
 
     Of several headsets the camera rides with one: the best answer counts.

@@ -20,17 +20,17 @@ WIDTH_PX = 640
 FARTHEST_MM = {"depth_ahat": 1000.0, "depth_longthrow": 4000.0, "extended_depth": 4000.0}
 
 
-class Shown(NamedTuple):
+class ShownPicture(NamedTuple):
     """One picture, RGB uint8 (h, w, 3); `media_s` for files of a camera."""
 
     rgb: Rgb
     media_s: float | None = None
 
 
-class Pictures(AbstractContextManager["Pictures"], Protocol):
+class PictureSource(AbstractContextManager["PictureSource"], Protocol):
     """What the film needs of a stream."""
 
-    def at(self, row: int, file: str | None) -> Shown | None:
+    def at(self, row: int, file: str | None) -> ShownPicture | None:
         """Return a picture by number, in a file for cameras; None when it does not decode."""
         ...
 
@@ -50,7 +50,7 @@ class _Rising:
     def __exit__(self, *_: object) -> None:
         self._next = iter(())
 
-    def at(self, row: int, file: str | None) -> Shown | None:
+    def at(self, row: int, file: str | None) -> ShownPicture | None:
         if (self._held is None or row < self._held.row) and row != self._from:
             self._next, self._from = self._open(row), row
             self._held = next(self._next, None)
@@ -58,7 +58,7 @@ class _Rising:
             self._held = next(self._next, None)
         if self._held is None or self._held.row != row:
             return None
-        return Shown(self._rgb(self._held))
+        return ShownPicture(self._rgb(self._held))
 
     def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
         raise NotImplementedError
@@ -114,7 +114,7 @@ class CameraPictures:
         """Close the file that is open."""
         self._stack.close()
 
-    def at(self, row: int, file: str | None) -> Shown | None:
+    def at(self, row: int, file: str | None) -> ShownPicture | None:
         """Return a picture by its number in `file`, a path inside the recording."""
         if file is None:
             return None
@@ -122,7 +122,7 @@ class CameraPictures:
             picture = self._reader(file).number(row, WIDTH_PX)
         except SensorError:
             return None  # the panel says which one does not decode
-        return Shown(picture.rgb, picture.time_s)
+        return ShownPicture(picture.rgb, picture.time_s)
 
     def _reader(self, file: str) -> PictureReader:
         if self._open is None or self._open[0] != file:

@@ -15,7 +15,7 @@ from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
 from sync.errors import CannotFilm
 from sync.film.panels import Panel, drawn, sheet
-from sync.film.shown import CameraPictures, DepthPictures, HeadsetPictures, Pictures
+from sync.film.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
 
 if TYPE_CHECKING:
     import av
@@ -88,7 +88,7 @@ def _kind(recording: Recording, name: str) -> str | None:
     return short if has_pictures else None
 
 
-def _pictures(recording: Recording, name: str) -> Pictures:
+def _pictures(recording: Recording, name: str) -> PictureSource:
     kind = _kind(recording, name)
     if kind == "camera":
         return CameraPictures(recording, name)
@@ -97,7 +97,11 @@ def _pictures(recording: Recording, name: str) -> Pictures:
 
 
 def _encode(
-    part: Path, recording: Recording, rows: range, sources: dict[str, Pictures], progress: Progress | None
+    part: Path,
+    recording: Recording,
+    rows: range,
+    sources: dict[str, PictureSource],
+    progress: Progress | None,
 ) -> int:
     import av
 
@@ -139,7 +143,7 @@ def _open_stream(
     return stream
 
 
-def _panel(name: str, here: Instant, source: Pictures) -> Panel:
+def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
     """The picture of one stream at one instant, or why there is none."""
     row = here.rows.get(name)
     if row is None:

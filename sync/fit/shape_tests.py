@@ -17,7 +17,7 @@ MOST_DEGREE = 2  # a cubic that the data did not ask for cost 1.4 ms on a quiet 
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ClockStep:
     """The strongest jump a test found: size (s), z, media time, and how well it explains the lags."""
 
     size_s: float = 0.0
@@ -26,15 +26,15 @@ class Step:
     cost: float = float("inf")
 
 
-def step_test(lags: Lags, line: Line) -> Step:
+def step_test(lags: Lags, line: Line) -> ClockStep:
     """Curve + Heaviside at every split, noise scale from differences of neighbours."""
     t, tau, weights = lags.of_kept()
     if len(t) < max(6, line.shape.size + 4):
-        return Step()
+        return ClockStep()
     rest = tau - line.at(t)
     change = np.diff(rest) / np.sqrt(1.0 / weights[1:] + 1.0 / weights[:-1])
     noise = scatter_of(lags, weights, 1.4826 * float(np.median(np.abs(change - np.median(change)))), 0.3)
-    known, best = line.shape.basis(t), Step()
+    known, best = line.shape.basis(t), ClockStep()
     known = known / np.maximum(np.abs(known).max(axis=0), 1e-12)
     for split in range(2, len(t) - 1):
         x = np.column_stack([known, np.arange(len(t)) >= split])
@@ -46,12 +46,12 @@ def step_test(lags: Lags, line: Line) -> Step:
         z = abs(float(beta[-1])) / (float(np.sqrt(inverse[-1, -1])) * noise)
         if z > best.z:
             cost = float((np.abs(rest - x @ beta) * np.sqrt(weights)).clip(max=10.0 * noise).sum())
-            best = Step(float(beta[-1]), z, float(0.5 * (t[split - 1] + t[split])), cost)
+            best = ClockStep(float(beta[-1]), z, float(0.5 * (t[split - 1] + t[split])), cost)
     return best
 
 
 def cost_of(lags: Lags, shape: Shape, prior: DriftPrior) -> float:
-    """Sum of absolute residuals of a shape, in window sigmas: comparable with `Step.cost`."""
+    """Sum of absolute residuals of a shape, in window sigmas: comparable with `ClockStep.cost`."""
     t, tau, base = lags.of_kept()
     line = fit_line(lags, shape, prior)
     return float((np.abs(tau - line.at(t)) * np.sqrt(base)).sum())

@@ -40,14 +40,14 @@ class Tracks:
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
+class LensModel:
     """How directions become points: `pinhole` r = f tan(angle) or `fisheye` r = f angle (equidistant)."""
 
     kind: str
     focal: float
 
     @classmethod
-    def of_view(cls, kind: str, degrees: float) -> Lens:
+    def of_view(cls, kind: str, degrees: float) -> LensModel:
         """Lens whose pictures are `degrees` wide from left to right."""
         half = np.radians(degrees / 2)
         return cls(kind, 0.5 / float(np.tan(half) if kind == "pinhole" else half))
@@ -68,7 +68,7 @@ class Lens:
 
 
 LENSES = tuple(
-    Lens.of_view(kind, degrees)
+    LensModel.of_view(kind, degrees)
     for kind, views in (("pinhole", (50, 70, 90)), ("fisheye", (90, 120, 150)))
     for degrees in views
 )
@@ -118,7 +118,7 @@ def _tracked(first: tuple[float, Grey], second: tuple[float, Grey]) -> Tracks:
     return Tracks(first[0], second[0], before.astype(np.float32), after.astype(np.float32), width)
 
 
-def image_turns(tracks: list[Tracks], lens: Lens, aspect: float) -> ImageTurns:
+def image_turns(tracks: list[Tracks], lens: LensModel, aspect: float) -> ImageTurns:
     """Turn of the camera between each two pictures, by a lens; `aspect` is height over width."""
     radians = np.full((len(tracks), 3), np.nan)
     points = np.zeros(len(tracks), dtype=np.int64)
@@ -136,7 +136,7 @@ def image_turns(tracks: list[Tracks], lens: Lens, aspect: float) -> ImageTurns:
     return ImageTurns(t0, t1, radians, usable, points, float(np.mean(rows)) if rows else 0.0)
 
 
-def turn_between(pair: Tracks, lens: Lens) -> tuple[Floats, Mask]:
+def turn_between(pair: Tracks, lens: LensModel) -> tuple[Floats, Mask]:
     """Rotation vector of the camera (3,) and which points follow it (n,).
 
     A point at rest obeys `before = R after` (directions). Gauss-Newton on the small turn that is left, with weights

@@ -22,7 +22,7 @@ from sync.answers import plain, software_version
 from sync.errors import NoCameraName
 from sync.fit.resample import make_track
 from sync.latency.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
-from sync.latency.image_rotation import LENSES, Lens, image_turns, track
+from sync.latency.image_rotation import LENSES, LensModel, image_turns, track
 from sync.recording.latency_store import STORE, STORE_SCHEMA, read_store
 
 SCHEMA = "sync-camera/1"
@@ -75,7 +75,7 @@ def keep(answer: dict[str, Any], data: Path) -> Path:
 
 def _measure(
     media: GoProMedia, seconds: float, progress: Progress | None
-) -> tuple[ImageLatency | None, Lens | None, list[str]]:
+) -> tuple[ImageLatency | None, LensModel | None, list[str]]:
     """The answer by the lens whose pictures follow the gyroscope best."""
     if media.video is None or len(media.frame_times_s) < 2:
         return None, None, ["the file has no pictures"]
@@ -113,7 +113,7 @@ def _grey_pictures(
                 progress(t_s, whole_s)
 
 
-def _evidence(found: ImageLatency, lens: Lens) -> dict[str, Any]:
+def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, Any]:
     return {
         "r2": round(found.r2, 4),
         "rival": found.rival,

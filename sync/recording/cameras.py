@@ -22,7 +22,7 @@ from sensors.gopro.names import card_name
 from sensors.gopro.take import Take
 from storage.names import MEDIA
 from storage.recording import Recording
-from sync.align.prior import CameraClock, Start, start_from_camera_clock, start_from_shutter
+from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
 from sync.fit.resample import GyroTrack, make_track
 from sync.recording.trouble import pass_on_trouble
 
@@ -66,7 +66,7 @@ class CameraTake:
     "On take time."
     gyro_report: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
-    starts: tuple[Start, ...] = ()
+    starts: tuple[StatedStart, ...] = ()
     "What is said of the host time of take time 0."
 
     @property
@@ -218,7 +218,7 @@ def _relative(recording: Recording, path: Path) -> str:
     return path.relative_to(recording.readable).as_posix()
 
 
-def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[Start, ...]:
+def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
     """Collect what shutter and camera clock say of the first picture."""
     manifest, first = recording.manifest, take.chapters[0]
     try:
@@ -239,13 +239,13 @@ def _starts(recording: Recording, take: Take, shutter: dict[str, Any] | None) ->
     return tuple(start for start in (pressed, own) if start is not None)
 
 
-def _camera_clock(first: GoProMedia) -> CameraClock:
+def _camera_clock(first: GoProMedia) -> StatedCameraClock:
     label = first.tmcd_displayed
     label_s = None
     if label is not None:
         hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
         label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
-    return CameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
+    return StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
 
 
 def _lost_before_s(first: GoProMedia) -> float | None:

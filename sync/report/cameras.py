@@ -14,7 +14,7 @@ from storage.names import MEDIA
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
 from sync.report.alignment import Alignment
-from sync.report.streams import DeviceClock
+from sync.report.streams import TicksToHost
 
 if TYPE_CHECKING:
     from sensors.gopro.media import GoProMedia
@@ -24,7 +24,7 @@ BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of 
 
 
 @dataclass(frozen=True)
-class CameraFile:
+class ShownFile:
     """One file of a camera; times are host ns of its first and last picture."""
 
     name: str
@@ -51,10 +51,10 @@ class CameraFile:
 
 
 def read_cameras(
-    recording: Recording, alignments: list[Alignment], clocks: dict[str, DeviceClock]
-) -> list[CameraFile]:
+    recording: Recording, alignments: list[Alignment], clocks: dict[str, TicksToHost]
+) -> list[ShownFile]:
     """Describe and place every camera file; one that cannot be read says why."""
-    found: list[CameraFile] = []
+    found: list[ShownFile] = []
     for device, paths in recording.gopro_files.items():
         shutter = _shutter(recording.path / device / MEDIA)
         files = [_describe(device, path) for path in paths]
@@ -63,8 +63,8 @@ def read_cameras(
     return found
 
 
-def _describe(device: str, path: Path) -> CameraFile:
-    file = CameraFile(f"{device}/{path.name}", device, path, path.stat().st_size)
+def _describe(device: str, path: Path) -> ShownFile:
+    file = ShownFile(f"{device}/{path.name}", device, path, path.stat().st_size)
     try:
         from sensors.gopro.media import open_media
 
@@ -74,7 +74,7 @@ def _describe(device: str, path: Path) -> CameraFile:
         return replace(file, problem=" ".join(str(error).split()).replace(str(path), path.name))
 
 
-def _facts(file: CameraFile, media: GoProMedia) -> CameraFile:
+def _facts(file: ShownFile, media: GoProMedia) -> ShownFile:
     times = media.frame_times_s
     video = media.video
     usual_s = float(times[-1]) / (len(times) - 1) if len(times) > 1 else 0.0
@@ -88,7 +88,7 @@ def _facts(file: CameraFile, media: GoProMedia) -> CameraFile:
     )
 
 
-def _placed(file: CameraFile, alignments: list[Alignment], clocks: dict[str, DeviceClock]) -> CameraFile:
+def _placed(file: ShownFile, alignments: list[Alignment], clocks: dict[str, TicksToHost]) -> ShownFile:
     """Place a file by its clock map, when it has one that may be believed."""
     alignment = next((a for a in alignments if a.is_of(file.device, file.path.name)), None)
     if alignment is None or alignment.clock_map is None or file.seconds is None:
@@ -103,7 +103,7 @@ def _placed(file: CameraFile, alignments: list[Alignment], clocks: dict[str, Dev
     )
 
 
-def _by_shutter(files: list[CameraFile], shutter: tuple[int, int] | None) -> list[CameraFile]:
+def _by_shutter(files: list[ShownFile], shutter: tuple[int, int] | None) -> list[ShownFile]:
     """Place the other chapters of the take one after another from the moment of the shutter."""
     if shutter is None:
         return files

@@ -32,7 +32,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ShownStep:
     """One step of the order shown: when it was done, and what went wrong at it."""
 
     position: int
@@ -42,14 +42,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ShownRecipe:
     """The recipe that was shown."""
 
     name: str
     graph_hash: str
     source: str
     seed: str
-    steps: list[Step]
+    steps: list[ShownStep]
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Story:
     """All events with their marks; `problems` name the logs that cannot be read to their end."""
 
     marks: list[Mark] = field(default_factory=list)
-    recipe: Recipe | None = None
+    recipe: ShownRecipe | None = None
     problems: list[str] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Mark]:
@@ -124,7 +124,7 @@ def _first(body: dict[str, Any], *names: str) -> str | None:
     return next((str(body[name]) for name in names if body.get(name) not in (None, "")), None)
 
 
-def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], zero_host_ns: int) -> Recipe:
+def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], zero_host_ns: int) -> ShownRecipe:
     valid = [event for event in events if event["op_id"] is None or event["op_id"] not in undone]
     steps = recipe.get("steps") or {}
     shown = []
@@ -138,14 +138,14 @@ def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], zero_
             if e["kind"] == "error"
         ]
         shown.append(
-            Step(
+            ShownStep(
                 position,
                 _text(steps, node),
                 (done - zero_host_ns) / 1e9 if done is not None else None,
                 errors,
             )
         )
-    return Recipe(
+    return ShownRecipe(
         name=_first(recipe, "title", "name", "recipe") or "unnamed",
         graph_hash=str(recipe.get("graph_hash") or ""),
         source=str(recipe.get("source") or ""),

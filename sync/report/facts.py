@@ -10,9 +10,9 @@ from typing import Any
 from storage.manifest import Manifest
 from sync.answers import software_version
 from sync.report.alignment import Alignment
-from sync.report.cameras import CameraFile
+from sync.report.cameras import ShownFile
 from sync.report.streams import Damage, ReadStream
-from sync.report.timeline import Span
+from sync.report.timeline import ShownSpan
 from sync.report.words import length, local_time, size
 
 MOST_REASONS = 12
@@ -21,7 +21,7 @@ _WORST = ("unreadable", "not_aligned", "check", "aligned")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ShownVerdict:
     """A status with its sign, what it means in words, and reasons."""
 
     status: str
@@ -51,25 +51,29 @@ _ALIGNED = {
 }
 
 
-def data_verdict(verification: dict[str, Any]) -> Verdict:
+def data_verdict(verification: dict[str, Any]) -> ShownVerdict:
     """Put the answer of verify into words."""
     status = str(verification["status"])
     level, meaning = _MEANINGS.get(status, ("bad", ""))
     reasons = [str(reason) for reason in verification["reasons"]]
     advice, notes = ([str(text) for text in verification.get(key, [])] for key in ("good_for", "notes"))
-    return Verdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:], advice, notes)
+    return ShownVerdict(status, level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:], advice, notes)
 
 
-def alignment_verdict(alignments: list[Alignment], cameras: list[CameraFile], armed: list[str]) -> Verdict:
+def alignment_verdict(
+    alignments: list[Alignment], cameras: list[ShownFile], armed: list[str]
+) -> ShownVerdict:
     """Put the alignment of all cameras into words; the worst one counts."""
     if not alignments:
         if not armed:
-            return Verdict(
+            return ShownVerdict(
                 "nothing to align", "none", "One clocked device was recorded: there is nothing to align."
             )
         if not cameras:
-            return Verdict("not aligned", "bad", "The camera left no file, so there is nothing to align.")
-        return Verdict(
+            return ShownVerdict(
+                "not aligned", "bad", "The camera left no file, so there is nothing to align."
+            )
+        return ShownVerdict(
             "not yet aligned", "warn", "No alignment was made yet: run `kitchensync sync` on the recording."
         )
     status = next(s for s in _WORST if any(a.status == s for a in alignments) or s == "aligned")
@@ -80,7 +84,9 @@ def alignment_verdict(alignments: list[Alignment], cameras: list[CameraFile], ar
         for text in [a.problem, *a.body.get("reasons", []), *a.body.get("warnings", [])]
         if text
     ]
-    return Verdict(status.replace("_", " "), level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:])
+    return ShownVerdict(
+        status.replace("_", " "), level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:]
+    )
 
 
 def state_note(manifest: Manifest) -> str:
@@ -93,7 +99,7 @@ def state_note(manifest: Manifest) -> str:
 
 
 def what_was_recorded(
-    manifest: Manifest, verification: dict[str, Any], recording: Path, span: Span, data_s: float
+    manifest: Manifest, verification: dict[str, Any], recording: Path, span: ShownSpan, data_s: float
 ) -> list[tuple[str, str]]:
     """List what a person wants to know of a recording before anything else."""
     zone = manifest.get("zone") or {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sync.report.alignment import Figure
-from sync.report.facts import Verdict
+from sync.report.facts import ShownVerdict
 from sync.report.svg import Axis, Plot
 
 KEPT = Path("sync") / "mounts.json"
@@ -23,7 +23,7 @@ HEIGHT = 190
 
 
 @dataclass(frozen=True)
-class Picture:
+class CalibrationPicture:
     """A picture of a calibration as an address that holds it, and what it shows."""
 
     source: str
@@ -31,7 +31,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Mount:
+class ShownMount:
     """One camera file: its words, its numbers, its turning over time, and pictures of the calibrations that count."""
 
     file: str
@@ -39,15 +39,15 @@ class Mount:
     words: str
     facts: list[tuple[str, str]] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[CalibrationPicture] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Mounts:
     """All cameras of a recording, and the verdict about them."""
 
-    verdict: Verdict
-    mounts: list[Mount] = field(default_factory=list)
+    verdict: ShownVerdict
+    mounts: list[ShownMount] = field(default_factory=list)
 
 
 def read_mounts(recording: Path) -> Mounts | None:
@@ -61,21 +61,25 @@ def read_mounts(recording: Path) -> Mounts | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         text = f"{KEPT.name} cannot be read ({error}); run `kitchensync calibrate check` again"
-        return Mounts(Verdict("not known", "warn", text))
+        return Mounts(ShownVerdict("not known", "warn", text))
 
 
 def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
     mounts = [_mount(recording, mount) for mount in answer["mounts"]]
     if answer["status"] == "FAIL":
-        return Mounts(Verdict("not checked", "none", "The mount could not be checked.", answer["reasons"]))
+        return Mounts(
+            ShownVerdict("not checked", "none", "The mount could not be checked.", answer["reasons"])
+        )
     if answer["status"] == "WARN":
         words = "A camera did not stay where it was calibrated to be: see below."
-        return Mounts(Verdict("check", "warn", words, answer["reasons"]), mounts)
+        return Mounts(ShownVerdict("check", "warn", words, answer["reasons"]), mounts)
     if unsure := [_too_little(mount) for mount in answer["mounts"] if not _is_known(mount)]:
-        return Mounts(Verdict("not known", "none", "Nobody can tell whether a camera moved.", unsure), mounts)
+        return Mounts(
+            ShownVerdict("not known", "none", "Nobody can tell whether a camera moved.", unsure), mounts
+        )
     words = "Every camera stayed where it was on the head."
     more = [mount.words for mount in mounts if "never calibrated" in mount.words]
-    return Mounts(Verdict("in place", "good", words, more), mounts)
+    return Mounts(ShownVerdict("in place", "good", words, more), mounts)
 
 
 def _is_known(told: dict[str, Any]) -> bool:
@@ -87,7 +91,7 @@ def _too_little(told: dict[str, Any]) -> str:
     return f"{told['file']}: the film is too short, or the head turned too little, to compare its parts"
 
 
-def _mount(recording: Path, told: dict[str, Any]) -> Mount:
+def _mount(recording: Path, told: dict[str, Any]) -> ShownMount:
     lens, rig = told["lens"], told["rig"]
     figures = [_turning(told["minutes"])] if told["minutes"] else []
     pictures = [
@@ -101,7 +105,7 @@ def _mount(recording: Path, told: dict[str, Any]) -> Mount:
         )
         if about is not None and (picture := _picture(recording, about, caption)) is not None
     ]
-    return Mount(
+    return ShownMount(
         told["file"], told["status"], told["words"], list(_facts(told, lens, rig)), figures, pictures
     )
 
@@ -149,7 +153,7 @@ def _turning(minutes: list[dict[str, float | None]]) -> Figure:
     return Figure(plot.svg(), f"{caption} Dotted: from here on a camera counts as moved.")
 
 
-def _picture(recording: Path, about: dict[str, Any], caption: str) -> Picture | None:
+def _picture(recording: Path, about: dict[str, Any], caption: str) -> CalibrationPicture | None:
     """Take a calibration's picture into the page; None when it is not there any more."""
     import cv2
 
@@ -160,4 +164,4 @@ def _picture(recording: Path, about: dict[str, Any], caption: str) -> Picture | 
         return None
     coded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 82])[1]
     address = "data:image/jpeg;base64," + base64.b64encode(coded.tobytes()).decode("ascii")
-    return Picture(address, f"{caption}. {about['file']}")
+    return CalibrationPicture(address, f"{caption}. {about['file']}")

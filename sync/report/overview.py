@@ -58,7 +58,7 @@ class PairLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecordingRow:
     """One recording."""
 
     name: str
@@ -142,11 +142,11 @@ def _kept(path: Path) -> dict[str, Any]:
     )
 
 
-def _line(recording: dict[str, Any], folder: Path) -> Line:
+def _line(recording: dict[str, Any], folder: Path) -> RecordingRow:
     status = str(recording["status"])
     page = Path(recording.get("path", "")) / "sync" / "report.html"
     has_page = bool(recording.get("path")) and page.exists() and page.is_relative_to(folder)
-    return Line(
+    return RecordingRow(
         name=str(recording["recording"]),
         link=page.relative_to(folder).as_posix() if has_page else "",
         status=words(status),
@@ -167,7 +167,7 @@ def _data(recording: dict[str, Any]) -> DataLine:
     return DataLine(status, DATA_LEVELS[status], texts)
 
 
-def _data_counts(lines: list[Line]) -> list[dict[str, Any]]:
+def _data_counts(lines: list[RecordingRow]) -> list[dict[str, Any]]:
     """Count the verdicts on the data, worst first."""
     counted = Counter(line.data.status for line in lines)
     return [

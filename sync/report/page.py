@@ -14,18 +14,18 @@ from storage.verify import keep_verdict, verify
 from sync.errors import SyncError
 from sync.report import facts
 from sync.report.alignment import Alignment, read_alignments
-from sync.report.cameras import CameraFile, read_cameras
+from sync.report.cameras import ShownFile, read_cameras
 from sync.report.events import KINDS, Story, read_story
 from sync.report.mounts import read_mounts
 from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
 from sync.report.render import render
-from sync.report.streams import DeviceClock, ReadStream, read_clock, read_stream
+from sync.report.streams import ReadStream, TicksToHost, read_clock, read_stream
 from sync.report.timeline import (
     Hole,
     Lane,
-    Span,
+    ShownSpan,
     axis_lane,
     camera_lane,
     clock_lane,
@@ -101,7 +101,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, DeviceClock]:
+def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, TicksToHost]:
     devices = dict.fromkeys(stream.device for stream in streams)
     found = {device: read_clock(recording.readable, device, streams) for device in devices}
     return {device: known for device, known in found.items() if known is not None}
@@ -123,8 +123,8 @@ def _zero_words(manifest: dict[str, Any], zero_ns: int) -> str:
 
 def _moments(
     streams: list[ReadStream],
-    clocks: dict[str, DeviceClock],
-    cameras: list[CameraFile],
+    clocks: dict[str, TicksToHost],
+    cameras: list[ShownFile],
     story: Story,
     zero_ns: int,
 ) -> Iterator[int]:
@@ -138,13 +138,13 @@ def _moments(
     yield from (zero_ns + round(mark.at_s * 1e9) for mark in story.marks)
 
 
-def _data_s(streams: list[ReadStream], cameras: list[CameraFile]) -> float:
+def _data_s(streams: list[ReadStream], cameras: list[ShownFile]) -> float:
     spans = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in streams if len(s.index) > 1]
     return max([0.0, *spans, *(file.seconds or 0.0 for file in cameras)])
 
 
 def _holes(
-    streams: list[ReadStream], verification: dict[str, Any], clocks: dict[str, DeviceClock], span: Span
+    streams: list[ReadStream], verification: dict[str, Any], clocks: dict[str, TicksToHost], span: ShownSpan
 ) -> dict[str, list[Hole]]:
     found = {}
     for stream in streams:
@@ -157,11 +157,11 @@ def _holes(
 def _lanes(
     streams: list[ReadStream],
     holes: dict[str, list[Hole]],
-    clocks: dict[str, DeviceClock],
-    cameras: list[CameraFile],
+    clocks: dict[str, TicksToHost],
+    cameras: list[ShownFile],
     story: Story,
     armed: list[str],
-    span: Span,
+    span: ShownSpan,
 ) -> Iterator[Lane]:
     yield axis_lane(span)
     for stream in streams:
@@ -181,14 +181,14 @@ def _lanes(
         yield clock_lane(known, span)
 
 
-def _first_picture(alignment: Alignment, cameras: list[CameraFile], span: Span) -> str:
+def _first_picture(alignment: Alignment, cameras: list[ShownFile], span: ShownSpan) -> str:
     """Say when the first picture of an aligned file was."""
     starts = [f.start_host_ns for f in cameras if f.aligned and alignment.is_of(f.device, f.path.name)]
     return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
 
 
 def _strip(
-    streams: list[ReadStream], clocks: dict[str, DeviceClock], cameras: list[CameraFile], span: Span
+    streams: list[ReadStream], clocks: dict[str, TicksToHost], cameras: list[ShownFile], span: ShownSpan
 ) -> Strip:
     """Make the pictures; when a file stands in the way, say which."""
     pv = next((s for s in streams if s.name.rpartition("/")[2] == "pv" and len(s.index)), None)

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from storage.errors import StorageError
-from sync.report.cameras import CameraFile
-from sync.report.streams import DeviceClock, ReadStream
-from sync.report.timeline import Span
+from sync.report.cameras import ShownFile
+from sync.report.streams import ReadStream, TicksToHost
+from sync.report.timeline import ShownSpan
 
 if TYPE_CHECKING:
     import av
@@ -40,7 +40,7 @@ DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyErro
 
 
 @dataclass(frozen=True)
-class Picture:
+class Thumbnail:
     """One small JPEG as a data address, or the reason why there is none."""
 
     source: str
@@ -49,13 +49,13 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PicturePair:
     """One moment: recording seconds, camera media seconds, both pictures, and how far they are apart."""
 
     at_s: float
     camera_s: float | None
-    headset: Picture | None
-    camera: Picture | None
+    headset: Thumbnail | None
+    camera: Thumbnail | None
     dt_ms: float | None
 
 
@@ -63,13 +63,13 @@ class Pair:
 class Strip:
     """All pairs; `matched` tells whether they stand beside each other by an alignment."""
 
-    pairs: list[Pair]
+    pairs: list[PicturePair]
     matched: bool
     words: str
 
 
 def picture_strip(
-    pv: ReadStream | None, clock: DeviceClock | None, cameras: list[CameraFile], span: Span
+    pv: ReadStream | None, clock: TicksToHost | None, cameras: list[ShownFile], span: ShownSpan
 ) -> Strip:
     """Choose and decode the pictures of a recording."""
     pv = pv if pv is not None and len(pv.index) and clock is not None else None
@@ -92,7 +92,7 @@ def picture_strip(
     return Strip([], False, "No pictures were recorded.")
 
 
-def _pairs(pv: ReadStream, clock: DeviceClock, file: CameraFile, span: Span) -> Iterator[Pair]:
+def _pairs(pv: ReadStream, clock: TicksToHost, file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
     start_s, end_s = _common_media_s(pv, clock, file)
     if end_s <= start_s:
         start_s, end_s = 0.0, file.seconds or 0.0
@@ -102,15 +102,15 @@ def _pairs(pv: ReadStream, clock: DeviceClock, file: CameraFile, span: Span) -> 
         row = int(np.argmin(np.abs(pv.ticks - ticks)))
         away_ms = float(pv.ticks[row] - ticks) / 1e4
         far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
-        camera = Picture(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+        camera = Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
         if abs(away_ms) > far_ms:
-            headset, away = Picture("", "", f"no picture within {far_ms:.0f} ms"), None
+            headset, away = Thumbnail("", "", f"no picture within {far_ms:.0f} ms"), None
         else:
             headset, away = headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
-        yield Pair(at_s, camera_s, headset, camera, away)
+        yield PicturePair(at_s, camera_s, headset, camera, away)
 
 
-def _common_media_s(pv: ReadStream, clock: DeviceClock, file: CameraFile) -> tuple[float, float]:
+def _common_media_s(pv: ReadStream, clock: TicksToHost, file: ShownFile) -> tuple[float, float]:
     """Media seconds in which both have pictures."""
     first, last = int(pv.ticks[0]), int(pv.ticks[-1])
     if file.clock_map is not None:
@@ -121,23 +121,23 @@ def _common_media_s(pv: ReadStream, clock: DeviceClock, file: CameraFile) -> tup
     return max(float(inside[0]), 0.0), min(float(inside[1]), file.seconds or 0.0)
 
 
-def _ticks_at(file: CameraFile, clock: DeviceClock, camera_s: float) -> int:
+def _ticks_at(file: ShownFile, clock: TicksToHost, camera_s: float) -> int:
     if file.clock_map is not None:
         return int(file.clock_map.to_ticks(camera_s))
     return int(clock.to_host.to_ticks(int(file.start_host_ns or 0) + round(camera_s * 1e9)))
 
 
-def _headset_alone(pv: ReadStream, clock: DeviceClock, span: Span) -> Iterator[Pair]:
+def _headset_alone(pv: ReadStream, clock: TicksToHost, span: ShownSpan) -> Iterator[PicturePair]:
     for row in np.linspace(0.03, 0.97, PAIRS) * (len(pv.index) - 1):
         at_s = span.seconds(int(clock.to_host.to_host_ns(int(pv.ticks[int(row)]))))
-        yield Pair(at_s, None, headset_picture(pv, int(row), at_s), None, None)
+        yield PicturePair(at_s, None, headset_picture(pv, int(row), at_s), None, None)
 
 
-def _camera_alone(file: CameraFile, span: Span) -> Iterator[Pair]:
+def _camera_alone(file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
     for camera_s, rgb in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
         at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
-        picture = Picture(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
-        yield Pair(at_s, camera_s, None, picture, None)
+        picture = Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+        yield PicturePair(at_s, camera_s, None, picture, None)
 
 
 def _spread(start_s: float, end_s: float) -> list[float]:
@@ -167,15 +167,15 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, Rgb]]:
             yield float((frame.pts - first) * base), _small(frame)
 
 
-def headset_picture(pv: ReadStream, row: int, at_s: float) -> Picture:
+def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
     """Decode one headset picture; what does not decode says why."""
     try:
         rgb = decode_row(pv, row)
     except DAMAGED as error:
-        return Picture("", "", f"not readable: {' '.join(str(error).split())[:120]}")
+        return Thumbnail("", "", f"not readable: {' '.join(str(error).split())[:120]}")
     if rgb is None:
-        return Picture("", "", "does not decode")
-    return Picture(data_address(rgb), f"headset picture at {at_s:.3f} s of the recording")
+        return Thumbnail("", "", "does not decode")
+    return Thumbnail(data_address(rgb), f"headset picture at {at_s:.3f} s of the recording")
 
 
 def decode_row(pv: ReadStream, row: int) -> Rgb | None:

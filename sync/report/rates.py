@@ -13,7 +13,7 @@ from markupsafe import Markup
 from storage.verify.coverage import is_adaptive
 from storage.verify.gaps import usual_step
 from storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
-from sync.report.streams import DeviceClock, ReadStream
+from sync.report.streams import ReadStream, TicksToHost
 from sync.report.svg import element, tick_text
 from sync.report.words import length
 
@@ -50,7 +50,7 @@ class Rate:
     tracked: str
 
 
-def rate_of(stream: ReadStream, facts: dict[str, Any], clock: DeviceClock | None) -> Rate:
+def rate_of(stream: ReadStream, facts: dict[str, Any], clock: TicksToHost | None) -> Rate:
     """Measure one stream; `facts` is its entry in the answer of verify, `clock` that of its device."""
     steps = stream.ticks[1:] - stream.ticks[:-1]
     seconds = float(stream.ticks[-1] - stream.ticks[0]) / 1e7 if len(stream.ticks) > 1 else 0.0
@@ -114,7 +114,7 @@ def interval_words(steps: npt.NDArray[np.int64]) -> str:
     return f"usual {usual}, 99 % {rare}, most {longest} ms"
 
 
-def arrival_words(stream: ReadStream, clock: DeviceClock | None) -> str:
+def arrival_words(stream: ReadStream, clock: TicksToHost | None) -> str:
     """Write how long after its stamp a packet came, usually and at most: what a stalled network shows."""
     if clock is None or not clock.from_probes or not len(stream.index):
         return ""

@@ -107,7 +107,7 @@ def _why(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class DeviceClock:
+class TicksToHost:
     """Device ticks to host ns: from clock probes, or, without any, from the arrival of packets."""
 
     device: str
@@ -121,7 +121,7 @@ class DeviceClock:
         return len(self.probes) >= FEW_PROBES
 
 
-def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> DeviceClock | None:
+def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> TicksToHost | None:
     """Fit a device's clock to the host's; None when nothing was received from it."""
     stream = read_stream(recording, f"clock/{device}", {"device": device})
     known: list[npt.NDArray[np.void]] = []
@@ -136,7 +136,7 @@ def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> Devic
     fitted = host_clock(probes["host_send_ns"], probes["host_receive_ns"], probes["device_ticks"])
     if fitted is None or len(probes) < FEW_PROBES:
         fitted = _from_arrival([s for s in streams if s.device == device and len(s.index)])
-    return DeviceClock(device, fitted, probes, damage) if fitted else None
+    return TicksToHost(device, fitted, probes, damage) if fitted else None
 
 
 def _from_arrival(streams: list[ReadStream]) -> HostClock | None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from storage.verify.gaps import Gap
-from sync.report.cameras import CameraFile
+from sync.report.cameras import ShownFile
 from sync.report.events import Mark
-from sync.report.streams import DeviceClock, ReadStream
+from sync.report.streams import ReadStream, TicksToHost
 from sync.report.svg import element, glyph, percent
 from sync.report.words import clock, count_of, length, whole_clock
 
@@ -47,7 +47,7 @@ STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ShownSpan:
     """The time that is shown: host ns of its zero, and its ends in seconds after zero."""
 
     zero_host_ns: int
@@ -99,14 +99,14 @@ class Lane:
     drawing: Markup
 
 
-def span_of(moments_host_ns: Sequence[int], zero_host_ns: int) -> Span:
+def span_of(moments_host_ns: Sequence[int], zero_host_ns: int) -> ShownSpan:
     """Choose the shown time so that everything placed is inside, with a little room."""
     seconds = [(int(moment) - zero_host_ns) / 1e9 for moment in moments_host_ns] or [0.0]
     first, last = min(0.0, *seconds), max(1.0, *seconds)
-    return Span(zero_host_ns, first, last + 0.01 * (last - first))
+    return ShownSpan(zero_host_ns, first, last + 0.01 * (last - first))
 
 
-def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: DeviceClock, span: Span) -> list[Hole]:
+def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: TicksToHost, span: ShownSpan) -> list[Hole]:
     """Place the gaps of a stream; a gap over a damaged file says so."""
     broken = {damage.before_ticks: damage for damage in stream.damage if damage.before_ticks is not None}
     holes = []
@@ -121,12 +121,12 @@ def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: DeviceClock, span: S
     return sorted(holes, key=lambda hole: hole.start_s)
 
 
-def _hole(name: str, start: int, end: int, cause: str, time: DeviceClock, span: Span) -> Hole:
+def _hole(name: str, start: int, end: int, cause: str, time: TicksToHost, span: ShownSpan) -> Hole:
     start_s, end_s = (span.seconds(int(time.to_host.to_host_ns(ticks))) for ticks in (start, end))
     return Hole(name, start_s, max(end_s, start_s), cause)
 
 
-def axis_lane(span: Span) -> Lane:
+def axis_lane(span: ShownSpan) -> Lane:
     """Draw the axis itself."""
     texts = [
         element(
@@ -145,7 +145,7 @@ def _anchor(share: float) -> str:
     return "start" if share < 0.03 else "end" if share > 0.97 else "middle"
 
 
-def stream_lane(stream: ReadStream, holes: list[Hole], time: DeviceClock, span: Span) -> Lane:
+def stream_lane(stream: ReadStream, holes: list[Hole], time: TicksToHost, span: ShownSpan) -> Lane:
     """Draw when a stream delivered, with its holes."""
     first_s, last_s = (span.seconds(int(time.to_host.to_host_ns(int(stream.ticks[row])))) for row in (0, -1))
     shapes = [_bar("have", first_s, last_s, span, f"{stream.name}: {clock(first_s)} to {clock(last_s)}")]
@@ -159,13 +159,13 @@ def stream_lane(stream: ReadStream, holes: list[Hole], time: DeviceClock, span: 
     return Lane(stream.name, note, _drawing(told, shapes, span))
 
 
-def empty_lane(name: str, why: str, span: Span) -> Lane:
+def empty_lane(name: str, why: str, span: ShownSpan) -> Lane:
     """Draw a lane for what was armed and is not there."""
     words = element("text", why, x="1%", y=15, class_="absent")
     return Lane(name, "nothing", _drawing(f"{name}: {why}", [words], span))
 
 
-def _groups(holes: list[Hole], span: Span) -> list[list[Hole]]:
+def _groups(holes: list[Hole], span: ShownSpan) -> list[list[Hole]]:
     """Put holes together that could not be told apart on the screen."""
     groups: list[list[Hole]] = []
     for hole in holes:
@@ -176,7 +176,7 @@ def _groups(holes: list[Hole], span: Span) -> list[list[Hole]]:
     return groups
 
 
-def _hole_shapes(group: list[Hole], span: Span) -> list[Markup]:
+def _hole_shapes(group: list[Hole], span: ShownSpan) -> list[Markup]:
     start, end = span.share(group[0].start_s), span.share(max(hole.end_s for hole in group))
     wide = end - start >= CAUSE_FITS
     causes = Counter(hole.cause for hole in group)
@@ -205,7 +205,7 @@ def _hole_shapes(group: list[Hole], span: Span) -> list[Markup]:
     return shapes
 
 
-def camera_lane(file: CameraFile, span: Span) -> Lane:
+def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
     """Draw where a camera's file lies; a dashed frame when only the shutter's stamps say so."""
     if file.start_host_ns is None or file.end_host_ns is None:
         return empty_lane(file.name, file.problem or "not known when it was recorded", span)
@@ -217,7 +217,7 @@ def camera_lane(file: CameraFile, span: Span) -> Lane:
     )
 
 
-def event_lane(name: str, marks: list[Mark], span: Span) -> Lane:
+def event_lane(name: str, marks: list[Mark], span: ShownSpan) -> Lane:
     """Draw marks with number and, where there is room, words."""
     shapes = []
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
@@ -243,7 +243,7 @@ def _mark(mark: Mark, share: float, letters: int, *, tight: bool) -> Markup:
     return element("svg", *inside, x=percent(share), y=LANE // 2, overflow="visible", class_=class_)
 
 
-def clock_lane(time: DeviceClock, span: Span) -> Lane:
+def clock_lane(time: TicksToHost, span: ShownSpan) -> Lane:
     """Draw when a device was asked for its time, and how well its clock is known."""
     name = f"clock/{time.device}"
     if not time.from_probes:
@@ -259,7 +259,7 @@ def clock_lane(time: DeviceClock, span: Span) -> Lane:
     return Lane(name, note, _drawing(f"{name}: {note}", shapes, span))
 
 
-def _bar(class_: str, first_s: float, last_s: float, span: Span, words: str) -> Markup:
+def _bar(class_: str, first_s: float, last_s: float, span: ShownSpan, words: str) -> Markup:
     start, end = span.share(first_s), span.share(last_s)
     return element(
         "rect",
@@ -273,7 +273,7 @@ def _bar(class_: str, first_s: float, last_s: float, span: Span, words: str) -> 
     )
 
 
-def _drawing(words: str, shapes: list[Markup], span: Span) -> Markup:
+def _drawing(words: str, shapes: list[Markup], span: ShownSpan) -> Markup:
     grid = [
         element("line", x1=at, x2=at, y1=0, y2=LANE, class_="grid")
         for at in (percent(span.share(tick)) for tick in span.ticks())

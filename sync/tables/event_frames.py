@@ -30,7 +30,7 @@ STARTS_SERVE_S = 0.5  # a start that is known worse places no event anywhere
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class PictureTimes:
     """Pictures of one stream or camera file on the capture clock, rising; `row` (n,) numbers them as stored."""
 
     stream: str
@@ -74,7 +74,7 @@ def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[st
     events, _ = read_noted(session.recording.path)
     if not events:
         return {"events": 0, "placed": 0}
-    streams: dict[str, list[Pictures]] = {}
+    streams: dict[str, list[PictureTimes]] = {}
     for pictures in (*_headset_pictures(session), *_camera_pictures(session, pairs)):
         streams.setdefault(pictures.stream, []).append(pictures)
     placed = [_placed(event, streams) for event in events]
@@ -106,7 +106,7 @@ def in_words(frames: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _placed(event: Event, streams: dict[str, list[Pictures]]) -> dict[str, Any]:
+def _placed(event: Event, streams: dict[str, list[PictureTimes]]) -> dict[str, Any]:
     at_ns, uncertainty_ns = event["host_ns"], int(event.get("uncertainty_ns") or 0)
     said = {name: event["body"][name] for name in TOLD if name in event["body"]}
     return {
@@ -120,7 +120,7 @@ def _placed(event: Event, streams: dict[str, list[Pictures]]) -> dict[str, Any]:
     }
 
 
-def _in_files(files: list[Pictures], at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
+def _in_files(files: list[PictureTimes], at_ns: int, uncertainty_ns: int) -> dict[str, Any]:
     """The place in the file that shows the moment; where none does, what is said of the nearest."""
     places = [{"file": one.file, **one.place(at_ns, uncertainty_ns)} for one in files]
     shown = [place for place in places if place["frame"] is not None]
@@ -128,7 +128,7 @@ def _in_files(files: list[Pictures], at_ns: int, uncertainty_ns: int) -> dict[st
     return best if best["file"] else {key: value for key, value in best.items() if key != "file"}
 
 
-def _headset_pictures(session: Session) -> Iterator[Pictures]:
+def _headset_pictures(session: Session) -> Iterator[PictureTimes]:
     for headset in session.headsets:
         if headset.host is None or not headset.has("pv"):
             continue
@@ -137,10 +137,10 @@ def _headset_pictures(session: Session) -> Iterator[Pictures]:
             index["device_ticks"].astype(np.int64), near_host_ns=index["host_ns"].astype(np.int64)
         )
         order = strictly_increasing(taken)
-        yield Pictures(f"{headset.name}/pv", taken[order.rows], order.rows, headset.host.bound_ns)
+        yield PictureTimes(f"{headset.name}/pv", taken[order.rows], order.rows, headset.host.bound_ns)
 
 
-def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[Pictures]:
+def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[PictureTimes]:
     sigmas = {pair["source"]: (pair.get("sigma") or {}).get("total_ms") for pair in pairs}
     for take in session.takes:
         for file in take.readable:
@@ -151,14 +151,14 @@ def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[
                 yield from _started(take, file)
 
 
-def _aligned(session: Session, file: CameraFile, headset: Headset, sigma_ms: float) -> Pictures:
+def _aligned(session: Session, file: CameraFile, headset: Headset, sigma_ms: float) -> PictureTimes:
     assert headset.host is not None
     taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
     taken = headset.host.to_host_ns(session.maps[file.source].to_ticks(taken_s))
     return _of_file(file, taken, headset.host.bound_ns + round(2e6 * sigma_ms))
 
 
-def _started(take: CameraTake, file: CameraFile) -> Iterator[Pictures]:
+def _started(take: CameraTake, file: CameraFile) -> Iterator[PictureTimes]:
     """Without a headset: when the shutter was pressed, as far as that is known."""
     known = [start for start in take.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
     if known:
@@ -167,7 +167,9 @@ def _started(take: CameraTake, file: CameraFile) -> Iterator[Pictures]:
         yield _of_file(file, taken, round(2e9 * start.sigma_s))
 
 
-def _of_file(file: CameraFile, taken: Int64, bound_ns: int) -> Pictures:
+def _of_file(file: CameraFile, taken: Int64, bound_ns: int) -> PictureTimes:
     order = strictly_increasing(taken)
     media_s = file.frame_times_s[order.rows]
-    return Pictures(f"{file.device}/video", taken[order.rows], order.rows, bound_ns, file.relative, media_s)
+    return PictureTimes(
+        f"{file.device}/video", taken[order.rows], order.rows, bound_ns, file.relative, media_s
+    )

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
 
 from calibration.estimate.board import Board, Detector
-from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.estimate.joint_cameras import BoardPair, from_board
 from calibration.geometry.cameras import Pinhole
 from calibration.jobs.joint_lenses import _lens
 from calibration.jobs.lens import calibrate_lens
@@ -22,10 +22,10 @@ from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.sensors import Mount, Timeline
+from virtual_kitchen.gopro.sensors import CameraMount, Timeline
 from virtual_kitchen.headset.cameras import LONGTHROW
-from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.longthrow_stream import LongThrowFeed
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
 from virtual_kitchen.kitchen import Kitchen
@@ -42,7 +42,7 @@ BOARD = Board()
 
 @pytest.fixture(scope="module")
 def kitchen(tmp_path_factory) -> Kitchen:
-    turn = rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0]
+    turn = rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0]
     show = BoardShow(SEED, turn, eye(FRONT, focal_px_of(FRONT)))
     folder = tmp_path_factory.mktemp("kitchen")
     return Kitchen(SEED, simulated_motion(SEED), Truth(folder, SEED), roll=BoardRoll(show))
@@ -81,15 +81,15 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     )
     detector, roll, pairs = Detector(BOARD), kitchen.roll, []
     pictures = board_show.BoardPictures(roll.show, roll.show.camera)
-    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(VideoProfile.RAW, 1_000_000), 1)
-    feed = PvFeed(Headset(kitchen), raw)
+    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
+    feed = PvFeed(HeadsetState(kitchen), raw)
     for place in range(SHOWN + 6):
         luma, told = front_picture(feed, place)
         in_front = detector.find(luma, f"place {place}")
         in_camera = detector.find(np.ascontiguousarray(pictures.at(place, PLACE_FRAMES - 8)[:720]), "")
         if in_front is not None and in_camera is not None:
             (fx, fy), (cx, cy) = told["focal_length"], told["principal_point"]
-            pairs.append(Pair(in_front, in_camera, Pinhole(1280, 720, fx, fy, cx, cy)))
+            pairs.append(BoardPair(in_front, in_camera, Pinhole(1280, 720, fx, fy, cx, cy)))
     mount, true = (
         from_board(pairs, BOARD, _lens(load(found.path))).b_from_a,
         np.array(truth["camera_from_pv"]),
@@ -100,7 +100,7 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
 
 def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
     flip = np.diag([1.0, -1, -1])
-    turn = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    turn = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     assert np.array(kitchen.roll.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
 
 
@@ -127,7 +127,7 @@ def test_the_film_shows_the_place_of_its_own_time(kitchen, film):
 
 
 def test_far_depth_is_that_of_the_room(kitchen):
-    feed = LongThrowFeed(Headset(kitchen), True, 1, {})
+    feed = LongThrowFeed(HeadsetState(kitchen), True, 1, {})
     packet = feed.packet(9)
     decoded = depth_longthrow.decode(packet.payload)
     depth = depth_longthrow.images(decoded.png)[0].astype(np.float64) / 1e3

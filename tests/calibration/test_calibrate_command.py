@@ -23,7 +23,7 @@ from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
 OPTICS = Optics("fisheye", 960, 540, 441, 440, 479, 272, (0.03, -0.01, 0.004, -0.001))
-PRINT = boards.Board(7, 5, 0.036, 0.027)
+PRINT = boards.DrawnBoard(7, 5, 0.036, 0.027)
 BOARD = "7x5:36mm/27mm"
 
 

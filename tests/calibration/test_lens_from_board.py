@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from calibration.errors import Refused
-from calibration.estimate.board import Board, Detector, Seen
-from calibration.estimate.choice import Candidate, choose
+from calibration.estimate.board import Board, BoardSeen, Detector
+from calibration.estimate.choice import CandidateFrame, choose
 from calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
 BOARD = Board(9, 6, 0.03, 0.022)
-PRINT = boards.Board(9, 6, 0.03, 0.022)
+PRINT = boards.DrawnBoard(9, 6, 0.03, 0.022)
 OPTICS = {
     "fisheye": Optics("fisheye", 960, 540, 440, 441, 484, 266, (0.03, -0.01, 0.004, -0.001)),
     "pinhole": Optics("pinhole", 960, 540, 620, 621, 476, 274, (-0.12, 0.08, 5e-4, -4e-4, -0.01)),
@@ -37,7 +37,7 @@ def aimed(
 
 
 @pytest.fixture(scope="module", params=OPTICS)
-def filmed(request) -> tuple[Optics, list[Seen]]:
+def filmed(request) -> tuple[Optics, list[BoardSeen]]:
     """Ten rendered boards seen through one lens."""
     optics, rng = OPTICS[request.param], np.random.default_rng(11)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
@@ -50,7 +50,7 @@ def filmed(request) -> tuple[Optics, list[Seen]]:
     return optics, views
 
 
-def second_opinion(optics: Optics, views: list[Seen]) -> np.ndarray:
+def second_opinion(optics: Optics, views: list[BoardSeen]) -> np.ndarray:
     """OpenCV's own calibration of the same corners."""
     objects = [BOARD.corners_m[view.ids].astype(np.float32)[:, None] for view in views]
     pixels = [view.pixels.astype(np.float32)[:, None] for view in views]
@@ -174,12 +174,12 @@ def facing(pose: np.ndarray) -> np.ndarray:
     return pose
 
 
-def points_of(optics: Optics, pose: np.ndarray, name: str) -> Seen:
+def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardSeen:
     """Exact corners, without a picture."""
     at = BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + np.random.default_rng(len(name)).normal(0, 0.03, (len(at), 2))
     kept = np.all((pixels > 2) & (pixels < [optics.width - 3, optics.height - 3]), axis=1)
-    return Seen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardSeen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
 def test_mirrored_foreign_and_missing_boards_are_told_apart():
@@ -206,10 +206,10 @@ def test_blurred_moving_and_repeated_views_are_left_out_by_name():
     assert softer is not None
     assert softer.edge_px > 1.4 * sharp.edge_px
     blurred = replace(sharp, name="blurred", edge_px=2.5)
-    others = [Candidate(points_of(optics, aimed(optics, rng), f"other {i}"), 0.1) for i in range(5)]
-    again = [Candidate(replace(sharp, name=f"again {i}"), 0.0) for i in range(4)]
-    moving = Candidate(replace(sharp, name="moving"), 4.0)
-    chosen, left_out = choose([Candidate(blurred, 0.1), moving, *others, *again], BOARD, most=6)
+    others = [CandidateFrame(points_of(optics, aimed(optics, rng), f"other {i}"), 0.1) for i in range(5)]
+    again = [CandidateFrame(replace(sharp, name=f"again {i}"), 0.0) for i in range(4)]
+    moving = CandidateFrame(replace(sharp, name="moving"), 4.0)
+    chosen, left_out = choose([CandidateFrame(blurred, 0.1), moving, *others, *again], BOARD, most=6)
     assert left_out["blurred"] == "blurred"
     assert left_out["moving"] == "moving"
     assert {view.name for view in chosen} >= {f"other {i}" for i in range(5)}
@@ -228,7 +228,9 @@ def test_the_published_calibration_of_opencvs_sample_pictures_is_reproduced():
         assert found
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 0.1)
         corners = cv2.cornerSubPix(grey, corners, (11, 11), (-1, -1), ends)
-        views.append(Seen(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7))
+        views.append(
+            BoardSeen(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
+        )
     published = cv2.FileStorage(str(folder / "left_intrinsics.yml"), cv2.FILE_STORAGE_READ)
     matrix, k = published.getNode("camera_matrix").mat(), published.getNode("distortion_coefficients").mat()
     mine = estimate(views, Board(10, 7, 0.025, 0.018), "pinhole", square_pixels=True, robust=False)

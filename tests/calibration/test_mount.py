@@ -9,9 +9,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
-from calibration.estimate.board import Board, Seen
+from calibration.estimate.board import Board, BoardSeen
 from calibration.estimate.intrinsics import Intrinsics
-from calibration.estimate.joint_cameras import Pair, from_board
+from calibration.estimate.joint_cameras import BoardPair, from_board
 from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from calibration.estimate.motion import check_mount, rotation_from_motion
 from calibration.geometry.cameras import Fisheye, Pinhole
@@ -19,7 +19,7 @@ from virtual_kitchen.world import boards
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics
 
-BOARD, PRINT = Board(), boards.Board(11, 8, 0.024, 0.018)
+BOARD, PRINT = Board(), boards.DrawnBoard(11, 8, 0.024, 0.018)
 PV = Optics("pinhole", 1280, 720, 1010, 1010, 639.5, 359.5, (0, 0, 0, 0, 0))
 GOPRO = Optics("fisheye", 3840, 2160, 1760, 1760, 1920, 1080, (0.03, -0.01, 0.004, -0.001))
 
@@ -31,14 +31,14 @@ def mount() -> np.ndarray:
     return pose
 
 
-def seen(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> Seen:
+def seen(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardSeen:
     at = PRINT.corners() @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + rng.normal(0, 0.1, (len(at), 2))
     kept = np.all((pixels > 5) & (pixels < [optics.width - 5, optics.height - 5]), axis=1) & (at[:, 2] > 0.05)
-    return Seen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardSeen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
-def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[Pair]:
+def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[BoardPair]:
     rng = np.random.default_rng(seed)
     lens = Pinhole(1280, 720, 1010, 1010, 639.5, 359.5)
     pairs = []
@@ -49,7 +49,7 @@ def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[Pair]
             PRINT, rng.uniform(0.35, 0.7), tilt, rng.uniform(-0.3, 0.3), (0.13, 0.1), ray
         )
         name = f"instant {index}"
-        pairs.append(Pair(seen(PV, pose, name, rng), seen(GOPRO, gopro_from_pv @ pose, name, rng), lens))
+        pairs.append(BoardPair(seen(PV, pose, name, rng), seen(GOPRO, gopro_from_pv @ pose, name, rng), lens))
     return pairs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calibration.space.partial import Partial
-from storage.shell.outputs import CannotWrite
+from storage.shell.outputs import OutputRefused
 
 
 def test_the_same_work_goes_on_and_other_work_begins_anew(tmp_path):
@@ -21,10 +21,10 @@ def test_a_folder_of_somebody_else_is_never_removed(tmp_path):
     folder = tmp_path / "look.mp4.partial"
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
-    with pytest.raises(CannotWrite, match="not of this command"):
+    with pytest.raises(OutputRefused, match="not of this command"):
         Partial(tmp_path / "look.mp4", {}).begin()
     assert (folder / "thesis.tex").read_text() == "mine"
     (tmp_path / "sealed").mkdir()
     (tmp_path / "other.ply.partial").symlink_to(tmp_path / "sealed")
-    with pytest.raises(CannotWrite):
+    with pytest.raises(OutputRefused):
         Partial(tmp_path / "other.ply", {}).begin()

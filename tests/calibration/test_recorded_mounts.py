@@ -26,7 +26,7 @@ from calibration.jobs.mount_check import refresh
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import imu
-from virtual_kitchen.gopro.sensors import Mount
+from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.world import rotations
 
 
@@ -55,7 +55,7 @@ def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
     assert answer["status"] == "PASS"
     (mount,) = answer["mounts"]
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
-    true = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    true = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     off = Rotation.from_matrix(np.array(mount["camera_from_pv"]) @ true.T).magnitude()
     assert np.degrees(off) < 0.3
     assert not mount["moved"]
@@ -95,7 +95,7 @@ def keep_mount(take: Path, turn: np.ndarray) -> None:
 def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, tmp_path):
     shutil.copytree(take, copy := tmp_path / "take1")
     flip = np.diag([1.0, -1, -1])
-    true = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    true = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     keep_mount(copy, true)
     code, told = run("check", copy)
     assert code == 0

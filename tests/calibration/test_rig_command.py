@@ -26,14 +26,14 @@ from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import pv
 from virtual_kitchen.gopro.board_film import HELD_FRAMES, film_board
-from virtual_kitchen.gopro.sensors import Mount
+from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import boards, rotations
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics
 
-BOARD, PRINT = "7x5:36mm/27mm", boards.Board(7, 5, 0.036, 0.027)
+BOARD, PRINT = "7x5:36mm/27mm", boards.DrawnBoard(7, 5, 0.036, 0.027)
 GOPRO = Optics("fisheye", 960, 540, 441, 440, 479, 272, (0.03, -0.01, 0.004, -0.001))
 PV = Optics("pinhole", 640, 360, 505, 505, 319.5, 179.5, (0, 0, 0, 0, 0))
 POSES = 16
@@ -45,7 +45,7 @@ def true_mount() -> np.ndarray:
     """GoPro from front camera: the rotation of the virtual mount, and a place on the forehead."""
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
     mount = np.eye(4)
-    mount[:3, :3] = flip @ rotations.matrices(Mount.of_seed(SEED).wxyz[None])[0].T @ flip
+    mount[:3, :3] = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     mount[:3, 3] = [0.02, 0.06, 0.03]
     return mount
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from capture.camera.watch import CameraState, Watch
+from capture.camera.watch import CameraHealth, CameraWatch
 from capture.errors import QueueSilent
 from capture.session.alarms import lost_streams, mute_processes, quiet_streams
 from capture.session.queue_watch import LATE_S, QueueWatch
@@ -68,7 +68,7 @@ def test_what_did_not_come_back_before_the_end_stays_a_problem():
 
 
 def test_a_camera_that_never_answers_again_has_a_gap_until_the_end():
-    watch = Watch(CameraState())
+    watch = CameraWatch(CameraHealth())
     watch.lost("it does not answer", 5 * SECOND)
     watch.lost("it does not answer", 6 * SECOND)
     watch.ended(30 * SECOND)

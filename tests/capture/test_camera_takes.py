@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from capture.camera import take as camera_take
 from capture.camera.fetch import fetch_take, takes_in
 from capture.camera.files import fetch_files
-from capture.camera.take import CameraTake
-from capture.camera.watch import CameraState, Watch
+from capture.camera.take import CameraRecorder
+from capture.camera.watch import CameraHealth, CameraWatch
 from capture.hold import held
 from capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
@@ -46,7 +46,7 @@ def media(folder: Path) -> dict:
     return json.loads((folder / "media.json").read_text())
 
 
-def recorded(take: CameraTake, seconds: float) -> None:
+def recorded(take: CameraRecorder, seconds: float) -> None:
     take.start()
     wait_for(lambda: take.state.state in ("recording", "failed", "pending"))
     time.sleep(seconds)
@@ -57,7 +57,7 @@ def recorded(take: CameraTake, seconds: float) -> None:
 
 def test_chapters_come_home_in_order(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", chapter_s=1.0) as (gopro, url):
-        take = CameraTake("gopro", url, tmp_path / "rec" / "gopro")
+        take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
         assert take.prepare()["notes"] == []
         recorded(take, 2.5)
         truth = {file["file"]: file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
@@ -75,7 +75,7 @@ def test_chapters_come_home_in_order(tmp_path: Path) -> None:
 
 def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_vanish@1+1.5") as (_, url):
-        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
         recorded(take, 4.0)
     found = media(tmp_path / "gopro")
@@ -88,7 +88,7 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
 def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     recording = tmp_path / "data" / "take-1"
     with virtual_camera(tmp_path / "sim", "gopro_vanish@1+5") as (gopro, url):
-        take = CameraTake("gopro", url, recording / "gopro")
+        take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
         recorded(take, 1.5)
         assert take.state.state == "pending"
@@ -136,7 +136,7 @@ def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
     tmp_path: Path, fault: str, words: str
 ) -> None:
     with virtual_camera(tmp_path / "sim", f"gopro_{fault}@1") as (_, url):
-        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
         recorded(take, 2.0)
     assert "stopped recording by itself" in take.state.problem
@@ -146,7 +146,7 @@ def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
 
 def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_battery_dead@1") as (_, url):
-        take = CameraTake("gopro", url, tmp_path / "gopro")
+        take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
         recorded(take, 1.5)
     assert take.state.state == "pending"
@@ -158,7 +158,9 @@ def test_two_cameras_at_once(tmp_path: Path) -> None:
         virtual_camera(tmp_path / "one", name="left") as (_, left),
         virtual_camera(tmp_path / "two", name="right", seed=4) as (_, right),
     ):
-        takes = [CameraTake(name, url, tmp_path / name) for name, url in (("left", left), ("right", right))]
+        takes = [
+            CameraRecorder(name, url, tmp_path / name) for name, url in (("left", left), ("right", right))
+        ]
         serials = {take.prepare()["serial"] for take in takes}
         assert len(serials) == 2
         for take in takes:
@@ -174,7 +176,7 @@ def test_two_cameras_at_once(tmp_path: Path) -> None:
 def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
     recording = tmp_path / "data" / "take-1"
     with virtual_camera(tmp_path / "sim") as (gopro, url):
-        take = CameraTake("gopro", url, recording / "gopro")
+        take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
         recorded(take, 0.2)
         arguments = ["gopro", "free", str(recording), "--copy", str(tmp_path / "nas")]
@@ -196,7 +198,7 @@ def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> 
     recording, store = tmp_path / "data" / "take-1", tmp_path / "store"
     store.mkdir()
     with virtual_camera(tmp_path / "sim") as (gopro, url):
-        take = CameraTake("gopro", url, recording / "gopro")
+        take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
         recorded(take, 0.2)
         write_json(
@@ -257,8 +259,8 @@ def test_what_a_state_says() -> None:
         values = {"8": 0, "10": 1, "13": second, "33": 0, "35": 5000, "70": 80} | status
         return Answer(values, {}, second * 10**9)
 
-    shown = CameraState()
-    watch = Watch(shown)
+    shown = CameraHealth()
+    watch = CameraWatch(shown)
     watch.answered(answer(1))
     assert (shown.problem, shown.battery_percent, shown.minutes_left) == ("", 80, 83.3)
     watch.answered(answer(2, **{"54": 4_000_000}))
@@ -305,7 +307,7 @@ def test_a_card_that_shows_no_file_is_looked_at_again(
 ) -> None:
     recording = tmp_path / "data" / "take-1"
     with virtual_camera(tmp_path / "sim") as (gopro, url):
-        take = CameraTake("gopro", url, recording / "gopro")
+        take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
         with monkeypatch.context() as late:
             late.setattr(gopro.camera.card, "files", list)

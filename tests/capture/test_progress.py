@@ -10,7 +10,7 @@ import pytest
 from capture.process.health import HealthSender
 from capture.process.outcome import NO_SPACE
 from capture.session import progress
-from capture.session.progress import Progress
+from capture.session.progress import RecordingProgress
 from capture.session.supervisor import Supervisor
 from storage.names import LOGS
 
@@ -30,7 +30,7 @@ def test_a_drainer_that_cannot_store_is_shown(supervisor, plan, monkeypatch, cap
     monkeypatch.setattr(progress, "LINE_S", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     health = HealthSender(plan.health, "drainer 0")
-    with Progress("take", None, enabled=True) as shown:
+    with RecordingProgress("take", None, enabled=True) as shown:
         for problem, expected in (
             (NO_SPACE, []),  # the disk guard's line says that
             ("[Errno 5] Input/output error", ["[Errno 5] Input/output error; its packets stay in the queue"]),

@@ -9,7 +9,7 @@ import pytest
 
 from capture.commands.rig import record_options
 from capture.errors import BadRig
-from capture.order import Order
+from capture.order import RecordingRequest
 from capture.rig.rig_file import order_from
 from capture.rig.template import template
 from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, describe
@@ -29,7 +29,7 @@ pv_height = 720
 """
 
 
-def order(folder: Path, text: str, **options: Any) -> Order:
+def order(folder: Path, text: str, **options: Any) -> RecordingRequest:
     rig = folder / "rig.toml"
     rig.write_text(text)
     return order_from("take", record_options() | {"rig": rig, "data": folder} | options)

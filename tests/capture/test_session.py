@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from capture.errors import CannotWrite
-from capture.order import Order
+from capture.errors import FolderNotWritable
+from capture.order import RecordingRequest
 from capture.session.session import record
 
 
@@ -17,6 +17,6 @@ def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, 
     folder.mkdir(parents=True)
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != folder and real(path, mode))
-    with pytest.raises(CannotWrite, match=rf"{closed}: cannot write there \(no permission\)"):
-        record(Order("take", tmp_path / "data", [], {}), print)
+    with pytest.raises(FolderNotWritable, match=rf"{closed}: cannot write there \(no permission\)"):
+        record(RecordingRequest("take", tmp_path / "data", [], {}), print)
     assert sorted(tmp_path.rglob("*")) == sorted({tmp_path / "data", folder})

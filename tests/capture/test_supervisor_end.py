@@ -15,7 +15,7 @@ from cameras import virtual_camera
 from processes import wait_until_synced
 
 from capture.camera import take as camera_take
-from capture.camera.take import CameraTake
+from capture.camera.take import CameraRecorder
 from capture.process import worker as worker_module
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from capture.session import supervisor as supervisor_module
@@ -136,7 +136,7 @@ def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tm
     monkeypatch.setattr(camera_take, "measure_clock", lambda camera: None)
     (Path(plan.path) / LOGS).mkdir()
     with virtual_camera(tmp_path / "sim") as (_, url):
-        take = CameraTake("gopro", url, Path(plan.path) / "gopro")
+        take = CameraRecorder("gopro", url, Path(plan.path) / "gopro")
         take.prepare()
         supervisor = Supervisor(plan, server, [take])
         take.start()

@@ -24,7 +24,7 @@ from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.database import Database, open_database
-from recipe_app.store.records import Records, new_id
+from recipe_app.store.records import AppRecords, new_id
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
 from storage.manifest import write_json
@@ -79,7 +79,7 @@ class Kitchen:
     @functools.cached_property
     def tools(self) -> Collaborators:
         """What the app is built from."""
-        records = Records(
+        records = AppRecords(
             self.database,
             now_ns=lambda: time.monotonic_ns() if self.ticking else self.now_ns,
             utc_ns=lambda: self.utc_ns,

@@ -34,7 +34,7 @@ from recipe_app.graphs.formats.annotations import (
 )
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from recipe_app.web.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(300)
@@ -117,7 +117,7 @@ oddities = st.dictionaries(
 def test_any_folder_of_the_form_goes_out_as_it_came(
     database: Database, folder: Annotations, odd: dict[str, str], sparse: bool
 ) -> None:
-    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     files = format_annotations(folder) | {"task_graphs/tea.json": '{"steps": {}}'} | odd
     if sparse:
         files = {path: text for path, text in files.items() if not path.startswith("annotation_csv")}
@@ -129,7 +129,7 @@ def test_any_folder_of_the_form_goes_out_as_it_came(
 
 
 def test_the_tables_are_what_the_log_says(database: Database) -> None:
-    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     done = Entry(3, "Pour", 1.5, 2, (TaggedError("Order Error", "early"), TaggedError("Other", "x")))
     one = AnnotatedRecording("1_7", 1, "Tea", 4, 2, (done, Entry(4, "Sip", -1.0, -1.0)))
     taken = take_in(
@@ -152,7 +152,7 @@ def test_the_tables_are_what_the_log_says(database: Database) -> None:
 def test_an_interrupted_import_goes_on_where_it_was(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     entry = Entry(3, "Pour", 1.5, 2)
     many = tuple(AnnotatedRecording(f"1_{n}", 1, "Tea", 4, 2, (entry,) * 9) for n in range(60))
     files = format_annotations(Annotations(many, {3: "Pour"}, CATEGORIES))
@@ -319,7 +319,7 @@ def mutated(draw: st.DrawFn) -> dict[str, str]:
 @given(mutated())
 @settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
 def test_a_folder_is_taken_in_or_refused_in_one_line(database: Database, files: dict[str, str]) -> None:
-    records = Records(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
+    records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     outcome: dict[str, str] | str
     try:
         outcome = give_back(take_in(files, "mutated", records, actor="p1")["collection"], records)

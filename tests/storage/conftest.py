@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage.calibration import Table, calibration_files, write_calibration
+from storage.calibration import ConstantTable, calibration_files, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from storage.verify import verify
@@ -46,7 +46,7 @@ def finished(tmp_path) -> Path:
     put("ledger/hololens", 1, [Packet(0, 1, 0, 0, 1, json.dumps(end).encode(), b"")])
     (path / "gopro").mkdir()
     write_json(path / "gopro" / "media.json", {"files": [film_entry(path / "gopro")]})
-    table = Table("intrinsics", np.arange(4.0), "px", "camera", "focal lengths and principal point")
+    table = ConstantTable("intrinsics", np.arange(4.0), "px", "camera", "focal lengths and principal point")
     write_calibration(path / "hololens" / "calibration" / "pv.h5", [table], {"model": "pinhole"})
     files |= calibration_files(path)
     (path / "events").mkdir()

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from flips import block_at, flip, stream_of
 
-from storage.calibration import Table, calibration_files, write_calibration
+from storage.calibration import ConstantTable, calibration_files, write_calibration
 from storage.chunks.chunk import Packet, seal
-from storage.copies.copies import COPIED, Book, Line
+from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.disk.read_back import file_sha256
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
@@ -78,7 +78,7 @@ def whole(tmp_path_factory) -> Path:
     ]
     files |= put(path, "ledger/hololens", 1, len(ends), [json.dumps(end).encode() for end in ends])
     files |= put(path, "clock/hololens", 2, 5)
-    table = Table("lut", np.random.default_rng(1).random((20, 3)), "px", "camera", "rays")
+    table = ConstantTable("lut", np.random.default_rng(1).random((20, 3)), "px", "camera", "rays")
     write_calibration(path / "hololens" / "calibration" / "pv.h5", [table], {"model": "pinhole", "note": "ä"})
     files |= calibration_files(path)
     film = path / "gopro" / "GX010001.MP4"
@@ -95,7 +95,7 @@ def whole(tmp_path_factory) -> Path:
         EventLog(path, "tablet").append("done", host_ns=number, uncertainty_ns=1, body=body)
     with Book(path) as book:
         for name in ("gopro/GX010001.MP4", "recording.json"):
-            book.write(Line(COPIED, name, 5, "0" * 64, 7, "store", "/mnt/nas", "direct", utc_ns=8))
+            book.write(CopyRecord(COPIED, name, 5, "0" * 64, 7, "store", "/mnt/nas", "direct", utc_ns=8))
     assert verify(path)["reasons"] == []
     return path
 

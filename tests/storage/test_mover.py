@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from processes import kitchensync
 
-from storage.copies.copies import BOOK, COPIED, FREED, Book, Line, read_book
+from storage.copies.copies import BOOK, COPIED, FREED, Book, CopyRecord, read_book
 from storage.copies.target import MARKER
 from storage.disk.durable import LocalDisk
 from storage.manifest import edit_manifest
@@ -399,7 +399,7 @@ def test_the_book_names_only_copies_that_stood_the_proof_when_it_freed(finished,
 
 
 def test_a_line_of_which_only_a_part_found_room_is_an_error(finished):
-    line = Line(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 1, "store", "/store", "direct")
+    line = CopyRecord(COPIED, "gopro/GX010001.MP4", 1, "0" * 64, 1, "store", "/store", "direct")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Book(finished) as book:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))

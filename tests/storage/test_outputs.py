@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.shell.outputs import PART, CannotWrite, check_output, write_into, write_output, written
+from storage.shell.outputs import PART, OutputRefused, check_output, write_into, write_output, written
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_nothing_is_written_into_a_recording(take, tmp_path, name, way, force):
         (tmp_path / "film.mp4").symlink_to(path)
         path = tmp_path / "film.mp4"
     before = bytes_below(tmp_path)
-    with pytest.raises(CannotWrite, match="inside the recording take|sealed"):
+    with pytest.raises(OutputRefused, match="inside the recording take|sealed"):
         write_output(path, b"new", force=force)
     assert bytes_below(tmp_path) == before
 
@@ -58,19 +58,19 @@ def test_a_lost_manifest_opens_no_way_into_a_recording(take):
     (take / "ledger" / "hololens" / "000001.h5").write_bytes(b"ledger")
     (take / "recording.json").unlink()
     for name in ("new.mp4", "gopro/new.mp4", "hololens/pv/new"):
-        with pytest.raises(CannotWrite, match="inside the recording|among sealed"):
+        with pytest.raises(OutputRefused, match="inside the recording|among sealed"):
             check_output(take / name)
 
 
 def test_what_can_be_computed_anew_is_replaced_with_force_alone(take):
     index = take / "sync" / "index.parquet"
-    with pytest.raises(CannotWrite, match="--force"):
+    with pytest.raises(OutputRefused, match="--force"):
         write_output(index, b"new")
     assert index.read_bytes() == b"index"
     write_output(index, b"new", force=True)
     assert index.read_bytes() == b"new"
     if not (take / "SYNC").exists():  # on a disk that tells them apart they are two folders
-        with pytest.raises(CannotWrite, match="inside the recording"):
+        with pytest.raises(OutputRefused, match="inside the recording"):
             check_output(take / "SYNC" / "x")
 
 
@@ -78,7 +78,7 @@ def test_another_name_of_a_sealed_file_is_given_away_and_the_file_stays(take, tm
     film = take / "gopro" / "GX010001.MP4"
     (tmp_path / "copy.mp4").hardlink_to(film)
     (tmp_path / f"look.mp4{PART}").symlink_to(film)
-    with pytest.raises(CannotWrite, match="--force"):
+    with pytest.raises(OutputRefused, match="--force"):
         write_output(tmp_path / "copy.mp4", b"new")
     write_output(tmp_path / "copy.mp4", b"new", force=True)
     write_output(tmp_path / "look.mp4", b"look")
@@ -98,7 +98,7 @@ def test_what_is_cut_off_leaves_the_old_file_and_nothing_else(tmp_path, error):
             part.write_bytes(b"half")
             raise error
 
-    with pytest.raises((type(error), CannotWrite)):
+    with pytest.raises((type(error), OutputRefused)):
         write()
     assert bytes_below(tmp_path) == {str(tmp_path / "out"): b"old"}
 
@@ -109,7 +109,7 @@ def test_a_file_that_came_while_another_was_written_stays(tmp_path):
             part.write_bytes(b"mine")
             (tmp_path / "out").write_bytes(b"somebody's")
 
-    with pytest.raises(CannotWrite, match="--force"):
+    with pytest.raises(OutputRefused, match="--force"):
         write()
     assert bytes_below(tmp_path) == {str(tmp_path / "out"): b"somebody's"}
 
@@ -118,7 +118,7 @@ def test_folders_pipes_and_circles_are_no_files_to_write(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     for name in (".", "pipe", "circle", "circle/x"):
-        with pytest.raises(CannotWrite):
+        with pytest.raises(OutputRefused):
             write_output(tmp_path / name, b"", force=True)
 
 
@@ -132,7 +132,7 @@ def test_a_folder_of_files_is_filled_on_and_nothing_in_it_replaced(tmp_path):
         str(out / name): content for name, content in (files | {"other": b"other"}).items()
     }
     (out / "deep" / "b.json").write_bytes(b"mine")
-    with pytest.raises(CannotWrite, match="b.json"):
+    with pytest.raises(OutputRefused, match="b.json"):
         write_into(out, files | {"c.json": b"c"})
     assert not (out / "c.json").exists()
     write_into(out, files, force=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.sensors import Instruments
-from virtual_kitchen.gopro.synthesis import Film, Synthesis, synthesize
+from virtual_kitchen.gopro.synthesis import FilmPlan, Synthesis, synthesize
 from virtual_kitchen.world.motion import simulated_motion
 
 SMALL = {"width": 320, "height": 180}
@@ -22,4 +22,4 @@ def film(
     motion_seed = options.pop("motion_seed", None)
     motion = simulated_motion(int(motion_seed)) if motion_seed is not None else None  # type: ignore[call-overload]
     folder.mkdir(parents=True, exist_ok=True)
-    return synthesize(folder, Film(frames, rule=rule, instruments=instruments, **options), motion)  # type: ignore[arg-type]
+    return synthesize(folder, FilmPlan(frames, rule=rule, instruments=instruments, **options), motion)  # type: ignore[arg-type]

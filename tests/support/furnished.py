@@ -17,13 +17,13 @@ from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import calibration as constants_parser
 from sensors.hololens import depth_longthrow, pv
-from storage.calibration import Table, write_calibration
+from storage.calibration import ConstantTable, write_calibration
 from storage.manifest import write_json
 from virtual_kitchen.gopro.encoders import VideoEncoder
-from virtual_kitchen.gopro.synthesis import Film, write_take
+from virtual_kitchen.gopro.synthesis import FilmPlan, write_take
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import VideoFormat
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.eye_stream import EyeFeed
 from virtual_kitchen.headset.pv_stream import constants as pv_constants
 from virtual_kitchen.headset.spatial_stream import SpatialFeed
@@ -183,13 +183,14 @@ def film_room(folder: Path, kitchen: Kitchen) -> None:
             yield from encoder.encode(frame, i420(picture))
         yield from encoder.flush()
 
-    film = Film(FRAMES, GOPRO.width, GOPRO.height, seed=SEED, number=42, start_world_s=START_WORLD_S)
+    film = FilmPlan(FRAMES, GOPRO.width, GOPRO.height, seed=SEED, number=42, start_world_s=START_WORLD_S)
     write_take(folder, film, samples(), encoder.configuration, [])
 
 
 def write_tables(recording: Path, stream: str, answer: bytes) -> None:
     tables = [
-        Table(c.name, c.values, c.unit, c.frame, c.meaning) for c in constants_parser.parse(stream, answer)
+        ConstantTable(c.name, c.values, c.unit, c.frame, c.meaning)
+        for c in constants_parser.parse(stream, answer)
     ]
     write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", tables, {})
 
@@ -221,7 +222,7 @@ def write_furnished(recording: Path) -> Kitchen:
     (recording / "gopro").mkdir(parents=True)
     kitchen = kitchen_of(recording)
     film_room(recording / "gopro", kitchen)
-    headset = Headset(kitchen)
+    headset = HeadsetState(kitchen)
     seal_rows(recording, "hololens/pv", front_rows(kitchen))
     seal_rows(recording, "hololens/depth_longthrow", depth_rows(kitchen))
     seal_rows(recording, "hololens/spatial_input", feed_rows(SpatialFeed(headset)))

@@ -14,7 +14,7 @@ from typing import Any
 from open_gopro.models.constants import GoProUUID
 from open_gopro.network.ble.controller import BLEController
 
-from virtual_kitchen.gopro.camera import Camera, WrongState
+from virtual_kitchen.gopro.camera import VirtualCamera, WrongState
 
 ANSWERS = {
     GoProUUID.CQ_COMMAND: GoProUUID.CQ_COMMAND_RESP,
@@ -28,7 +28,7 @@ SETTINGS, STATUSES = 0x12, 0x13
 STATUS_BYTES = {13: 4, 35: 4, 54: 8}
 
 
-def radio_of(camera: Camera) -> type[BLEController]:
+def radio_of(camera: VirtualCamera) -> type[BLEController]:
     """Make the controller class that finds this one camera."""
 
     class Radio(BLEController):
@@ -75,7 +75,7 @@ def _packets(message: bytes) -> Iterator[bytes]:
         yield bytes([0x80 | number & 15]) + message[at : at + 19]
 
 
-def _answer(camera: Camera, uuid: Any, message: bytes) -> bytes:
+def _answer(camera: VirtualCamera, uuid: Any, message: bytes) -> bytes:
     number, values = message[0], message[1:]
     if uuid == GoProUUID.CM_NET_MGMT_COMM:
         return bytes([0x03, 0x81, 0x08, 0x01])  # pairing is finished: result 1 = success
@@ -101,12 +101,12 @@ def _answer(camera: Camera, uuid: Any, message: bytes) -> bytes:
     return bytes([number]) + _command(camera, number, values)
 
 
-def _statuses(camera: Camera) -> dict[int, int]:
+def _statuses(camera: VirtualCamera) -> dict[int, int]:
     wanted = (6, 8, 10, 13, 33, 35, 54, 70, 85, 111)
     return {key: int(camera.status()[str(key)]) for key in wanted}
 
 
-def _command(camera: Camera, number: int, values: bytes) -> bytes:
+def _command(camera: VirtualCamera, number: int, values: bytes) -> bytes:
     if number == SHUTTER:
         try:
             camera.start_recording() if values[1] else camera.stop_recording()

@@ -9,10 +9,10 @@ import numpy as np
 
 from sensors import clock_probe
 from sensors.hololens import imu, spatial_input
-from storage.calibration import Table, write_calibration
+from storage.calibration import ConstantTable, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
-from virtual_kitchen.gopro.synthesis import Film, synthesize
+from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map
@@ -30,7 +30,7 @@ def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
     folder.mkdir(parents=True)
     kitchen = Kitchen(seed, simulated_motion(seed), Truth(folder, seed))
     local_s = UTC0_NS / 1e9 + START_WORLD_S
-    film = Film(frames, 320, 180, seed=seed, local_s=local_s, zone_minutes=0, start_world_s=START_WORLD_S)
+    film = FilmPlan(frames, 320, 180, seed=seed, local_s=local_s, zone_minutes=0, start_world_s=START_WORLD_S)
     synthesize(folder, film, kitchen.motion)
     return kitchen
 
@@ -128,9 +128,11 @@ def write_manifest(recording: Path, streams: dict[str, dict], devices: dict[str,
 def write_constants(recording: Path, stream: str) -> None:
     """Write a sensor's constants: it lies in the rig's axes, its lens is straight."""
     frame = "row-vector 4x4, p_sensor = p_rig x M, metres"
-    tables = [Table("extrinsics", np.eye(4, dtype=np.float32), "m", frame, "rig to sensor")]
+    tables = [ConstantTable("extrinsics", np.eye(4, dtype=np.float32), "m", frame, "rig to sensor")]
     for name, count in (("radial_distortion", 3), ("tangential_distortion", 2)):
-        tables.append(Table(name, np.zeros(count, np.float32), "1", "picture of this format", "distortion"))
+        tables.append(
+            ConstantTable(name, np.zeros(count, np.float32), "1", "picture of this format", "distortion")
+        )
     write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", tables, {})
 
 

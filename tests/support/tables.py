@@ -8,7 +8,7 @@ from calibration.geometry.look_up_table import LookUpTable
 from virtual_kitchen.headset import cameras as built
 
 
-def look_up_table(model: built.CameraModel) -> LookUpTable:
+def look_up_table(model: built.RigCamera) -> LookUpTable:
     """Cut the answer to mode 2 (uv2x, uv2y, ..., mapx, mapy, k) into a camera."""
     sent = np.frombuffer(built.constants(model), "<f4")
     count = model.width * model.height

@@ -26,7 +26,7 @@ from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from sync.report.page import write_report
 from virtual_kitchen.gopro.chapters import ChapterRule
-from virtual_kitchen.gopro.synthesis import Film, synthesize
+from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.world.motion import simulated_motion
 
 GYRO, POSE = "hololens/gyroscope", "hololens/spatial_input"
@@ -99,7 +99,7 @@ def test_no_gyroscope_in_the_camera_file(take):
 def test_the_camera_filmed_before_the_headset_recorded(take):
     """No overlap: the same kitchen eighty minutes later, and nothing tells when the shutter fell."""
     (take / "gopro" / "media.json").unlink()
-    film = Film(400, 320, 180, seed=5, local_s=1_750_004_800.0, zone_minutes=0, start_world_s=4800.0)
+    film = FilmPlan(400, 320, 180, seed=5, local_s=1_750_004_800.0, zone_minutes=0, start_world_s=4800.0)
     (take / "later").mkdir()
     synthesize(take / "later", film, simulated_motion(5))
     shutil.move(take / "later" / "GX010001.MP4", take / "gopro" / "GX010001.MP4")
@@ -115,7 +115,7 @@ def test_the_camera_filmed_before_the_headset_recorded(take):
 @pytest.mark.parametrize("lost", [1, 2])
 def test_a_chapter_is_missing(made, take, lost):
     """Of a take of three chapters one is not there: the others stay right, the numbers say which."""
-    film = Film(
+    film = FilmPlan(
         660, 320, 180, seed=5, start_world_s=START_WORLD_S, rule=ChapterRule(frames=240), zone_minutes=0
     )
     (take / "gopro" / "GX010001.MP4").unlink()
@@ -136,7 +136,9 @@ def test_a_chapter_is_missing(made, take, lost):
 
 def test_the_cameras_clock_was_reset(made, take):
     """The motion decides; the wrong clock is said."""
-    film = Film(660, 320, 180, seed=5, start_world_s=START_WORLD_S, local_s=1_451_606_460.0, zone_minutes=0)
+    film = FilmPlan(
+        660, 320, 180, seed=5, start_world_s=START_WORLD_S, local_s=1_451_606_460.0, zone_minutes=0
+    )
     synthesize(take / "gopro", film, made[1].motion)
     (take / "gopro" / "media.json").unlink()
     entry = sync(take)
@@ -149,7 +151,9 @@ def test_the_cameras_clock_was_reset(made, take):
 
 
 def test_the_cameras_clock_is_an_hour_off(made, take):
-    film = Film(660, 320, 180, seed=5, start_world_s=START_WORLD_S, local_s=1_750_003_602.5, zone_minutes=0)
+    film = FilmPlan(
+        660, 320, 180, seed=5, start_world_s=START_WORLD_S, local_s=1_750_003_602.5, zone_minutes=0
+    )
     synthesize(take / "gopro", film, made[1].motion)
     entry = sync(take)
     assert entry["status"] == "aligned"
@@ -267,7 +271,7 @@ def test_a_recording_of_two_seconds(made, tmp_path):
     shutil.copytree(made[0] / "take1", take)
     synthesize(
         take / "gopro",
-        Film(50, 320, 180, seed=5, start_world_s=START_WORLD_S, zone_minutes=0),
+        FilmPlan(50, 320, 180, seed=5, start_world_s=START_WORLD_S, zone_minutes=0),
         made[1].motion,
     )
     entry = sync(take)

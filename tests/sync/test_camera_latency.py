@@ -20,7 +20,7 @@ from sync.latency.image_latency import measure_latency
 from sync.latency.image_rotation import (
     LEAST_POINTS,
     ImageTurns,
-    Lens,
+    LensModel,
     Tracks,
     image_turns,
     track,
@@ -78,7 +78,7 @@ def test_a_camera_that_stabilises_is_refused(shared_data, tmp_path):
 
 def test_points_give_the_turn_whatever_else_moves():
     """A third of the points are hands: the rest decides."""
-    random, lens = np.random.default_rng(4), Lens.of_view("fisheye", 120)
+    random, lens = np.random.default_rng(4), LensModel.of_view("fisheye", 120)
     points = random.uniform([-0.5, -0.28], [0.5, 0.28], (240, 2))
     turn = Rotation.from_rotvec([0.02, -0.035, 0.012])
     seen = turn.inv().apply(lens.directions(points))
@@ -94,7 +94,7 @@ def test_points_give_the_turn_whatever_else_moves():
 
 def test_pictures_without_anything_to_follow_are_not_used():
     grey = np.full((180, 320), 128, np.uint8)
-    turns = image_turns(list(track([(0.0, grey), (0.03, grey)])), Lens.of_view("pinhole", 70), 9 / 16)
+    turns = image_turns(list(track([(0.0, grey), (0.03, grey)])), LensModel.of_view("pinhole", 70), 9 / 16)
     assert turns.usable.tolist() == [False]
 
 

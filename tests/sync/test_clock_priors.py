@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sync.align.prior import CameraClock, Start, prior_of, start_from_camera_clock, start_from_shutter
+from sync.align.prior import (
+    StatedCameraClock,
+    StatedStart,
+    prior_of,
+    start_from_camera_clock,
+    start_from_shutter,
+)
 
 ANCHOR = datetime(2019, 11, 18, 15, 45, 0, tzinfo=UTC)
 FRAME_S = 1001 / 30000
@@ -30,7 +36,7 @@ def host_s(start):
 def camera(creation, frames_s=None, *, label_s=None, zone_s=0, pressed_s=32.0, started=STARTED, **more):
     """A camera whose shutter fell `pressed_s` after the anchor (None: nobody knows)."""
     pressed = None if pressed_s is None else STARTED["host_ns"] + round(pressed_s * 1e9)
-    clock = CameraClock(creation, frames_s, label_s)
+    clock = StatedCameraClock(creation, frames_s, label_s)
     return start_from_camera_clock(clock, started, zone_offset_s=zone_s, pressed_host_ns=pressed, **more)
 
 
@@ -77,7 +83,7 @@ def test_any_zone_is_found_at_any_time_of_day(camera_quarters, day_s, place_quar
     quarters = (900 * camera_quarters - place_s) // 900
     began = started_at(taken.replace(microsecond=0))
     expected_s = taken.timestamp() - began["utc_ns"] / 1e9
-    clock = CameraClock(written(shown), code_s)
+    clock = StatedCameraClock(written(shown), code_s)
     pressed = began["host_ns"] + round(expected_s * 1e9) + 200_000_000
     start = start_from_camera_clock(clock, began, zone_offset_s=place_s, pressed_host_ns=pressed)
     if abs(quarters) > 26 * 4:
@@ -129,7 +135,7 @@ def test_summer_time_begins_and_ends_while_recording(change, before_s, after_s, 
     assert taken.astimezone(zone).utcoffset() == timedelta(seconds=after_s)
     shown = taken + timedelta(seconds=after_s if follows else before_s)
     midnight = shown.replace(hour=0, minute=0, second=0)
-    clock = CameraClock(written(shown), (shown - midnight).total_seconds() + 0.4)
+    clock = StatedCameraClock(written(shown), (shown - midnight).total_seconds() + 0.4)
     started = started_at(began)
     more = (
         {"pressed_host_ns": started["host_ns"] + 1200 * 10**9}
@@ -164,7 +170,7 @@ def test_a_camera_reset_to_its_factory_date_is_said_and_does_not_serve(pressed_s
     assert not start.serves
     assert "2016-01-01 00:01:00" in start.warning
     assert "days before the recording; it was probably reset" in start.warning
-    pressed = Start("shutter", STARTED["host_ns"], 0.2)
+    pressed = StatedStart("shutter", STARTED["host_ns"], 0.2)
     prior, evidence = prior_of([start, pressed], ticks_of_host=lambda ns: ns // 100, epoch_ticks=0)
     assert prior.source == "shutter"
     assert [said["serves"] for said in evidence["statements"]] == [False, True]
@@ -193,7 +199,7 @@ def test_the_shutter_fell_between_press_and_first_sight():
 
 
 def test_the_best_statement_centres_the_search_and_never_narrows_it():
-    starts = [Start("creation_time", 10**9, 1.1, tmcd="frames"), Start("shutter", 2 * 10**9, 0.2)]
+    starts = [StatedStart("creation_time", 10**9, 1.1, tmcd="frames"), StatedStart("shutter", 2 * 10**9, 0.2)]
     prior, evidence = prior_of(starts, ticks_of_host=lambda ns: ns // 100, epoch_ticks=5_000_000)
     assert (prior.source, prior.tau0_s, prior.sigma_s) == ("shutter", 1.5, 0.2)
     assert prior.half_width_s == 6.0

@@ -16,7 +16,7 @@ from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile
 from virtual_kitchen.gopro.replay import read_gyro
-from virtual_kitchen.gopro.sensors import Mount, Timeline
+from virtual_kitchen.gopro.sensors import CameraMount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
@@ -123,7 +123,7 @@ def test_every_frame_decodes_at_its_exact_time(written: Written) -> None:
 
 
 def test_a_frame_shows_the_scene_as_the_camera_saw_it_then(written: Written) -> None:
-    mount = Mount.of_seed(SEED)
+    mount = CameraMount.of_seed(SEED)
     frame_no = 100
     with av.open(str(written.path)) as container:
         seen = [f.to_ndarray(format="gray") for f in container.decode(video=0)][frame_no]
@@ -153,7 +153,7 @@ def test_sound_lies_where_it_was_heard(written: Written) -> None:
 
 def test_the_gyroscope_is_the_heads_on_the_cameras_clock(written: Written) -> None:
     t_s, camera = imu(written.path, "GYRO", 939)
-    mount = Mount.of_seed(SEED)
+    mount = CameraMount.of_seed(SEED)
     assert t_s[0] == pytest.approx(-0.002273, abs=2e-6)
     assert 1 / np.diff(t_s).mean() == pytest.approx(mount.imu_hz, abs=1e-3)
 
@@ -171,7 +171,7 @@ def test_the_gyroscope_is_the_heads_on_the_cameras_clock(written: Written) -> No
 def test_the_gyroscope_is_the_turning_of_the_picture(written: Written) -> None:
     """Differentiate the orientation the pictures were drawn with; compare in GoPro axes X left, Y back, Z up."""
     t_s, camera = imu(written.path, "GYRO", 939)
-    mount, step_s = Mount.of_seed(SEED), 1e-4
+    mount, step_s = CameraMount.of_seed(SEED), 1e-4
     moments = t_s[100:1000:50]
 
     def matrices(shift_s: float) -> np.ndarray:
@@ -256,7 +256,7 @@ def test_same_seed_and_times_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_read_gyro_gives_the_head_back(written: Written) -> None:
     t_s, rad_per_s = read_gyro(written.path)
-    mount = Mount.of_seed(SEED)
+    mount = CameraMount.of_seed(SEED)
     camera_axes = np.stack([-rad_per_s[:, 0], rad_per_s[:, 2], rad_per_s[:, 1]], axis=1)
     head = mount.to_camera(written.kitchen.motion.angular_velocity(written.timeline.world_s(t_s)))
     assert np.abs(camera_axes - mount.gyro_bias - head).max() < 0.01

@@ -8,8 +8,8 @@ import pytest
 
 from virtual_kitchen.headset.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
 from virtual_kitchen.headset.cameras import VLC
-from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.packets import Feed
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed
 from virtual_kitchen.headset.rings import RingFeed
@@ -18,24 +18,24 @@ from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
 
-H264, H265 = VideoProfile.H264_MAIN, VideoProfile.H265_MAIN
+H264, H265 = AskedEncoding.H264_MAIN, AskedEncoding.H265_MAIN
 
 
 @pytest.fixture(scope="module")
-def headset(tmp_path_factory: pytest.TempPathFactory) -> Headset:
+def headset(tmp_path_factory: pytest.TempPathFactory) -> HeadsetState:
     folder = tmp_path_factory.mktemp("sim")
-    return Headset(Kitchen(3, simulated_motion(3), Truth(folder, 3), 1.0), has_rings=True)
+    return HeadsetState(Kitchen(3, simulated_motion(3), Truth(folder, 3), 1.0), has_rings=True)
 
 
-def grey(headset: Headset, gop: int = 15, bits: int = 737_280) -> VlcFeed:
+def grey(headset: HeadsetState, gop: int = 15, bits: int = 737_280) -> VlcFeed:
     return VlcFeed(headset, VLC[1], VlcConfiguration(True, 1, VideoEncoding(H265, bits), gop, 0))
 
 
-def front(headset: Headset, profile: VideoProfile, bits: int, size: VideoFormat) -> PvFeed:
+def front(headset: HeadsetState, profile: AskedEncoding, bits: int, size: VideoFormat) -> PvFeed:
     return PvFeed(headset, PvConfiguration(False, size, 1, VideoEncoding(profile, bits), 30))
 
 
-def depth(headset: Headset) -> AhatFeed:
+def depth(headset: HeadsetState) -> AhatFeed:
     shelf = GroupShelf(3, at_asked_rate=headset.has_rings)
     return AhatFeed(headset, AhatConfiguration(False, 1, VideoEncoding(H265, 15_099_488), 45), shelf)
 
@@ -45,7 +45,7 @@ def bits_per_s(feed: Feed, pictures: int) -> float:
     return 8 * sum(len(feed.packet(k).payload) for k in range(pictures)) / seconds
 
 
-def test_pictures_in_rings_fill_the_bit_rate_that_was_asked_for(headset: Headset) -> None:
+def test_pictures_in_rings_fill_the_bit_rate_that_was_asked_for(headset: HeadsetState) -> None:
     small = VideoFormat(640, 360, 30)
     assert bits_per_s(front(headset, H265, 552_960, small), 30) == pytest.approx(552_960, rel=0.25)
     assert bits_per_s(front(headset, H264, 1_105_920, small), 30) == pytest.approx(1_105_920, rel=0.25)
@@ -53,12 +53,12 @@ def test_pictures_in_rings_fill_the_bit_rate_that_was_asked_for(headset: Headset
     assert bits_per_s(depth(headset), 45) == pytest.approx(15_099_488, rel=0.25)
 
 
-def test_a_full_hd_ring_is_several_times_larger(headset: Headset) -> None:
+def test_a_full_hd_ring_is_several_times_larger(headset: HeadsetState) -> None:
     large = front(headset, H264, 9_953_280, VideoFormat(1920, 1080, 30))
     assert bits_per_s(large, 10) > 6e6
 
 
-def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset: Headset) -> None:
+def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset: HeadsetState) -> None:
     whole = RingFeed(grey(headset), made_first=True)
     expected = [whole.packet(k).payload for k in range(120)]
     ring = RingFeed(grey(headset), made_first=False)
@@ -68,7 +68,7 @@ def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset:
     assert len(set(expected)) == 30, "a second"
 
 
-def test_a_ring_from_the_store_is_the_ring_that_was_made(headset: Headset, tmp_path: Path) -> None:
+def test_a_ring_from_the_store_is_the_ring_that_was_made(headset: HeadsetState, tmp_path: Path) -> None:
     made, loaded = (RingFeed(grey(headset), made_first=False) for _ in range(2))
     made.save(tmp_path / "ring.npz")
     loaded.load(tmp_path / "ring.npz")

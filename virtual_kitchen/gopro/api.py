@@ -7,7 +7,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from virtual_kitchen.gopro.camera import Camera, WrongState
+from virtual_kitchen.gopro.camera import VirtualCamera, WrongState
 from virtual_kitchen.gopro.card import FOLDER, CardFile
 
 Query = dict[str, str]
@@ -24,7 +24,7 @@ class Reply(Exception):
 class CameraApi:
     """Commands by path; each takes the query and returns the JSON body, or raises Reply."""
 
-    def __init__(self, camera: Camera) -> None:
+    def __init__(self, camera: VirtualCamera) -> None:
         """Serve one camera."""
         self._camera = camera
         self.commands: dict[str, Callable[[Query], dict[str, Any]]] = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from virtual_kitchen.gopro.encoders import VideoEncoder
-from virtual_kitchen.gopro.synthesis import Film, write_take
-from virtual_kitchen.world.boards import Board, BoardCamera, looking_at
+from virtual_kitchen.gopro.synthesis import FilmPlan, write_take
+from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
 from virtual_kitchen.world.optics import Floats, Optics
 from virtual_kitchen.world.seeds import generator
 
@@ -18,7 +18,7 @@ CRF = 18
 
 
 def places(
-    optics: Optics, board: Board, count: int, seed: int, nearest_m: float = 0.2, farthest_m: float = 0.45
+    optics: Optics, board: DrawnBoard, count: int, seed: int, nearest_m: float = 0.2, farthest_m: float = 0.45
 ) -> list[Floats]:
     """Return poses (4, 4) of a board shown near and far, slanted, all over the picture."""
     rng = generator(seed, "board")
@@ -37,7 +37,7 @@ def places(
 def film_board(
     folder: Path,
     optics: Optics,
-    board: Board,
+    board: DrawnBoard,
     poses: Sequence[Floats],
     seed: int = 1,
     blur_px: float = 0.6,
@@ -45,7 +45,7 @@ def film_board(
     start_world_s: float = 0.0,
 ) -> Path:
     """Write an MP4 of a HERO12 that sees the board at each pose for 12 frames; return its path."""
-    film = Film(
+    film = FilmPlan(
         len(poses) * HELD_FRAMES,
         optics.width,
         optics.height,
@@ -61,7 +61,7 @@ def film_board(
 
 
 def _pictures(
-    optics: Optics, board: Board, poses: Sequence[Floats], seed: int, blur_px: float, mirrored: bool
+    optics: Optics, board: DrawnBoard, poses: Sequence[Floats], seed: int, blur_px: float, mirrored: bool
 ) -> Iterator[np.ndarray]:
     camera, rng = BoardCamera(optics, board), generator(seed, "board noise")
     chroma = np.full((optics.height // 2, optics.width), 128, np.uint8)

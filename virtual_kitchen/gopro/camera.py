@@ -21,16 +21,16 @@ from virtual_kitchen.gopro.sensors import (
     FIRST_IMU_US,
     FRAME_TICKS,
     VIDEO_TIMESCALE,
+    CameraMount,
     Instruments,
-    Mount,
     Timeline,
     frame_media_s,
 )
 from virtual_kitchen.gopro.settings import Settings
 from virtual_kitchen.gopro.status import status_values
-from virtual_kitchen.gopro.takes import Phase, ReplayTake, Take, WrongState
+from virtual_kitchen.gopro.takes import FilmedTake, Phase, ReplayTake, WrongState
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.clocks import CameraClock, media_map
+from virtual_kitchen.world.clocks import CameraCrystal, media_map
 from virtual_kitchen.world.seeds import generator
 
 GPS_SETTING = 83
@@ -38,10 +38,10 @@ SECONDS_TO_2000 = 946_684_800
 NS_PER_S = 1_000_000_000
 SETTLING_NS = 100_000_000
 log = logging.getLogger(__name__)
-__all__ = ["Camera", "Phase", "WrongState"]
+__all__ = ["Phase", "VirtualCamera", "WrongState"]
 
 
-class Camera:
+class VirtualCamera:
     """One camera: start, 50 to 500 ms later encoding, stop, at least 0.3 s busy, idle and the file listed."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Camera:
         self._lock = threading.Lock()
         self._phase = Phase.IDLE
         self._start_world_s = 0.0
-        self._take: Take | None = None
+        self._take: FilmedTake | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._has_failed = False
@@ -201,7 +201,7 @@ class Camera:
     def _world_now_s(self) -> float:
         return self.kitchen.world_time_s(time.monotonic_ns())
 
-    def _prepare_take(self) -> Take:
+    def _prepare_take(self) -> FilmedTake:
         self._wall = self.clock.at_world(self._start_world_s)
         if self.replay is not None:
             # A motion that waits for the shutter starts with it; any other one began with the world.
@@ -235,12 +235,15 @@ class Camera:
         has_gps = self.model.has_gps and self.settings.values.get(GPS_SETTING) == 1
         return Instruments(gps=has_gps, gps_days=(self._wall.created_utc_s - SECONDS_TO_2000) / 86400)
 
-    def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraClock, float, dict[str, Any]]:
+    def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraCrystal, float, dict[str, Any]]:
         """What the card and the truth say of a chapter."""
         created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
         file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
         media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
-        more = {"gyro_rate_hz": Mount.of_seed(self.kitchen.seed).imu_hz, "gyro_first_s": FIRST_IMU_US * 1e-6}
+        more = {
+            "gyro_rate_hz": CameraMount.of_seed(self.kitchen.seed).imu_hz,
+            "gyro_first_s": FIRST_IMU_US * 1e-6,
+        }
         return file, self.kitchen.camera_clock, media0_world_s, more
 
     def _list_chapter(self, chapter: Chapter) -> None:
@@ -265,12 +268,12 @@ class Camera:
         assert self.replay is not None
         if self._take.record():
             file = replayed_file(self.replay, int(self._wall.local_s))
-            same_as_world = CameraClock(drift_ppm=0.0, wall_offset_s=0.0)
+            same_as_world = CameraCrystal(drift_ppm=0.0, wall_offset_s=0.0)
             self._list(file, same_as_world, self._media0_world_s, {"replay": self.replay.name})
         self._become_idle()
 
     def _list(
-        self, file: CardFile, crystal: CameraClock, media0_world_s: float, more: dict[str, Any]
+        self, file: CardFile, crystal: CameraCrystal, media0_world_s: float, more: dict[str, Any]
     ) -> None:
         """Stay busy for as long as a camera does, then write the truth and list the file."""
         busy_s = generator(self.kitchen.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
@@ -278,7 +281,7 @@ class Camera:
         self._tell_truth(file, crystal, media0_world_s, more)
 
     def _tell_truth(
-        self, file: CardFile, crystal: CameraClock, media0_world_s: float, more: dict[str, Any]
+        self, file: CardFile, crystal: CameraCrystal, media0_world_s: float, more: dict[str, Any]
     ) -> None:
         truth_map = media_map(self.kitchen.headset_clock, crystal, media0_world_s).as_dict()
         self.kitchen.truth.add_gopro_file(

@@ -9,7 +9,7 @@ from pathlib import Path
 from virtual_kitchen.gopro import mp4_boxes
 from virtual_kitchen.gopro.encoders import AAC_BITS_PER_S, AAC_SAMPLES, AUDIO_HZ
 from virtual_kitchen.gopro.models import FileIds
-from virtual_kitchen.gopro.mp4_track import Track
+from virtual_kitchen.gopro.mp4_track import TrackWriter
 from virtual_kitchen.gopro.mp4_writer import Mp4Writer
 from virtual_kitchen.gopro.sensors import FRAME_TICKS, FRAMES_PER_PAYLOAD, VIDEO_TIMESCALE
 
@@ -137,11 +137,11 @@ class ChapterWriter:
             VIDEO_TIMESCALE, FRAME_TICKS, 30, is_drop_frame=self._ids.model.drop_frame
         )
         self._video = add(
-            Track(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_boxes.video_header(), *shape,
+            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_boxes.video_header(), *shape,
                   has_edit=True, timecode_track=3, sync=[])
         )  # fmt: skip
         self._audio = add(
-            Track(
+            TrackWriter(
                 2,
                 b"soun",
                 "GoPro AAC",
@@ -153,7 +153,7 @@ class ChapterWriter:
             )
         )
         self._code = add(
-            Track(
+            TrackWriter(
                 3,
                 b"tmcd",
                 "GoPro TCD",
@@ -165,7 +165,7 @@ class ChapterWriter:
             )
         )
         self._metadata = add(
-            Track(4, b"meta", "GoPro MET", 1000, mp4_boxes.gpmf_entry(), mp4_boxes.metadata_header())
+            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_boxes.gpmf_entry(), mp4_boxes.metadata_header())
         )
         count = self._wall.timecode_frames + self._first_frame
         self._writer.write_sample(self._code, count.to_bytes(4, "big"), 0)

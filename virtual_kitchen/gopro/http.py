@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, urlsplit
 
 from virtual_kitchen.gopro.api import CameraApi, Reply
-from virtual_kitchen.gopro.camera import Camera
+from virtual_kitchen.gopro.camera import VirtualCamera
 from virtual_kitchen.gopro.card import SCREENNAIL_WIDTH, THUMBNAIL_WIDTH, CardFile
 from virtual_kitchen.gopro.faults import CameraFault
 from virtual_kitchen.gopro.tls import HomeNetwork
@@ -46,7 +46,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server_version = "GoPro Web Server v1.0"
     sys_version = ""
-    camera: Camera
+    camera: VirtualCamera
     api: CameraApi
     home: HomeNetwork | None = None
 

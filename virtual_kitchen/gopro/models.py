@@ -14,7 +14,7 @@ from virtual_kitchen.gopro.sensors import READ_OUT_MS
 
 
 @dataclass(frozen=True)
-class CameraModel:
+class GoProModel:
     """What one camera says of itself."""
 
     number: int
@@ -30,9 +30,9 @@ class CameraModel:
 
 
 MODELS = {
-    "hero11": CameraModel(58, "HERO11 Black", "H22.01.02.32.00", "C3471325", has_gps=True, drop_frame=False),
-    "hero12": CameraModel(62, "HERO12 Black", "H23.01.02.32.00", "C3501325"),
-    "hero13": CameraModel(65, "HERO13 Black", "H24.01.02.02.00", "C3531325", has_gps=True),
+    "hero11": GoProModel(58, "HERO11 Black", "H22.01.02.32.00", "C3471325", has_gps=True, drop_frame=False),
+    "hero12": GoProModel(62, "HERO12 Black", "H23.01.02.32.00", "C3501325"),
+    "hero13": GoProModel(65, "HERO13 Black", "H24.01.02.02.00", "C3531325", has_gps=True),
 }
 
 
@@ -45,7 +45,7 @@ def chapter_path(first: Path, chapter: int) -> Path:
 class FileIds:
     """What tells one recording of one camera from all others."""
 
-    model: CameraModel
+    model: GoProModel
     seed: int
     local_epoch_s: int
     utc_offset_minutes: int

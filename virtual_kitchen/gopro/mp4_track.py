@@ -12,7 +12,7 @@ U32_LIMIT = 1 << 32
 
 
 @dataclass
-class Track:
+class TrackWriter:
     """One track's description and what was written of it so far."""
 
     track_id: int
@@ -59,7 +59,9 @@ def sample_tables(
     return box(b"stbl", *parts)
 
 
-def track_box(track: Track, created_1904_s: int, movie_duration: int, tables: bytes, matrix: bytes) -> bytes:
+def track_box(
+    track: TrackWriter, created_1904_s: int, movie_duration: int, tables: bytes, matrix: bytes
+) -> bytes:
     """Return trak: header, references, edit list, media."""
     times = struct.pack(">II", created_1904_s, created_1904_s)
     header = times + struct.pack(">IIII", track.track_id, 0, movie_duration, 0) + bytes(4)
@@ -75,7 +77,7 @@ def track_box(track: Track, created_1904_s: int, movie_duration: int, tables: by
     return box(b"trak", *parts)
 
 
-def _media(track: Track, times: bytes, tables: bytes) -> bytes:
+def _media(track: TrackWriter, times: bytes, tables: bytes) -> bytes:
     name = track.name.encode("latin-1").ljust(11)
     handler = b"mhlr" + track.handler + bytes(12) + bytes([len(name)]) + name
     reference = full(b"dref", 0, struct.pack(">I", 1), full(b"alis", 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from virtual_kitchen.gopro.mp4_boxes import box, full
-from virtual_kitchen.gopro.mp4_track import Track, sample_tables, track_box
+from virtual_kitchen.gopro.mp4_track import TrackWriter, sample_tables, track_box
 
 MOVIE_TIMESCALE = 90000
 UNIX_TO_1904_S = 2082844800
@@ -34,19 +34,19 @@ class Mp4Writer:
         self._mdat_start = self._file.tell()
         self._file.write(struct.pack(">I4sQ", 1, b"mdat", MDAT_HEADER_BYTES))
         self._file.write(leading)
-        self.tracks: list[Track] = []
+        self.tracks: list[TrackWriter] = []
 
     @property
     def written_bytes(self) -> int:
         """Bytes of the file so far."""
         return self._file.tell()
 
-    def add_track(self, track: Track) -> Track:
+    def add_track(self, track: TrackWriter) -> TrackWriter:
         """Register a track; the order of the calls is the order in moov."""
         self.tracks.append(track)
         return track
 
-    def write_sample(self, track: Track, data: bytes, duration: int, *, is_sync: bool = True) -> None:
+    def write_sample(self, track: TrackWriter, data: bytes, duration: int, *, is_sync: bool = True) -> None:
         """Append one sample, a chunk of its own, lasting duration in the track's time scale."""
         track.offsets.append(self._file.tell())
         track.sizes.append(len(data))
@@ -83,12 +83,12 @@ class Mp4Writer:
             *(self._track(track, created_1904_s) for track in self.tracks),
         )
 
-    def _track(self, track: Track, created_1904_s: int) -> bytes:
+    def _track(self, track: TrackWriter, created_1904_s: int) -> bytes:
         tables = sample_tables(track.entry, track.durations, track.sizes, track.offsets, track.sync)
         return track_box(track, created_1904_s, _movie_time(track), tables, _unit_matrix())
 
 
-def _movie_time(track: Track) -> int:
+def _movie_time(track: TrackWriter) -> int:
     return track.duration * MOVIE_TIMESCALE // track.timescale
 
 

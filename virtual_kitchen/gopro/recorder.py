@@ -20,9 +20,9 @@ from virtual_kitchen.gopro.encoders import (
 from virtual_kitchen.gopro.models import FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
     FRAMES_PER_PAYLOAD,
+    CameraMount,
     Instruments,
-    Mount,
-    Telemetry,
+    TelemetryWriter,
     Timeline,
     frame_media_s,
 )
@@ -52,8 +52,13 @@ class TakeFile:
     ) -> None:
         """Start the first chapter's file at `path`; the later ones get their own names beside it."""
         self._kitchen, self._timeline = kitchen, timeline
-        self._telemetry = Telemetry(
-            kitchen.motion, timeline, Mount.of_seed(kitchen.seed), ids.model.name, kitchen.seed, instruments
+        self._telemetry = TelemetryWriter(
+            kitchen.motion,
+            timeline,
+            CameraMount.of_seed(kitchen.seed),
+            ids.model.name,
+            kitchen.seed,
+            instruments,
         )
         self._picture_late_s = instruments.picture_late_s
         self._view = KitchenView(kitchen) if kitchen.roll is None else BoardView(kitchen)

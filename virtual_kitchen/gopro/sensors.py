@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from virtual_kitchen.gopro.gpmf_writer import SensorBlock, numbers, payload, text
-from virtual_kitchen.world.clocks import CameraClock
+from virtual_kitchen.world.clocks import CameraCrystal
 from virtual_kitchen.world.motion import HeadMotion, rotations
 from virtual_kitchen.world.seeds import generator
 
@@ -34,7 +34,7 @@ GPS_SCALE = [10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1]
 class Timeline:
     """One recording's media time, 0 at the first frame, on the camera's crystal."""
 
-    crystal: CameraClock
+    crystal: CameraCrystal
     start_world_s: float
 
     def world_s(self, media_s: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ def frame_media_s(frame: np.ndarray | int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Mount:
+class CameraMount:
     """How one camera of one seed sits on the head, and the faults of its sensors.
 
     wxyz turns camera vectors into head vectors (both x right, y up, z back); imu_hz is the inertial unit's rate in
@@ -62,7 +62,7 @@ class Mount:
     focal_per_width: float
 
     @classmethod
-    def of_seed(cls, seed: int) -> Mount:
+    def of_seed(cls, seed: int) -> CameraMount:
         """Return the camera of a seed."""
         random = generator(seed, "gopro mount")
         axis = random.normal(size=3)
@@ -89,7 +89,7 @@ class Mount:
 class Extras:
     """What only newer cameras tell: orientation and gravity of every picture, and where on Earth it is."""
 
-    def __init__(self, motion: HeadMotion, timeline: Timeline, mount: Mount, seed: int) -> None:
+    def __init__(self, motion: HeadMotion, timeline: Timeline, mount: CameraMount, seed: int) -> None:
         """Count from the first frame; the kitchen lies at a made-up place of the seed."""
         self._motion, self._timeline, self._mount = motion, timeline, mount
         first = mount.camera_orientation(motion.orientation(timeline.world_s(np.zeros(1))))
@@ -158,14 +158,14 @@ class Instruments:
     picture_late_s: float = 0.0
 
 
-class Telemetry:
+class TelemetryWriter:
     """Make the payloads of one recording, one after another, from the head's motion."""
 
     def __init__(
         self,
         motion: HeadMotion,
         timeline: Timeline,
-        mount: Mount,
+        mount: CameraMount,
         device: str,
         seed: int,
         instruments: Instruments = Instruments(),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from virtual_kitchen.errors import KitchenError, PortBusy
 from virtual_kitchen.gopro.api import CameraApi
-from virtual_kitchen.gopro.camera import Camera, Phase
+from virtual_kitchen.gopro.camera import Phase, VirtualCamera
 from virtual_kitchen.gopro.faults import CameraFaults
 from virtual_kitchen.gopro.http import GoProRequestHandler
 from virtual_kitchen.gopro.tls import HomeNetwork
@@ -32,7 +32,7 @@ class _Server(ThreadingHTTPServer):
         self,
         address: tuple[str, int],
         handler: type[GoProRequestHandler],
-        camera: Camera,
+        camera: VirtualCamera,
         context: ssl.SSLContext | None,
     ) -> None:
         self.camera = camera
@@ -109,7 +109,7 @@ class VirtualGoPro:
         name: str = "",
     ) -> None:
         """Prepare a camera; start() serves it. Raise KitchenError for an unknown model."""
-        self.camera = Camera(kitchen, model, replay_file, faults, chapter_s, name)
+        self.camera = VirtualCamera(kitchen, model, replay_file, faults, chapter_s, name)
         self.home = home
         self._host, self._port = host, port
         self._server: _Server | None = None

@@ -17,12 +17,12 @@ from virtual_kitchen.gopro.sensors import (
     FRAME_TICKS,
     FRAMES_PER_PAYLOAD,
     VIDEO_TIMESCALE,
+    CameraMount,
     Instruments,
-    Mount,
-    Telemetry,
+    TelemetryWriter,
     Timeline,
 )
-from virtual_kitchen.world.clocks import CameraClock, camera_clock
+from virtual_kitchen.world.clocks import CameraCrystal, camera_clock
 from virtual_kitchen.world.motion import HeadMotion, simulated_motion
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.sound import kitchen_sound
@@ -34,7 +34,7 @@ EPOCH_2000_S = 946_684_800
 
 
 @dataclass(frozen=True)
-class Film:
+class FilmPlan:
     """What is to be filmed. 4K is 3840 x 2160; codec hvc1 or avc1; number is the recording's on the card."""
 
     frames: int
@@ -63,7 +63,7 @@ class Synthesis:
     serial: str = ""
 
 
-def synthesize(folder: Path, film: Film, motion: HeadMotion | None = None) -> Synthesis:
+def synthesize(folder: Path, film: FilmPlan, motion: HeadMotion | None = None) -> Synthesis:
     """Write the chapters of one recording into a folder, as fast as the disk takes them."""
     pictures, configuration = ring(film.codec, film.width, film.height)
     samples = ((pictures[k % len(pictures)], k % len(pictures) == 0) for k in range(film.frames))
@@ -72,7 +72,7 @@ def synthesize(folder: Path, film: Film, motion: HeadMotion | None = None) -> Sy
 
 def write_take(
     folder: Path,
-    film: Film,
+    film: FilmPlan,
     samples: Iterator[tuple[bytes, bool]],
     configuration: bytes,
     pictures: list[bytes],
@@ -87,11 +87,11 @@ def write_take(
     first = folder / f"{letters}01{film.number:04d}.MP4"
     shape = PictureFormat(film.codec, film.width, film.height, configuration)
     writer = ChapterWriter(partial(chapter_path, first), shape, sound_configuration, ids, wall, film.rule)
-    crystal: CameraClock = camera_clock(film.seed)
-    telemetry = Telemetry(
+    crystal: CameraCrystal = camera_clock(film.seed)
+    telemetry = TelemetryWriter(
         motion or simulated_motion(film.seed),
         Timeline(crystal, film.start_world_s),
-        Mount.of_seed(film.seed),
+        CameraMount.of_seed(film.seed),
         model.name,
         film.seed,
         film.instruments,

@@ -24,7 +24,7 @@ class WrongState(KitchenError):
     """Refuse a command that the camera cannot follow now."""
 
 
-class Take(Protocol):
+class FilmedTake(Protocol):
     """One recording, from the shutter's start to the closed file."""
 
     def stop(self) -> float:

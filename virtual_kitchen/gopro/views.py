@@ -8,7 +8,7 @@ import numpy as np
 
 from virtual_kitchen.gopro.board_roll import film
 from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH, VideoEncoder
-from virtual_kitchen.gopro.sensors import FRAMES_PER_PAYLOAD, Mount
+from virtual_kitchen.gopro.sensors import FRAMES_PER_PAYLOAD, CameraMount
 from virtual_kitchen.kitchen import Kitchen
 
 
@@ -19,7 +19,7 @@ class KitchenView:
 
     def __init__(self, kitchen: Kitchen) -> None:
         self._scene, self._motion = kitchen.scene, kitchen.motion
-        self._mount = Mount.of_seed(kitchen.seed)
+        self._mount = CameraMount.of_seed(kitchen.seed)
         self._encoder = VideoEncoder()
         self.configuration = self._encoder.configuration
         self._views = np.empty((0, 4))

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from virtual_kitchen.headset.cameras import AHAT, constants
 from virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
+    AskedEncoding,
     ConfigurationReader,
     Rejected,
     VideoEncoding,
-    VideoProfile,
 )
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.headset.zdepth_blobs import blob
@@ -150,7 +150,7 @@ class GroupShelf:
 class AhatFeed:
     """Depth packets for one client."""
 
-    def __init__(self, headset: Headset, wanted: AhatConfiguration, shelf: GroupShelf) -> None:
+    def __init__(self, headset: HeadsetState, wanted: AhatConfiguration, shelf: GroupShelf) -> None:
         rng = generator(headset.kitchen.seed, "ahat")
         self._headset, self._wanted, self._shelf = headset, wanted, shelf
         hz = SENSOR_HZ / 1_385_454 * (1 + rng.uniform(-40e-6, 40e-6))
@@ -169,13 +169,13 @@ class AhatFeed:
         """Return when frame k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return frame k: sizes, image, sensor ticks."""
         at_s = self._schedule.captured_s(k)
         zdepth, image = self._zdepth(k), self._image(k)
         sensor_ticks = struct.pack("<Q", self._sensor_epoch + k * self._sensor_step)
         pose = self._headset.pose(at_s) if self._wanted.with_pose else b""
-        return Packet(
+        return SentPacket(
             self._headset.clock.ticks_at(at_s),
             _SIZES.pack(len(zdepth), len(image)) + zdepth + image + sensor_ticks,
             pose,
@@ -190,7 +190,7 @@ class AhatFeed:
         return self._blobs[index]
 
     def _image(self, k: int) -> bytes:
-        if self._wanted.encoding.profile is VideoProfile.RAW:
+        if self._wanted.encoding.profile is AskedEncoding.RAW:
             depth, brightness = self._shelf.picture(k * self._wanted.divisor % RING)
             return brightness.tobytes() if self._wanted.is_zdepth else depth.tobytes() + brightness.tobytes()
         if k != self._next_k or k % self._wanted.gop == 0:
@@ -204,7 +204,7 @@ class AhatStream:
 
     name, port = "depth_ahat", 3804
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
         self._shelf = GroupShelf(headset.kitchen.seed, at_asked_rate=headset.has_rings)
 
@@ -219,7 +219,7 @@ class AhatStream:
         encoding, options = reader.video_encoding(), reader.encoder_options()
         if depth_profile not in (SAME, ZDEPTH):
             raise Rejected(f"depth profile {depth_profile}")
-        gop = 1 if encoding.profile is VideoProfile.RAW else options.get(GOP_OPTION, 0) or HZ
+        gop = 1 if encoding.profile is AskedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
         wanted = AhatConfiguration(mode == 1, divisor, encoding, gop, depth_profile == ZDEPTH)
         return AhatFeed(self._headset, wanted, self._shelf)
 

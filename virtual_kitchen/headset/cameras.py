@@ -20,7 +20,7 @@ _CAMERA_FROM_HEAD = np.diag([1.0, -1.0, -1.0])
 
 
 @dataclass(frozen=True)
-class CameraModel:
+class RigCamera:
     """One camera; the rig's axes are x right, y up, z back, `place_m` is its place there."""
 
     name: str
@@ -92,20 +92,20 @@ def _quaternion(m: Floats) -> Floats:
 
 
 VLC = (
-    CameraModel("vlc_leftfront", 3800, 640, 480, 366.0, 9.0, -2.0, 1, (-0.052, 0.010, -0.065)),
-    CameraModel("vlc_leftleft", 3801, 640, 480, 367.5, 58.0, -12.0, -1, (-0.078, 0.004, -0.030)),
-    CameraModel("vlc_rightfront", 3802, 640, 480, 365.2, -9.0, -2.0, -1, (0.052, 0.010, -0.065)),
-    CameraModel("vlc_rightright", 3803, 640, 480, 366.9, -58.0, -12.0, 1, (0.078, 0.004, -0.030)),
+    RigCamera("vlc_leftfront", 3800, 640, 480, 366.0, 9.0, -2.0, 1, (-0.052, 0.010, -0.065)),
+    RigCamera("vlc_leftleft", 3801, 640, 480, 367.5, 58.0, -12.0, -1, (-0.078, 0.004, -0.030)),
+    RigCamera("vlc_rightfront", 3802, 640, 480, 365.2, -9.0, -2.0, -1, (0.052, 0.010, -0.065)),
+    RigCamera("vlc_rightright", 3803, 640, 480, 366.9, -58.0, -12.0, 1, (0.078, 0.004, -0.030)),
 )
-AHAT = CameraModel("depth_ahat", 3804, 512, 512, 190.0, 0.0, -25.0, 0, (0.0, 0.015, -0.070), (1000.0, 1055.0))
-LONGTHROW = CameraModel(
+AHAT = RigCamera("depth_ahat", 3804, 512, 512, 190.0, 0.0, -25.0, 0, (0.0, 0.015, -0.070), (1000.0, 1055.0))
+LONGTHROW = RigCamera(
     "depth_longthrow", 3805, 320, 288, 200.0, 0.0, -25.0, 0, (0.0, 0.015, -0.070), (1000.0,)
 )
 BY_PORT = {camera.port: camera for camera in (*VLC, AHAT, LONGTHROW)}
 
 
 @lru_cache(maxsize=6)
-def constants(camera: CameraModel) -> bytes:
+def constants(camera: RigCamera) -> bytes:
     """Return the answer to mode 2: uv2x, uv2y, extrinsics, scale and alias if any, mapx, mapy, k; all float32."""
     u, v = np.meshgrid(np.arange(camera.width), np.arange(camera.height))
     cx, cy = camera.centre_px

@@ -18,7 +18,7 @@ class ClientGone(KitchenError):
     """Say that the client closed before it had sent everything."""
 
 
-class VideoProfile(IntEnum):
+class AskedEncoding(IntEnum):
     """What a client may ask video to be encoded as."""
 
     H264_BASELINE = 0
@@ -32,7 +32,7 @@ class VideoProfile(IntEnum):
 class VideoEncoding:
     """A wanted encoding: bits per second are taken as a wish for quality."""
 
-    profile: VideoProfile
+    profile: AskedEncoding
     bits_per_s: int
 
 
@@ -86,9 +86,9 @@ class ConfigurationReader:
     def video_encoding(self) -> VideoEncoding:
         """Read VIDEO_ENCODING; an unknown profile or bit rate 0 is refused, even for raw."""
         profile, _level, bits_per_s = struct.unpack("<BBI", self.take(6))
-        if profile not in set(VideoProfile) or bits_per_s == 0:
+        if profile not in set(AskedEncoding) or bits_per_s == 0:
             raise Rejected(f"video profile {profile}, {bits_per_s} bit/s")
-        return VideoEncoding(VideoProfile(profile), bits_per_s)
+        return VideoEncoding(AskedEncoding(profile), bits_per_s)
 
     def encoder_options(self) -> dict[int, int]:
         """Read ENCODER_OPTIONS: keys that nobody knows are kept and ignored."""

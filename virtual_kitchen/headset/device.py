@@ -9,7 +9,7 @@ import numpy as np
 
 from virtual_kitchen.faults import FaultPlan
 from virtual_kitchen.kitchen import Kitchen
-from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, DeviceClock
+from virtual_kitchen.world.clocks import FILETIME_MINUS_UNIX_TICKS, TickCounter
 from virtual_kitchen.world.motion import HeadMotion, rotations
 from virtual_kitchen.world.seeds import generator
 
@@ -57,7 +57,7 @@ class CommonStart:
 
 
 @dataclass
-class Headset:
+class HeadsetState:
     """State shared by the ports of one headset. `end_world_s` is when its streams end, if ever."""
 
     kitchen: Kitchen
@@ -79,7 +79,7 @@ class Headset:
         self.start = CommonStart(is_wanted=self.ring_store is not None)
 
     @property
-    def clock(self) -> DeviceClock:
+    def clock(self) -> TickCounter:
         """Return the QPC."""
         return self.kitchen.headset_clock
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.longthrow_stream import HEIGHT, WIDTH, picture
 from virtual_kitchen.headset.microphone_stream import (
     AAC_BYTES_PER_S,
@@ -16,7 +16,7 @@ from virtual_kitchen.headset.microphone_stream import (
     AacFeed,
     PcmFeed,
 )
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.headset.pv_stream import CLOSE_FLAG, MRC_BYTES, OPEN_FLAG, PvFeed, read_pv
 from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
@@ -46,7 +46,7 @@ class ExtendedAudioStream:
 
     name, port = "extended_audio", 3818
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -69,7 +69,7 @@ class ExtendedAudioStream:
 class _Subsystem:
     """The start and stop flags that extended video and depth share with the front camera."""
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
         self._is_open = False
         self._closes = False
@@ -128,7 +128,7 @@ class _DepthWish:
 class ExtendedDepthFeed:
     """Pictures of another depth camera for one client."""
 
-    def __init__(self, headset: Headset, wanted: _DepthWish) -> None:
+    def __init__(self, headset: HeadsetState, wanted: _DepthWish) -> None:
         rng = generator(headset.kitchen.seed, "extended depth")
         self._headset, self._wanted = headset, wanted
         self._schedule = Schedule(wanted.divisor / DEPTH_HZ, float(rng.uniform(0, 1 / DEPTH_HZ)), 0.05)
@@ -142,7 +142,7 @@ class ExtendedDepthFeed:
         """Return when picture k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return picture k and its size."""
         wanted, at_s, index = self._wanted, self._schedule.captured_s(k), k % 10
         if index not in self._images:
@@ -153,7 +153,7 @@ class ExtendedDepthFeed:
             self._images[index] = blob(padded, index) if wanted.is_zdepth else padded.tobytes()
         payload = self._images[index] + struct.pack("<2H", wanted.padded, wanted.height)
         pose = self._headset.pose(at_s) if wanted.with_pose else b""
-        return Packet(self._headset.clock.ticks_at(at_s), payload, pose)
+        return SentPacket(self._headset.clock.ticks_at(at_s), payload, pose)
 
 
 class ExtendedDepthStream(_Subsystem):

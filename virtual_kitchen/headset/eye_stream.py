@@ -5,8 +5,8 @@ import struct
 import numpy as np
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.smooth_noise import SmoothNoise
 
@@ -19,7 +19,7 @@ _HALF_BETWEEN_EYES_M = 0.032
 class EyeFeed:
     """Readings for one client; while the eyes blink all rays are zero and their bits are unset."""
 
-    def __init__(self, headset: Headset, hz: int) -> None:
+    def __init__(self, headset: HeadsetState, hz: int) -> None:
         seed = headset.kitchen.seed
         rng = generator(seed, "eye tracker")
         self._headset, self._seed = headset, seed
@@ -35,7 +35,7 @@ class EyeFeed:
         """Return when reading k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return reading k: 92 bytes and the pose of the tracker's node."""
         at_s = self._schedule.captured_s(k)
         blinks = generator(self._seed, "blink", int(at_s / BLINK_SLOT_S)).random() < 0.06
@@ -48,7 +48,7 @@ class EyeFeed:
             rays = b"".join(np.array([side, 0, 0, *gaze], "<f4").tobytes() for side in sides)
             valid |= COMBINED | LEFT | RIGHT
         payload = bytes(4) + rays + bytes(12) + struct.pack("<I", valid)
-        return Packet(self._headset.clock.ticks_at(at_s), payload, self._headset.pose(at_s))
+        return SentPacket(self._headset.clock.ticks_at(at_s), payload, self._headset.pose(at_s))
 
 
 class EyeStream:
@@ -56,7 +56,7 @@ class EyeStream:
 
     name, port = "eye_tracking", 3817
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.world.rotations import Floats, matrices
 from virtual_kitchen.world.seeds import generator
 
@@ -61,7 +61,7 @@ def _delays_s(seed: int, name: str, block: int) -> npt.NDArray[np.float64]:
 class ImuFeed:
     """Batches of one sensor for one client."""
 
-    def __init__(self, headset: Headset, kind: ImuKind, measure: Measure, with_pose: bool) -> None:
+    def __init__(self, headset: HeadsetState, kind: ImuKind, measure: Measure, with_pose: bool) -> None:
         seed = headset.kitchen.seed
         rng = generator(seed, kind.name)
         rate_error = rng.uniform(-60e-6, 60e-6)
@@ -86,7 +86,7 @@ class ImuFeed:
         """Return when the batch is complete and read out."""
         return self._schedule.due_s(k) + self._delay_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return batch k; its stamp is the late host tick of its first sample."""
         kind = self._kind
         first = k * kind.samples
@@ -105,7 +105,7 @@ class ImuFeed:
         if kind is not MAGNETOMETER:  # there the field is padding
             batch["temperature_c"] = self._temperature_c
         pose = self._headset.pose(self._headset.clock.world_s_at(soc_ticks)) if self._with_pose else b""
-        return Packet(soc_ticks, batch.tobytes(), pose)
+        return SentPacket(soc_ticks, batch.tobytes(), pose)
 
     def moved(self, payload: bytes, batches: int, ticks: int) -> bytes:
         """Return a batch as it would be `batches` later, its values unchanged (for rings)."""
@@ -118,7 +118,7 @@ class ImuFeed:
 class ImuStream:
     """The port's side of one sensor: mode 0 or 1, one byte."""
 
-    def __init__(self, headset: Headset, kind: ImuKind) -> None:
+    def __init__(self, headset: HeadsetState, kind: ImuKind) -> None:
         self._headset, self._kind = headset, kind
         self.name, self.port = kind.name, kind.port
 
@@ -143,7 +143,7 @@ def _rows(from_head: Floats) -> bytes:
     return matrix.tobytes()
 
 
-def _gyroscope(headset: Headset) -> Measure:
+def _gyroscope(headset: HeadsetState) -> Measure:
     """Measure angular velocity in the wire's unit, with a bias of tenths of a degree per second."""
     bias_deg_per_s = generator(headset.kitchen.seed, "gyroscope bias").normal(0, 0.25, 3)
     scale = 1.0 if headset.gyroscope_unit == "deg_per_s" else np.pi / 180
@@ -156,7 +156,7 @@ def _gyroscope(headset: Headset) -> Measure:
     return measure
 
 
-def _accelerometer(headset: Headset) -> Measure:
+def _accelerometer(headset: HeadsetState) -> Measure:
     """Measure specific force in m/s^2."""
     bias = generator(headset.kitchen.seed, "accelerometer bias").normal(0, 0.04, 3)
 
@@ -166,7 +166,7 @@ def _accelerometer(headset: Headset) -> Measure:
     return measure
 
 
-def _magnetometer(headset: Headset) -> Measure:
+def _magnetometer(headset: HeadsetState) -> Measure:
     """Measure the field of the earth and of the headset itself."""
     iron = generator(headset.kitchen.seed, "magnetometer iron").normal(0, 120, 3)
 
@@ -178,7 +178,7 @@ def _magnetometer(headset: Headset) -> Measure:
 
 
 _EXTRINSICS = {"gyroscope": GYROSCOPE_FROM_HEAD, "accelerometer": ACCELEROMETER_FROM_HEAD}
-_MEASURES: dict[str, Callable[[Headset], Measure]] = {
+_MEASURES: dict[str, Callable[[HeadsetState], Measure]] = {
     "gyroscope": _gyroscope,
     "accelerometer": _accelerometer,
     "magnetometer": _magnetometer,

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.world import rotations
 from virtual_kitchen.world.motion import VIEWING_POINT_M
 from virtual_kitchen.world.room_depth import distance_m
@@ -49,7 +49,7 @@ def as_png(depth: U16, brightness: U16) -> bytes:
 class RoomPictures:
     """Depth of the room itself, along the camera's rays from where the head is: the truth, and the sensor's noise."""
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
         u, v = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
         cx, cy = LONGTHROW.centre_px
@@ -73,7 +73,9 @@ class RoomPictures:
 class LongThrowFeed:
     """Depth packets for one client."""
 
-    def __init__(self, headset: Headset, with_pose: bool, divisor: int, pictures: dict[int, bytes]) -> None:
+    def __init__(
+        self, headset: HeadsetState, with_pose: bool, divisor: int, pictures: dict[int, bytes]
+    ) -> None:
         rng = generator(headset.kitchen.seed, "long throw")
         self._headset, self._with_pose, self._divisor = headset, with_pose, divisor
         self._pictures = pictures
@@ -90,14 +92,14 @@ class LongThrowFeed:
         """Return when picture k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return picture k and its sensor ticks."""
         at_s = self._schedule.captured_s(k)
         image = as_png(*self._room.at(k, at_s)) if self._room is not None else self._from_ring(k)
         sensor_ticks = self._sensor_epoch + k * SENSOR_STEP * self._divisor
         pose = self._headset.pose(at_s) if self._with_pose else b""
         payload = image + struct.pack("<Q", sensor_ticks)
-        return Packet(self._headset.clock.ticks_at(at_s), payload, pose)
+        return SentPacket(self._headset.clock.ticks_at(at_s), payload, pose)
 
     def _from_ring(self, k: int) -> bytes:
         index = k * self._divisor % RING
@@ -111,7 +113,7 @@ class LongThrowStream:
 
     name, port = "depth_longthrow", 3805
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
         self._pictures: dict[int, bytes] = {}
 

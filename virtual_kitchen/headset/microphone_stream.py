@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.sound import kitchen_sound
 
@@ -43,7 +43,7 @@ def adts_header(frame_bytes: int) -> bytes:
 class Microphone:
     """What reaches the capsules: `sound(first, count, delays)` by sample number of the headset's audio crystal."""
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         rng = generator(headset.kitchen.seed, "microphone")
         self._seed = headset.kitchen.seed
         self.step_s = (1 + rng.uniform(-30e-6, 30e-6)) / RATE_HZ
@@ -62,7 +62,7 @@ class Microphone:
 class AacFeed:
     """AAC frames. Each second is encoded on its own after a lead-in, so a frame's bytes depend on k alone."""
 
-    def __init__(self, headset: Headset, bytes_per_s: int) -> None:
+    def __init__(self, headset: HeadsetState, bytes_per_s: int) -> None:
         self._headset, self._bits_per_s = headset, bytes_per_s * 8
         self._microphone = Microphone(headset)
         period_s = self._microphone.step_s * AAC_SAMPLES
@@ -77,7 +77,7 @@ class AacFeed:
         """Return when frame k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with its first sample."""
         number, place = divmod(k, _SEGMENT)
         if number not in self._segments:
@@ -86,7 +86,7 @@ class AacFeed:
                 self._segments.popitem(last=False)
         frame = self._segments[number][place]
         ticks = self._headset.clock.ticks_at(self._schedule.captured_s(k))
-        return Packet(ticks, adts_header(len(frame) + 7) + frame)
+        return SentPacket(ticks, adts_header(len(frame) + 7) + frame)
 
     def _encode(self, first_k: int) -> list[bytes]:
         codec = av.CodecContext.create("aac", "w")
@@ -109,7 +109,7 @@ class AacFeed:
 class PcmFeed:
     """Buffers of the audio engine, 16 ms each: s16 stereo, or f32 of the five capsules."""
 
-    def __init__(self, headset: Headset, is_array: bool) -> None:
+    def __init__(self, headset: HeadsetState, is_array: bool) -> None:
         self._headset, self._is_array = headset, is_array
         self._microphone = Microphone(headset)
         period_s = self._microphone.step_s * PCM_SAMPLES
@@ -123,12 +123,12 @@ class PcmFeed:
         """Return when buffer k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return buffer k, stamped with its first sample."""
         delays_s = _ARRAY_DELAYS_S if self._is_array else _STEREO_DELAYS_S
         sound = self._microphone.sound(k * PCM_SAMPLES, PCM_SAMPLES, delays_s)
         payload = sound.astype("<f4") if self._is_array else np.rint(sound * 32767).astype("<i2")
-        return Packet(self._headset.clock.ticks_at(self._schedule.captured_s(k)), payload.tobytes())
+        return SentPacket(self._headset.clock.ticks_at(self._schedule.captured_s(k)), payload.tobytes())
 
 
 class MicrophoneStream:
@@ -136,7 +136,7 @@ class MicrophoneStream:
 
     name, port = "microphone", 3811
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed:

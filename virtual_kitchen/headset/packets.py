@@ -10,7 +10,7 @@ _HEADER = struct.Struct("<QI")
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class SentPacket:
     """One packet before framing: `ticks` of the headset's QPC, `pose` 64 bytes or none."""
 
     ticks: int
@@ -18,7 +18,7 @@ class Packet:
     pose: bytes = b""
     sha256: str = ""  # of the payload, where it is known already
 
-    def with_digest(self) -> "Packet":
+    def with_digest(self) -> "SentPacket":
         """Return it with its payload's hash, for a packet that is sent often."""
         return replace(self, sha256=hashlib.sha256(self.payload).hexdigest())
 
@@ -38,7 +38,7 @@ class Feed(Protocol):
         """Return the world time at which packet k leaves the device."""
         ...
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return packet k."""
         ...
 

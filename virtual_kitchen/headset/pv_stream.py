@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
+    AskedEncoding,
     ConfigurationReader,
     Rejected,
     VideoEncoding,
     VideoFormat,
-    VideoProfile,
 )
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.world.board_show import CAMERA_AXES, BoardPictures, Eye
 from virtual_kitchen.world.optics import Optics
@@ -61,7 +61,7 @@ def video_schedule(hz: float, divisor: int, gop: int, phase_s: float, latency_s:
 class PvFeed:
     """The camera's view of the scene along the head's orientation, encoded group by group."""
 
-    def __init__(self, headset: Headset, wanted: PvConfiguration) -> None:
+    def __init__(self, headset: HeadsetState, wanted: PvConfiguration) -> None:
         rng = generator(headset.kitchen.seed, "pv")
         self._headset, self._wanted = headset, wanted
         hz = wanted.format.hz * (1 + rng.uniform(-40e-6, 40e-6))
@@ -77,7 +77,7 @@ class PvFeed:
 
     @property
     def _is_encoded(self) -> bool:
-        return self._wanted.encoding.profile is not VideoProfile.RAW
+        return self._wanted.encoding.profile is not AskedEncoding.RAW
 
     def first_k(self, world_s: float) -> int:
         """Return the next key frame, or the next frame where key frames are rare."""
@@ -87,14 +87,14 @@ class PvFeed:
         """Return when frame k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with the middle of its exposure."""
         at_s = self._schedule.captured_s(k)
         size = self._wanted.format
         picture = self._picture(at_s)
         image = self._encode(k, picture) if self._is_encoded else _nv12(picture, size)
         pose = self._pose(at_s) if self._wanted.with_pose else b""
-        return Packet(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
+        return SentPacket(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
 
     def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
         """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
@@ -187,7 +187,7 @@ class PvStream:
 
     name, port = "pv", 3810
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
         self._closes = False
 

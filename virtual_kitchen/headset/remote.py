@@ -9,7 +9,7 @@ import numpy as np
 from virtual_kitchen.faults import REMOTE
 from virtual_kitchen.headset.cameras import BY_PORT
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.stream_port import ListeningPort
 
 PORT = 3809
@@ -54,7 +54,7 @@ _MANUAL_ONLY = {_FOCUS: (_MANUAL_FOCUS, 3), _EXPOSURE: (_MANUAL_EXPOSURE, 1), _I
 class RemotePort(ListeningPort):
     """Executes a client's commands in order; an unknown one, or a value out of range, closes the connection."""
 
-    def __init__(self, headset: Headset, host: str) -> None:
+    def __init__(self, headset: HeadsetState, host: str) -> None:
         super().__init__(host, PORT, REMOTE)
         self._headset = headset
         self._answers: dict[int, Callable[[ConfigurationReader], bytes]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.packets import Feed, SentPacket
 
 RING_S = 1.0
 _FAR = 1000
@@ -24,7 +24,7 @@ class RingFeed:
         period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
         self._group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
         self._count = max(1, round(RING_S / period_s / self._group)) * self._group
-        self._packets: list[Packet | None] = [None] * self._count
+        self._packets: list[SentPacket | None] = [None] * self._count
         self._lap_ticks = 0
         self._last_made = -1
         if made_first:
@@ -38,7 +38,7 @@ class RingFeed:
         start = 0
         for place, (ticks, size, pose) in enumerate(table.tolist()):
             payload, end = content[start : start + size], start + size + pose
-            self._packets[place] = Packet(ticks, payload, content[start + size : end]).with_digest()
+            self._packets[place] = SentPacket(ticks, payload, content[start + size : end]).with_digest()
             start = end
         self.packet(self._count)  # what the second lap wants to know takes a picture: not when it is due
 
@@ -61,7 +61,7 @@ class RingFeed:
         """Return when packet k leaves the device."""
         return self._feed.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return packet k with the ring's payload."""
         lap, place = divmod(k, self._count)
         packet = self._made(place)
@@ -71,10 +71,10 @@ class RingFeed:
         moved = getattr(self._feed, "moved", None)  # stamps inside the payload
         if moved is not None:
             payload = moved(packet.payload, lap * self._count, lap * self._lap_ticks)
-            return Packet(packet.ticks + lap * self._lap_ticks, payload, packet.pose)
-        return Packet(packet.ticks + lap * self._lap_ticks, packet.payload, packet.pose, packet.sha256)
+            return SentPacket(packet.ticks + lap * self._lap_ticks, payload, packet.pose)
+        return SentPacket(packet.ticks + lap * self._lap_ticks, packet.payload, packet.pose, packet.sha256)
 
-    def _made(self, place: int) -> Packet:
+    def _made(self, place: int) -> SentPacket:
         packet = self._packets[place]
         if packet is None:
             # A group that an earlier client left half made is made again: its pictures hang together.

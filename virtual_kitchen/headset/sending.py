@@ -10,8 +10,8 @@ from math import inf
 import numpy as np
 
 from virtual_kitchen.faults import SLOW_HZ, Fault
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, SentPacket
 from virtual_kitchen.truth import StreamTruth
 from virtual_kitchen.world.seeds import generator
 
@@ -26,7 +26,7 @@ class Sending:
     """Sends one feed to one client; `killed` is set when the port is to refuse from now on."""
 
     def __init__(
-        self, headset: Headset, name: str, truth: StreamTruth, client: socket.socket, connection: int
+        self, headset: HeadsetState, name: str, truth: StreamTruth, client: socket.socket, connection: int
     ) -> None:
         self._headset, self._name, self._truth = headset, name, truth
         self._client, self._connection = client, connection
@@ -100,7 +100,7 @@ class Sending:
         every = max(1, round(1 / SLOW_HZ / (feed.due_s(k + 1) - feed.due_s(k))))
         return k % every != 0
 
-    def _faulty(self, packet: Packet, k: int, due_s: float) -> tuple[Packet, str | None]:
+    def _faulty(self, packet: SentPacket, k: int, due_s: float) -> tuple[SentPacket, str | None]:
         """Spoil stamps and payload where a fault says so; return the packet and the fault's name."""
         faults, told = self._headset.faults, None
         if jump := faults.active("time_jump", self._name, due_s):
@@ -117,7 +117,7 @@ class Sending:
             packet, told = replace(packet, payload=garbage, sha256=""), "garbage_payload"
         return packet, told
 
-    def _cut(self, cut: Fault, packet: Packet) -> None:
+    def _cut(self, cut: Fault, packet: SentPacket) -> None:
         frame = packet.frame()
         if cut.name == "half_packet":
             self._client.sendall(frame[: max(1, len(frame) // 2)])
@@ -129,7 +129,7 @@ class Sending:
                     pass
         self.killed = cut.name == "kill_port"
 
-    def _drip(self, packet: Packet, feed: Feed, k: int) -> float:
+    def _drip(self, packet: SentPacket, feed: Feed, k: int) -> float:
         """Send a packet in small pieces over most of its period."""
         frame = packet.frame()
         step = max(1, -(-len(frame) // _DRIP_PIECES))
@@ -158,7 +158,7 @@ class Sending:
         return k_next
 
 
-def send(client: socket.socket, packet: Packet) -> float:
+def send(client: socket.socket, packet: SentPacket) -> float:
     """Send one whole packet; return the seconds the client kept it waiting (0.0 when its buffer took it all)."""
     frame = memoryview(packet.frame())
     try:

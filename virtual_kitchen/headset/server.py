@@ -4,8 +4,8 @@ import threading
 
 from virtual_kitchen.headset.ahat_stream import HZ, AhatConfiguration, AhatFeed, AhatStream, GroupShelf
 from virtual_kitchen.headset.cameras import VLC
-from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoFormat, VideoProfile
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.extended_streams import (
     ExtendedAudioStream,
     ExtendedDepthStream,
@@ -30,7 +30,7 @@ _LAST_PACKETS_S = 15.0  # a client that does not read for this long after the en
 class VirtualHeadset:
     """Binds, listens and stops the ports of one headset at one address."""
 
-    def __init__(self, headset: Headset, host: str) -> None:
+    def __init__(self, headset: HeadsetState, host: str) -> None:
         self._headset = headset
         self._are_ending = threading.Event()
         streams: tuple[Stream, ...] = (
@@ -68,7 +68,7 @@ class VirtualHeadset:
     def warm_up(self) -> None:
         """Make one packet of what takes long at first, so that the first client is served in time."""
         size = VideoFormat(640, 360, 30)
-        encoding = VideoEncoding(VideoProfile.H265_MAIN, 552_960)
+        encoding = VideoEncoding(AskedEncoding.H265_MAIN, 552_960)
         PvFeed(self._headset, PvConfiguration(True, size, 1, encoding, 30)).packet(0)
         AhatFeed(
             self._headset, AhatConfiguration(True, 1, encoding, HZ), GroupShelf(self._headset.kitchen.seed)

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet, Schedule
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
 from virtual_kitchen.world.motion import rotations
 from virtual_kitchen.world.rotations import Floats
 from virtual_kitchen.world.seeds import generator
@@ -43,7 +43,7 @@ def _template() -> tuple[Floats, Floats]:
 class SpatialFeed:
     """Packets from accept on; a part that is not valid keeps its last valid value."""
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         seed = headset.kitchen.seed
         rng = generator(seed, "spatial input")
         self._headset, self._seed = headset, seed
@@ -64,7 +64,7 @@ class SpatialFeed:
         """Return when packet k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return packet k: 1936 bytes."""
         at_s = self._schedule.captured_s(k)
         position, turn, _ = self._head(at_s)
@@ -80,7 +80,7 @@ class SpatialFeed:
             else:
                 hands += bytes(JOINTS * _JOINT.itemsize) if seen_k is None else self._remembered(seen_k, hand)
         payload = struct.pack("<I", valid) + rays.astype("<f4").tobytes() + hands
-        return Packet(self._headset.clock.ticks_at(at_s), payload)
+        return SentPacket(self._headset.clock.ticks_at(at_s), payload)
 
     def _worn_at(self, at_s: float) -> tuple[Floats, Floats, Floats]:
         """Return the head's position, rotation matrix and quaternion (1, 4)."""
@@ -130,7 +130,7 @@ class SpatialStream:
 
     name, port = "spatial_input", 3812
 
-    def __init__(self, headset: Headset) -> None:
+    def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed:

@@ -13,7 +13,7 @@ from typing import Protocol
 from virtual_kitchen.errors import PortBusy
 from virtual_kitchen.faults import DEVICE
 from virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
-from virtual_kitchen.headset.device import Headset
+from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.packets import Feed
 from virtual_kitchen.headset.rings import RING_S, RingFeed
 from virtual_kitchen.headset.sending import Sending
@@ -135,7 +135,7 @@ class ListeningPort:
 class StreamPort(ListeningPort):
     """Sends a stream, writes down what it sent, and loses frames only when the client does not read."""
 
-    def __init__(self, headset: Headset, stream: Stream, host: str) -> None:
+    def __init__(self, headset: HeadsetState, stream: Stream, host: str) -> None:
         super().__init__(host, stream.port, stream.name)
         self._headset, self._stream = headset, stream
         self._truth_name = f"{DEVICE}/{stream.name}"

@@ -8,12 +8,12 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.client_configuration import VideoEncoding, VideoProfile
+from virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding
 
 _H264_PROFILES = {
-    VideoProfile.H264_BASELINE: "baseline",
-    VideoProfile.H264_MAIN: "main",
-    VideoProfile.H264_HIGH: "high",
+    AskedEncoding.H264_BASELINE: "baseline",
+    AskedEncoding.H264_MAIN: "main",
+    AskedEncoding.H264_HIGH: "high",
 }
 _FOREVER = 1_000_000  # a group ends when its encoder is dropped, not by a count
 # Quality at the client's default bit rate, 12/75 (H.264) or 12/150 (H.265) bit a pixel: lands near that rate.
@@ -40,7 +40,7 @@ def control_for(
     if at_asked_rate:
         kbit = min(_MOST_KBIT_PER_S, max(_LEAST_KBIT_PER_S, encoding.bits_per_s // 1000))
         return RateControl(f"bitrate={kbit}:vbv-maxrate={kbit}:vbv-bufsize={kbit}")
-    is_h265 = encoding.profile is VideoProfile.H265_MAIN
+    is_h265 = encoding.profile is AskedEncoding.H265_MAIN
     times = encoding.bits_per_s / (pixels_per_s * _DEFAULT_BITS_PER_PIXEL[is_h265])
     quality = min(42.0, max(14.0, _DEFAULT_QUALITY[is_h265] - better_by - 6 * log2(times)))
     return RateControl(f"crf={quality:.2f}")
@@ -49,8 +49,10 @@ def control_for(
 class PictureGroup:
     """One encoder from one key frame on: no B frames, one thread, one unit for each picture."""
 
-    def __init__(self, profile: VideoProfile, width: int, height: int, hz: int, control: RateControl) -> None:
-        is_h265 = profile is VideoProfile.H265_MAIN
+    def __init__(
+        self, profile: AskedEncoding, width: int, height: int, hz: int, control: RateControl
+    ) -> None:
+        is_h265 = profile is AskedEncoding.H265_MAIN
         self._codec = av.CodecContext.create("libx265" if is_h265 else "libx264", "w")
         self._codec.width, self._codec.height, self._codec.pix_fmt = width, height, "yuv420p"
         self._codec.time_base, self._codec.framerate = Fraction(1, hz), Fraction(hz)
@@ -75,7 +77,7 @@ def _h265_options(control: RateControl) -> dict[str, str]:
     return {"preset": "ultrafast", "tune": "zerolatency", "x265-params": parameters}
 
 
-def _h264_options(profile: VideoProfile, control: RateControl) -> dict[str, str]:
+def _h264_options(profile: AskedEncoding, control: RateControl) -> dict[str, str]:
     parameters = (
         "threads=1:aud=1:annexb=1:repeat-headers=1:bframes=0:scenecut=0"
         f":keyint={_FOREVER}:min-keyint={_FOREVER}:{control.parameters}"

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.headset.cameras import CameraModel, constants
+from virtual_kitchen.headset.cameras import RigCamera, constants
 from virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
+    AskedEncoding,
     ConfigurationReader,
     Rejected,
     VideoEncoding,
-    VideoProfile,
 )
-from virtual_kitchen.headset.device import Headset
-from virtual_kitchen.headset.packets import Feed, Packet
+from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.packets import Feed, SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.world.rotations import multiply
@@ -43,7 +43,7 @@ class VlcConfiguration:
 class VlcFeed:
     """One camera's pictures for one client."""
 
-    def __init__(self, headset: Headset, camera: CameraModel, wanted: VlcConfiguration) -> None:
+    def __init__(self, headset: HeadsetState, camera: RigCamera, wanted: VlcConfiguration) -> None:
         rng = generator(headset.kitchen.seed, camera.name)
         self._headset, self._camera, self._wanted = headset, camera, wanted
         hz = HZ * (1 + rng.uniform(-40e-6, 40e-6))
@@ -51,7 +51,7 @@ class VlcFeed:
         self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
         self._sensor_epoch_ns = int(rng.integers(10**9, 10**14))
         self._mount = camera.orientation()
-        self._is_raw = wanted.encoding.profile is VideoProfile.RAW
+        self._is_raw = wanted.encoding.profile is AskedEncoding.RAW
         pixels_per_s = camera.width * camera.height * HZ
         self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
         self._group: PictureGroup | None = None
@@ -65,7 +65,7 @@ class VlcFeed:
         """Return when frame k leaves the device."""
         return self._schedule.due_s(k)
 
-    def packet(self, k: int) -> Packet:
+    def packet(self, k: int) -> SentPacket:
         """Return frame k: picture and metadata."""
         at_s = self._schedule.captured_s(k)
         ticks = self._headset.clock.ticks_at(at_s) + LATE_TICKS + self._wanted.shift_ticks
@@ -76,7 +76,7 @@ class VlcFeed:
         pose = b""
         if self._wanted.with_pose:
             pose = self._headset.pose(self._headset.clock.world_s_at(ticks))
-        return Packet(ticks, image + metadata, pose)
+        return SentPacket(ticks, image + metadata, pose)
 
     def _grey(self, at_s: float) -> npt.NDArray[np.uint8]:
         head = self._headset.motion.orientation(np.array([at_s]))
@@ -98,7 +98,7 @@ class VlcFeed:
 class VlcStream:
     """The port's side of one grey camera."""
 
-    def __init__(self, headset: Headset, camera: CameraModel) -> None:
+    def __init__(self, headset: HeadsetState, camera: RigCamera) -> None:
         self._headset, self._camera = headset, camera
         self.name, self.port = camera.name, camera.port
 
@@ -115,7 +115,7 @@ class VlcStream:
         if not np.isfinite(factor):
             raise Rejected(f"stamp shift factor {factor}")
         shift_ticks = int(factor * _EXPOSURE_NS / 100) + constant
-        gop = 1 if encoding.profile is VideoProfile.RAW else options.get(GOP_OPTION, 0) or HZ
+        gop = 1 if encoding.profile is AskedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
         return VlcFeed(
             self._headset, self._camera, VlcConfiguration(mode == 1, divisor, encoding, gop, shift_ticks)
         )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from virtual_kitchen.world.boards import Board, BoardCamera, looking_at
+from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
 from virtual_kitchen.world.optics import Floats, Optics
 from virtual_kitchen.world.seeds import generator
 
@@ -26,7 +26,7 @@ PLACES, PLACE_FRAMES, MOVING_FRAMES = 40, 30, 8
 "A place is shown for 30 camera frames (1 s); in the first eight the hands bring the board there."
 CAMERA_AXES = np.diag([1.0, -1.0, -1.0, 1.0])
 "From x right, y up, z back to x right, y down, z forward."
-BOARD = Board(11, 8, 0.024, 0.018)
+BOARD = DrawnBoard(11, 8, 0.024, 0.018)
 FOR_THE_LENS = (1, 3)
 WIDTH, HEIGHT = 1280, 720
 _FOREHEAD_M = (0.012, 0.085, -0.075)

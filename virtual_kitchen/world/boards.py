@@ -17,7 +17,7 @@ _RIM_PX = 24
 
 
 @dataclass(frozen=True)
-class Board:
+class DrawnBoard:
     """A ChArUco board, flat, x right and y down from the corner of its first square, z away from the viewer."""
 
     columns: int
@@ -47,7 +47,7 @@ class Board:
 class BoardCamera:
     """A camera of known optics that looks at a board."""
 
-    def __init__(self, optics: Optics, board: Board, finer: int = 2) -> None:
+    def __init__(self, optics: Optics, board: DrawnBoard, finer: int = 2) -> None:
         self.optics, self.board = optics, board
         self._finer = finer
         self._rays: Floats32 = optics.ray_table(finer).astype(np.float32)
@@ -143,7 +143,7 @@ def _pyramid(texture: Image) -> list[Floats32]:
 
 
 def looking_at(
-    board: Board,
+    board: DrawnBoard,
     distance_m: float,
     tilt_rad: tuple[float, float],
     roll_rad: float,

@@ -15,7 +15,7 @@ FILETIME_MINUS_UNIX_TICKS = 116_444_736_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClock:
+class TickCounter:
     """A 100 ns counter: ticks = epoch_ticks + 1e7 * (1 + drift_ppm * 1e-6) * world_s."""
 
     epoch_ticks: int
@@ -40,7 +40,7 @@ class DeviceClock:
 
 
 @dataclass(frozen=True, slots=True)
-class CameraClock:
+class CameraCrystal:
     """A camera's crystal: media seconds run `1 + drift` to the world's; its wall clock is off by seconds.
 
     media_s = (world_s - start_world_s) / (1 + drift_ppm * 1e-6)
@@ -59,7 +59,7 @@ class CameraClock:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockMap:
+class TrueClockMap:
     """The truth between two clocks: ticks = epoch_ticks + 1e7 * (t + tau0_s + drift_ppm * 1e-6 * t)."""
 
     epoch_ticks: int
@@ -71,20 +71,20 @@ class ClockMap:
         return {"epoch_ticks": self.epoch_ticks, "tau0_s": self.tau0_s, "drift_ppm": self.drift_ppm}
 
 
-def media_map(headset: DeviceClock, camera: CameraClock, start_world_s: float) -> ClockMap:
+def media_map(headset: TickCounter, camera: CameraCrystal, start_world_s: float) -> TrueClockMap:
     """Return the map of media time (0 at `start_world_s`) to the headset's ticks."""
     rate = 1 + headset.drift_ppm * 1e-6
     together = rate * (1 + camera.drift_ppm * 1e-6)
-    return ClockMap(headset.epoch_ticks, rate * start_world_s, (together - 1) * 1e6)
+    return TrueClockMap(headset.epoch_ticks, rate * start_world_s, (together - 1) * 1e6)
 
 
-def headset_clock(seed: int) -> DeviceClock:
+def headset_clock(seed: int) -> TickCounter:
     """Return the headset's QPC: booted minutes to days ago, within 20 ppm of the world."""
     rng = generator(seed, "headset clock")
-    return DeviceClock(int(rng.integers(6 * 10**9, 3 * 10**12)), float(rng.uniform(-20, 20)))
+    return TickCounter(int(rng.integers(6 * 10**9, 3 * 10**12)), float(rng.uniform(-20, 20)))
 
 
-def camera_clock(seed: int) -> CameraClock:
+def camera_clock(seed: int) -> CameraCrystal:
     """Return the camera's clocks: crystal within 40 ppm, wall clock within a second of UTC."""
     rng = generator(seed, "camera clock")
-    return CameraClock(float(rng.uniform(-40, 40)), float(rng.uniform(-0.8, 0.8)))
+    return CameraCrystal(float(rng.uniform(-40, 40)), float(rng.uniform(-0.8, 0.8)))

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from virtual_kitchen.world.room import PX_PER_M, Surface, extents
+from virtual_kitchen.world.room import PX_PER_M, PaintedSurface, extents
 from virtual_kitchen.world.seeds import generator
 
 Image = npt.NDArray[np.uint8]
@@ -58,12 +58,12 @@ class Canvas:
         shaded = self.picture.astype(np.float32) + (total * strength)[:, :, None]
         self.picture = np.clip(shaded, 0, 255).astype(np.uint8)
 
-    def surface(self) -> Surface:
+    def surface(self) -> PaintedSurface:
         """Return what was painted."""
-        return Surface(np.ascontiguousarray(self.picture), self.u0, self.v0)
+        return PaintedSurface(np.ascontiguousarray(self.picture), self.u0, self.v0)
 
 
-def paint_surfaces(seed: int) -> dict[str, Surface]:
+def paint_surfaces(seed: int) -> dict[str, PaintedSurface]:
     """Return every surface of the room, the same for the same seed."""
     painters = {
         "front": (_front_wall, (228, 224, 214)),

@@ -15,7 +15,7 @@ PX_PER_M = 450
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class PaintedSurface:
     """A flat painted surface: `u0`, `v0` metres of its left and top edge in its own two axes."""
 
     picture: npt.NDArray[np.uint8]
@@ -39,7 +39,7 @@ def extents() -> dict[str, tuple[float, float, float, float]]:
     }
 
 
-def look_up_surfaces(surfaces: dict[str, Surface], width: int, height: int) -> npt.NDArray[np.uint8]:
+def look_up_surfaces(surfaces: dict[str, PaintedSurface], width: int, height: int) -> npt.NDArray[np.uint8]:
     """Return the panorama (height, width, 3): column 0 looks back, the middle looks to the front (-z)."""
     longitude = ((np.arange(width) + 0.5) / width * 2 - 1).astype(np.float32) * np.float32(np.pi)
     latitude = (0.5 - (np.arange(height) + 0.5) / height).astype(np.float32) * np.float32(np.pi)
@@ -53,7 +53,7 @@ def look_up_surfaces(surfaces: dict[str, Surface], width: int, height: int) -> n
 
 
 def _paint_band(
-    band: npt.NDArray[np.uint8], surfaces: dict[str, Surface], x: Floats, y: Floats, z: Floats
+    band: npt.NDArray[np.uint8], surfaces: dict[str, PaintedSurface], x: Floats, y: Floats, z: Floats
 ) -> None:
     for name, (where, u, v) in _meet(x, y, z).items():
         if not where.any():

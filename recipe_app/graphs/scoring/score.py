@@ -33,7 +33,7 @@ Agreement = dict[str, Counter[str]]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRecording:
     """One recording: its performed entries by time with their nodes, and the judgements by time and by list."""
 
     recording: AnnotatedRecording
@@ -57,7 +57,7 @@ class Judged:
 
 def judge_recording(
     recording: AnnotatedRecording, order: Prerequisites, step_texts: Mapping[int, str]
-) -> Judged:
+) -> JudgedRecording:
     """Match entries to steps by the text of their step id, and judge them in order of time and of the list."""
     in_list = [entry for entry in recording.entries if entry.performed]
     in_time = sorted(in_list, key=lambda entry: (entry.start_s, entry.end_s))
@@ -66,13 +66,13 @@ def judge_recording(
         nodes = match_texts(order, (step_texts.get(entry.step_id, "") for entry in entries))
         sequence = list(zip(entries, nodes, strict=True))
         judgements.append(judge(order, [Performed(n, e.start_s, e.end_s) for e, n in sequence]))
-    return Judged(recording, sequence, by_time=judgements[1], by_list=judgements[0])
+    return JudgedRecording(recording, sequence, by_time=judgements[1], by_list=judgements[0])
 
 
 def score(graphs: Mapping[str, Graph], annotations: Annotations) -> dict[str, Any]:
     """Return the whole object. Recordings without a graph are left out: see `without_graph`."""
     orders = {stem: Prerequisites(graph) for stem, graph in graphs.items() if not find_cycle(graph)}
-    judged: dict[str, list[Judged]] = defaultdict(list)
+    judged: dict[str, list[JudgedRecording]] = defaultdict(list)
     for recording in annotations.recordings:
         if recording.graph_stem in orders:
             order = orders[recording.graph_stem]
@@ -139,7 +139,7 @@ def _counted(graph: Graph) -> Orders | None:
         return None
 
 
-def recipe_numbers(judged: Sequence[Judged], step_texts: Mapping[int, str]) -> Counts:
+def recipe_numbers(judged: Sequence[JudgedRecording], step_texts: Mapping[int, str]) -> Counts:
     """Sum the numbers of a recipe's recordings."""
     counts: Counts = Counter()
     for one in judged:
@@ -151,7 +151,7 @@ def recipe_numbers(judged: Sequence[Judged], step_texts: Mapping[int, str]) -> C
     return Counter(dict(sorted(counts.items())))
 
 
-def _entry_numbers(one: Judged, step_texts: Mapping[int, str]) -> dict[str, int]:
+def _entry_numbers(one: JudgedRecording, step_texts: Mapping[int, str]) -> dict[str, int]:
     entries = one.recording.entries
     known = {step.label for step in one.by_time.order.graph.steps}
     return {
@@ -183,7 +183,7 @@ def _pair_numbers(judgement: Judgement) -> dict[str, int]:
     }
 
 
-def _recording_numbers(one: Judged) -> dict[str, int]:
+def _recording_numbers(one: JudgedRecording) -> dict[str, int]:
     judgement, is_error = one.by_time, one.recording.is_error
     violation, complete = bool(judgement.late_pairs), not judgement.missing
     starts = [entry.start_s for entry in one.recording.entries if entry.performed]
@@ -222,7 +222,7 @@ def _totals(recipes: Iterable[Counts], graphs: Iterable[dict[str, Any]]) -> dict
     }
 
 
-def tag_agreement(judged: Iterable[Judged]) -> Agreement:
+def tag_agreement(judged: Iterable[JudgedRecording]) -> Agreement:
     """Count how violations and human tags agree, by recording and by step (first performances)."""
     found: Agreement = defaultdict(lambda: Counter(both=0, only_violation=0, only_tag=0, neither=0))
 
@@ -249,7 +249,7 @@ def tag_agreement(judged: Iterable[Judged]) -> Agreement:
     return found
 
 
-def disagreements(judged: Iterable[Judged], step_texts: Mapping[int, str]) -> dict[str, list[Any]]:
+def disagreements(judged: Iterable[JudgedRecording], step_texts: Mapping[int, str]) -> dict[str, list[Any]]:
     """List the recordings and entries in which tags, times and texts contradict each other."""
     recordings: dict[str, list[str]] = {
         "order_tag_without_order_violation": [],

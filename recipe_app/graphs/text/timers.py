@@ -15,7 +15,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
-class Timer:
+class StepDuration:
     """One duration of a step: the shorter end is set, the longer one is shown."""
 
     seconds: int
@@ -23,7 +23,7 @@ class Timer:
     text: str
 
 
-def timers(text: str) -> list[Timer]:
+def timers(text: str) -> list[StepDuration]:
     """Return the durations that a step names, in the order of the text, none above a day."""
     found = []
     for said in pieces(text, "duration"):
@@ -32,5 +32,5 @@ def timers(text: str) -> list[Timer]:
             values = [float(value) * _SECONDS[part.group(2)[0].lower()] for value in values_of(part.group(1))]
             least, most = least + min(values), most + max(values)
         if 1 <= least <= most <= LONGEST_S:
-            found.append(Timer(round(least), round(most), said))
+            found.append(StepDuration(round(least), round(most), said))
     return found

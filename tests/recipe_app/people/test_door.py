@@ -14,7 +14,7 @@ from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from recipe_app.store import tables
 from recipe_app.store.database import Database
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 SECOND_NS = 1_000_000_000
 PIN, PASSWORD = "482916", "a long enough pass phrase"
@@ -35,7 +35,7 @@ class House:
 def house(database: Database) -> House:
     made = House.__new__(House)
     made.utc_ns = 1_790_000_000_000_000_000
-    made.door = Door(Records(database, now_ns=lambda: 5, utc_ns=lambda: made.utc_ns))
+    made.door = Door(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: made.utc_ns))
     made.door.records.note("kitchen", "k1", {"name": "Lab"}, actor="")
     return made
 

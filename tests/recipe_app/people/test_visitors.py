@@ -10,7 +10,7 @@ from recipe_app.people.door import LOGIN_NS, Visitor
 from recipe_app.people.visitors import REMEMBERED_S, Tokens, Visitors
 from recipe_app.store import tables
 from recipe_app.store.database import open_database
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 PIN = "482916"
 
@@ -82,7 +82,7 @@ def test_what_another_process_changes_holds_soon(
 ) -> None:
     device, tokens = signed_in
     other = open_database(kitchen.data / "_app" / "app.db")
-    records = Records(other, now_ns=lambda: 0, utc_ns=lambda: kitchen.utc_ns)
+    records = AppRecords(other, now_ns=lambda: 0, utc_ns=lambda: kitchen.utc_ns)
     with records.changing() as connection:
         connection.execute(tables.device_key.delete().where(tables.device_key.c.device == device))
     other.close()

@@ -29,7 +29,7 @@ from recipe_app.store import oplog, projections, tables
 from recipe_app.store.backup import back_up, check
 from recipe_app.store.database import Database, open_database
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 from recipe_app.store.restore import restore
 
 PIN = "482916"
@@ -37,8 +37,8 @@ UTC_NS = 1_790_000_000_000_000_000
 KEPT = ("op", "unfiled", "credential", "device_key", "voice")
 
 
-def records_of(database: Database) -> Records:
-    return Records(database, now_ns=lambda: 7, utc_ns=lambda: UTC_NS)
+def records_of(database: Database) -> AppRecords:
+    return AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: UTC_NS)
 
 
 def new(op: dict[str, Any], seq: int) -> NewOp:

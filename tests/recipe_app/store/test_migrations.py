@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, event, inspect, text
 
 from recipe_app.people.door import Door
 from recipe_app.store.database import migrate, open_database
-from recipe_app.store.records import Records
+from recipe_app.store.records import AppRecords
 
 
 def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:
     with database.reading() as connection:
         assert "csrf" not in {column["name"] for column in inspect(connection).get_columns("login")}
         assert connection.execute(text("SELECT count(*) FROM attempt")).scalar_one() == 0
-    door = Door(Records(database, now_ns=lambda: 5, utc_ns=lambda: 5))
+    door = Door(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: 5))
     visitor = door.visitor(device_token="", login_token="test")
     assert (visitor.actor, visitor.desk, len(visitor.csrf)) == ("p1", True, 64)
     database.close()

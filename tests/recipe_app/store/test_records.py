@@ -13,12 +13,12 @@ from sqlalchemy import select, text, update
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import Records, new_id
+from recipe_app.store.records import AppRecords, new_id
 
 
 @pytest.fixture
-def records(database: Database) -> Records:
-    return Records(database, now_ns=lambda: 7_000, utc_ns=lambda: 1_790_000_000_000_000_000)
+def records(database: Database) -> AppRecords:
+    return AppRecords(database, now_ns=lambda: 7_000, utc_ns=lambda: 1_790_000_000_000_000_000)
 
 
 def new(op: dict[str, Any], seq: int, device: str = "d1") -> NewOp:
@@ -39,7 +39,7 @@ def new(op: dict[str, Any], seq: int, device: str = "d1") -> NewOp:
     )
 
 
-def fill(records: Records, seed: int) -> list[NewOp]:
+def fill(records: AppRecords, seed: int) -> list[NewOp]:
     """People, a device, a recording with a random history, another recording."""
     person = {"pseudonym": f"Basil {seed}", "roles": ["participant"], "active": True}
     records.note("person", "p1", person, actor="")
@@ -56,7 +56,7 @@ def fill(records: Records, seed: int) -> list[NewOp]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_tables_are_what_the_log_says(records: Records, seed: int) -> None:
+def test_the_tables_are_what_the_log_says(records: AppRecords, seed: int) -> None:
     fill(records, seed)
     with records.database.writing() as connection:
         before = projections.dump(connection)
@@ -67,7 +67,7 @@ def test_the_tables_are_what_the_log_says(records: Records, seed: int) -> None:
         assert projections.dump(connection) == before
 
 
-def test_everything_sent_again_is_there_once_with_the_first_receipt(records: Records) -> None:
+def test_everything_sent_again_is_there_once_with_the_first_receipt(records: AppRecords) -> None:
     made = fill(records, 3)
     first = records.state("r1")
     again = records.accept([*made, *made])
@@ -78,7 +78,7 @@ def test_everything_sent_again_is_there_once_with_the_first_receipt(records: Rec
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_what_a_device_counts_twice_gets_a_number_of_ours(records: Records) -> None:
+def test_what_a_device_counts_twice_gets_a_number_of_ours(records: AppRecords) -> None:
     made = fill(records, 4)
     marks = [
         {"op_id": new_id(n), "kind": "mark", "body": {"text": str(n)}, "host_ns": 1, "seen": 0}
@@ -104,7 +104,7 @@ def test_what_a_device_counts_twice_gets_a_number_of_ours(records: Records) -> N
 
 
 @pytest.mark.parametrize("column", ["actor", "body", "host_ns", "hash", "prev"])
-def test_a_changed_row_is_found(records: Records, column: str) -> None:
+def test_a_changed_row_is_found(records: AppRecords, column: str) -> None:
     fill(records, 5)
     with records.database.writing() as connection:
         assert oplog.first_fault(connection) is None
@@ -113,14 +113,14 @@ def test_a_changed_row_is_found(records: Records, column: str) -> None:
         assert oplog.first_fault(connection) == 9
 
 
-def test_a_lost_row_is_found(records: Records) -> None:
+def test_a_lost_row_is_found(records: AppRecords) -> None:
     fill(records, 5)
     with records.database.writing() as connection:
         connection.execute(tables.op.delete().where(tables.op.c.n == 8))
         assert oplog.first_fault(connection) == 8
 
 
-def test_a_transaction_that_fails_leaves_nothing(records: Records) -> None:
+def test_a_transaction_that_fails_leaves_nothing(records: AppRecords) -> None:
     fill(records, 6)
     before = records.state("r1")
 
@@ -134,7 +134,7 @@ def test_a_transaction_that_fails_leaves_nothing(records: Records) -> None:
     assert records.state("r1") == before
 
 
-def test_many_writers_get_numbers_without_gaps(records: Records) -> None:
+def test_many_writers_get_numbers_without_gaps(records: AppRecords) -> None:
     records.note("recording", "r1", recording_body(folder="soup_1"), actor="p1")
     failed: list[Exception] = []
 
@@ -163,7 +163,7 @@ def test_many_writers_get_numbers_without_gaps(records: Records) -> None:
     assert len(records.waiting()) == 40
 
 
-def test_rows_survive_unusual_text(records: Records) -> None:
+def test_rows_survive_unusual_text(records: AppRecords) -> None:
     words = "Crème “brûlée” \u202e \U0001f373 \\ ' ; --"
     records.note("person", "p9", {"pseudonym": words, "roles": [], "active": True}, actor=words)
     assert [row["pseudonym"] for row in records.rows(tables.person)] == [words]

@@ -15,7 +15,7 @@ from sensors.errors import CameraLost, CameraRefused, NoCredentials, SensorError
 from sensors.gopro.camera import GoProHttp, MediaFile
 from sensors.gopro.credentials import read_credentials, write_credentials
 from sensors.gopro.download import download
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 from sensors.gopro.open_camera import open_camera
 from sensors.gopro.proxies import fetch_small
 from sensors.gopro.settings import wanted_options
@@ -91,7 +91,7 @@ def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
 
 def test_a_camera_that_is_gone_before_its_small_copies_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        entry = Entry(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        entry = CameraAddress(f"http://127.0.0.1:{listener.getsockname()[1]}")
     with pytest.raises(CameraLost):
         fetch_small(entry, MediaFile("100GOPRO", "GX010001.MP4", 1, None), tmp_path)
 

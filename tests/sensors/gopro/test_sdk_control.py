@@ -14,7 +14,7 @@ from cameras import virtual_camera
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.clock import measure_clock, set_clock_now
 from sensors.gopro.download import download
-from sensors.gopro.entry import Entry
+from sensors.gopro.entry import CameraAddress
 from sensors.gopro.open_camera import open_camera
 from sensors.gopro.settings import apply_settings, wanted_options
 
@@ -29,7 +29,8 @@ def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             made = wired(gopro.camera.serial, url)
         else:
             made = at_home(
-                "kitchen", Entry(url, gopro.home.username, gopro.home.password, gopro.home.certificate)
+                "kitchen",
+                CameraAddress(url, gopro.home.username, gopro.home.password, gopro.home.certificate),
             )
         with made:
             yield gopro, made
@@ -102,9 +103,9 @@ def test_strangers_are_not_let_in(tmp_path: Path) -> None:
     with virtual_camera(tmp_path, at_home=True) as (gopro, url):
         assert gopro.home is not None
         with (
-            at_home("k", Entry(url, "gopro", "wrong", gopro.home.certificate)) as camera,
+            at_home("k", CameraAddress(url, "gopro", "wrong", gopro.home.certificate)) as camera,
             pytest.raises(CameraRefused, match="401"),
         ):
             camera.open()
-        with at_home("k", Entry(url, "gopro", "kitchen")) as camera, pytest.raises(CameraLost):
+        with at_home("k", CameraAddress(url, "gopro", "kitchen")) as camera, pytest.raises(CameraLost):
             camera.state()

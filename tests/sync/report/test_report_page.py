@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from storage.errors import NotARecording
 from storage.manifest import write_json
-from storage.shell.outputs import CannotWrite
+from storage.shell.outputs import OutputRefused
 from sync.batch.job import synchronize
 from sync.report.page import write_report
 
@@ -272,7 +272,7 @@ def test_the_command_prints_the_path(desk, tmp_path):
 def test_a_place_that_cannot_be_written_is_named(desk, tmp_path):
     recording = desk.make_recording(tmp_path / "take-1")
     (recording / "sync").write_text("a file stands in the way")
-    with pytest.raises(CannotWrite, match="cannot be written"):
+    with pytest.raises(OutputRefused, match="cannot be written"):
         write_report(recording)
 
 

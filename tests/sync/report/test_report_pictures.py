@@ -14,10 +14,10 @@ from sensors.hololens import pv
 from storage.chunks.chunk import Packet
 from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap
-from sync.report.cameras import CameraFile
+from sync.report.cameras import ShownFile
 from sync.report.pictures import PAIRS, key_frames, picture_strip
 from sync.report.streams import read_clock, read_stream
-from sync.report.timeline import Span
+from sync.report.timeline import ShownSpan
 
 OFFSET_S = 1.25  # camera media time 0 is this second of the recording
 CAMERA_HZ = Fraction(30000, 1001)
@@ -97,7 +97,7 @@ def world(desk, recording, film):
     )
     clock = read_clock(recording, "hololens", [stream])
     clock_map = ClockMap(desk.ticks(0.0), 0.0, (OFFSET_S, 0.0), (0.0, SECONDS))
-    camera = CameraFile(
+    camera = ShownFile(
         name="gopro/GX010001.MP4",
         device="gopro",
         path=film,
@@ -109,7 +109,7 @@ def world(desk, recording, film):
         start_host_ns=desk.host_ns(OFFSET_S),
         end_host_ns=desk.host_ns(OFFSET_S + SECONDS),
     )
-    return stream, clock, camera, Span(desk.host_ns(0.0), 0.0, 10.0)
+    return stream, clock, camera, ShownSpan(desk.host_ns(0.0), 0.0, 10.0)
 
 
 def test_matched_pictures_show_the_same_moment(world):
