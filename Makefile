@@ -64,7 +64,7 @@ format: $(VENV)/.dev  ## put the code into shape
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.core  ## write the generated pages of docs/reference
+docs: $(VENV)/.core  ## write the generated pages of docs
 	@$(BIN)/python docs/generate.py
 
 bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)

@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/reference, or check that they are up to date.
+"""Write the generated pages of docs, or check that they are up to date.
 
 python docs/generate.py [--check]
 """
@@ -13,7 +13,7 @@ import click
 
 from kitchensync.cli import main as kitchensync
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+DOCS = Path(__file__).resolve().parent
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command, click.Context]]:
@@ -37,7 +37,23 @@ def command_page() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"commands.md": command_page}
+def decision_page() -> str:
+    """Return the index of all decisions: number, title, status with its date."""
+    lines = [
+        "# Decisions",
+        "",
+        "Written by `make docs` from the records.",
+        "",
+        "| decision | status |",
+        "|---|---|",
+    ]
+    for path in sorted((DOCS / "decisions").glob("[0-9]*.md")):
+        title, _, status = path.read_text(encoding="utf-8").splitlines()[:3]
+        lines.append(f"| [{title.removeprefix('# ')}]({path.name}) | {status.removeprefix('Status: ')} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"reference/commands.md": command_page, "decisions/README.md": decision_page}
 
 
 def main() -> int:
@@ -45,7 +61,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
     for name, make in PAGES.items():
-        path, content = REFERENCE / name, make()
+        path, content = DOCS / name, make()
         if path.exists() and path.read_text(encoding="utf-8") == content:
             continue
         if check:
@@ -53,7 +69,7 @@ def main() -> int:
         else:
             path.write_text(content, encoding="utf-8")
     for name in stale:
-        print(f"docs/reference/{name} is out of date: run `make docs`", file=sys.stderr)
+        print(f"docs/{name} is out of date: run `make docs`", file=sys.stderr)
     return 1 if stale else 0
 
 
