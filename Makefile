@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo test matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,14 @@ bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an
 	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/calibration_trials.py --trials 50 --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/clouds.py
 	@$(BIN)/python -P benchmarks/viewing.py
+
+bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside curl and another reader; when pictures are taken
+	@$(BIN)/python -P benchmarks/gopro_download.py
+	@$(BIN)/python -P benchmarks/gopro_telemetry.py
+	@$(BIN)/python -P benchmarks/picture_latency.py
+
+bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOTATIONS=folder of CaptainCook4D)
+	@$(BIN)/python -P benchmarks/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))
 
 fuzz: $(VENV)/.dev  ## 10,000 mutated packets of every stream kind
 	@KITCHENSYNC_FUZZ_PACKETS=10000 $(BIN)/python -m pytest -q -rP tests/sensors/hololens/test_fuzzed_packets.py
