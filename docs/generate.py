@@ -5,12 +5,14 @@ python docs/generate.py [--check]
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+import kitchensync as api
 from kitchensync.cli import main as kitchensync
 
 DOCS = Path(__file__).resolve().parent
@@ -37,6 +39,19 @@ def command_page() -> str:
     return "\n".join(lines)
 
 
+def api_page() -> str:
+    """Return names, signatures and first lines of the Python API, which others write their programs against."""
+    lines = ["Written by `make docs` from `kitchensync/__init__.py`: import kitchensync as ks", ""]
+    for name in sorted(api.__all__):
+        function = getattr(api, name)
+        lines += [
+            f"ks.{name}{inspect.signature(function)}",
+            f"    {inspect.getdoc(function).splitlines()[0]}",
+            "",
+        ]
+    return "\n".join(lines)
+
+
 def decision_page() -> str:
     """Return the index of all decisions: number, title, status with its date."""
     lines = [
@@ -53,7 +68,11 @@ def decision_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"reference/commands.md": command_page, "decisions/README.md": decision_page}
+PAGES = {
+    "reference/commands.md": command_page,
+    "reference/python-api.txt": api_page,
+    "decisions/README.md": decision_page,
+}
 
 
 def main() -> int:

@@ -1,1 +1,106 @@
-"""The `kitchensync` command: the only place that may import all the other folders."""
+"""KitchenSync from Python: recordings of people cooking, opened, judged and put on one clock.
+
+    import kitchensync as ks
+
+    recording = ks.open("data/take-1")
+    motion = recording["hololens/gyroscope"].samples()
+
+The functions answer what the commands of the same name print with `--json`, and raise where those refuse: errors of
+`storage.errors`, `sync.errors`, one line each. All of it is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from storage.recording import Recording
+
+__all__ = ["align", "list_recordings", "open", "sync", "verify"]
+
+
+def open(path: str | os.PathLike[str]) -> Recording:
+    """Open a recording for reading; close it, or use it as a context manager.
+
+    Streams are `recording["hololens/pv"]` and the like; files that were freed are read in a copy. Raises
+    NotARecording where there is none, Withdrawn where its consent was taken back.
+    """
+    from storage.recording import open_recording
+
+    return open_recording(Path(path))
+
+
+def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
+    """List the recordings in a folder, or the one that `root` is, in order of name.
+
+    A folder whose `recording.json` is lost counts, so that whoever goes over them has to name it. Raises
+    NotARecording where there is none.
+    """
+    return _recordings(Path(root))
+
+
+def verify(path: str | os.PathLike[str], *, deep: bool = False) -> dict[str, Any]:
+    """Recompute ledger and checksums of a recording from its files alone; return the object `verify/1`.
+
+    Its `status` is PASS, WARN or FAIL with `reasons`; `deep` decodes pictures and sound too. What is wrong inside the
+    recording is in the answer. Raises NotARecording where there is none.
+    """
+    from storage.verify import verify
+
+    (recording,) = _recordings(Path(path), one=True)
+    return verify(recording, deep=deep)
+
+
+def sync(path: str | os.PathLike[str], *, master: str | None = None, again: bool = False) -> dict[str, Any]:
+    """Align the clocks of a recording, or of all in a folder, and index their frames; return the object `sync/1`.
+
+    Each of its `recordings` has a `status` (`aligned`, `check`, `not_aligned`, `nothing_to_align`, `not_done`) and
+    `pairs` with maps, samples and bounds in ms. Only files under `sync/` of a recording are written. `master` is the
+    stream whose frames are indexed (None: pv). Without `again` finished ones of a folder are not computed anew.
+    Raises NotARecording where there is none, UnknownMaster.
+    """
+    from sync.answers import plain
+    from sync.batch.batch import synchronize_all
+
+    _recordings(Path(path))
+    answer: dict[str, Any] = plain(synchronize_all([Path(path)], master=master, workers=1, again=again))
+    return answer
+
+
+def align(
+    hololens: str | os.PathLike[str],
+    gopro: str | os.PathLike[str],
+    *,
+    epoch_ticks: int | None = None,
+    prior_s: float = 0.0,
+    prior_half_width_s: float | None = None,
+) -> dict[str, Any]:
+    """Align two gyroscopes given as arrays; return the alignment object.
+
+    `hololens` is an .npz of `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), `gopro` one of `t_s` (m,)
+    seconds and `rad_per_s` (m, 3). Media time 0 is expected at device tick `epoch_ticks + 1e7 prior_s`, give or take
+    `prior_half_width_s` seconds; None takes the first sample, and the whole overlap. Raises BadArrays.
+    """
+    from sync.result.arrays import align_files
+
+    return align_files(
+        Path(hololens),
+        Path(gopro),
+        epoch_ticks=epoch_ticks,
+        prior_s=prior_s,
+        prior_half_width_s=prior_half_width_s,
+    )
+
+
+def _recordings(path: Path, *, one: bool = False) -> list[Path]:
+    from storage.errors import NotARecording
+    from storage.names import recordings_in
+    from storage.shell.given_recording import check_recordings
+
+    check_recordings(path)
+    found = recordings_in(path)
+    if one and found != [path]:
+        raise NotARecording(path, f"it is a folder of {len(found)} recordings")
+    return found
