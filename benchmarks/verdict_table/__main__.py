@@ -26,7 +26,7 @@ from storage.verify.thresholds import COVERAGE_WARN, LATE_WARN_S
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults-and-verdicts.md"
 SEED = 100
 RAW: dict[str, Any] = {"streams": "depth_ahat,gyroscope,spatial_input", "link": "wired"}
-"""Near depth as raw pictures: of video the kitchen cannot leave pictures out so that the others still decode."""
+"""Near depth as raw pictures: what is slow here is the camera, not a decoder."""
 TRUTH_SLACK = 0.03
 """The truth knows nothing of what was on its way at the stop."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import av
 import pytest
 
 from virtual_kitchen.headset.ahat_stream import AhatConfiguration, AhatFeed, GroupShelf
@@ -66,6 +67,17 @@ def test_a_group_left_half_made_does_not_show_in_what_later_clients_get(headset:
     assert left == expected[15:19]
     assert [ring.packet(k).payload for k in range(30, 120)] == expected[30:]
     assert len(set(expected)) == 30, "a second"
+
+
+def test_video_of_a_ring_decodes_where_pictures_are_left_out(headset: HeadsetState) -> None:
+    ring = RingFeed(depth(headset), made_first=True)
+    sent = [*range(20), *range(27, 60, 9), *range(60, 140)]
+    decoder = av.CodecContext.create("hevc", "r")
+    units = [av.Packet(ring.packet(k).payload[8:-8]) for k in sent]
+    pictures = [picture for unit in [*units, None] for picture in decoder.decode(unit)]
+    assert len(pictures) == len(sent)
+    plain = RingFeed(depth(headset), made_first=True)
+    assert [ring.packet(k) for k in range(180, 225)] == [plain.packet(k) for k in range(180, 225)]
 
 
 def test_a_ring_from_the_store_is_the_ring_that_was_made(headset: HeadsetState, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """A second of packets made once and sent round and round: cheap to serve, for benchmarks.
 
 Packet k of a ring carries the payload of packet k mod n with its own stamp, so that it still depends on k alone.
+Only within a group of pictures, where packets were left out, the next one of the group follows: they hang together.
 Video in a ring has the bit rate that the client asked for, since it is encoded only once.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ class RingFeed:
         self._packets: list[SentPacket | None] = [None] * self._count
         self._lap_ticks = 0
         self._last_made = -1
+        self._next_k, self._left_out = -1, 0
         if made_first:
             for place in range(self._count):
                 self._made(place)
@@ -40,12 +43,12 @@ class RingFeed:
             payload, end = content[start : start + size], start + size + pose
             self._packets[place] = SentPacket(ticks, payload, content[start + size : end]).with_digest()
             start = end
-        self.packet(self._count)  # what the second lap wants to know takes a picture: not when it is due
+        self._at(self._count)  # what the second lap wants to know takes a picture: not when it is due
 
     def save(self, path: Path) -> None:
         """Write the whole ring to a file: making it takes much longer than reading it."""
         packets = [self._made(place) for place in range(self._count)]
-        self.packet(self._count)
+        self._at(self._count)
         table = np.array([(p.ticks, len(p.payload), len(p.pose)) for p in packets], np.int64)
         content = np.frombuffer(b"".join(p.payload + p.pose for p in packets), np.uint8)
         part = path.with_suffix(f".{os.getpid()}")
@@ -63,6 +66,18 @@ class RingFeed:
 
     def packet(self, k: int) -> SentPacket:
         """Return packet k with the ring's payload."""
+        if k % self._group == 0:
+            self._left_out = 0
+        elif 0 <= self._next_k < k:
+            self._left_out += k - self._next_k
+        self._next_k = k + 1
+        packet = self._at(k)
+        if not self._left_out:
+            return packet
+        shown = self._made((k - self._left_out) % self._count)
+        return replace(packet, payload=shown.payload, sha256=shown.sha256)
+
+    def _at(self, k: int) -> SentPacket:
         lap, place = divmod(k, self._count)
         packet = self._made(place)
         if lap == 0:
