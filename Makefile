@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo demo-dataset test matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,9 @@ install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/k
 
 demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtual kitchen (SECONDS=60)
 	@$(BIN)/python examples/demo.py --seconds $(SECONDS)
+
+demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, released and loaded (SECONDS=30)
+	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30)
 
 test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): 20 minutes on 2 cores
 	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"

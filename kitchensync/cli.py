@@ -23,6 +23,7 @@ COMMANDS: Table = {
         "Copy to network stores, prove the copies, free local files by rule.",
     ),
     "upload": ("storage.commands.storage:upload", "Copy to a cloud store and read everything back."),
+    "consent": ("storage.commands.consent:consent", "Enter what the participant of a recording agreed to."),
     "sync": ("sync.commands.sync:sync", "Align the clocks of a recording and index its frames."),
     "sync-compare": ("sync.commands.sync:sync_compare", "Show what changed between two synchronizations."),
     "sync-camera": (
@@ -48,6 +49,7 @@ COMMANDS: Table = {
         "recipe_app.commands.keep:collection_commands",
         "Take in and give back folders of published annotations.",
     ),
+    "release": ("recipe_app.commands.release:release", "Make data sets of recordings, and check them."),
     "calibrate": (
         "calibration.commands.calibrate:calibrate",
         "Calibrate lenses, mounts and inertial sensors.",

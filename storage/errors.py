@@ -157,6 +157,13 @@ class Withdrawn(Unusable):
         )
 
 
+class NotPermitted(Unusable):
+    """A use of a recording that its consent does not allow."""
+
+    def __init__(self, recording: Path, why: str) -> None:
+        super().__init__(f"{recording}: {why}; enter what was signed with `kitchensync consent`")
+
+
 class FilesMissing(StorageError):
     """A recording that lacks files which it says it has."""
 

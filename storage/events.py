@@ -103,3 +103,9 @@ def read_events(recording: Path) -> list[Event]:
     for path in sorted((recording / "events").glob("*.jsonl")):
         events += [{**event, "writer": path.stem} for event, _ in read_lines(path)]
     return sorted(events, key=lambda event: int(event["host_ns"]))
+
+
+def events_of(recording: Path, writer: str) -> list[Event]:
+    """Return the events of one writer in the order in which they were appended; none where it wrote nothing."""
+    path = recording / "events" / f"{writer}.jsonl"
+    return [event for event, _ in read_lines(path)] if path.is_file() else []

@@ -54,7 +54,12 @@ class TabletTruth:
     schema: str = "tablet-truth/1"
     seed: int = 0
     recording: str = ""
+    session: str = ""
+    "The app's own id of it."
+    log_end: int = 0
+    "Number of its last operation in the app's log."
     recipe: str = ""
+    strategy: str = "normal"
     graph_hash: str = ""
     order: list[int] = field(default_factory=list)
     taps: list[Tap] = field(default_factory=list)
@@ -127,6 +132,13 @@ def _content(answer: httpx.Response) -> Any:
     return answer.json()
 
 
+def operation_id(rng: random.Random) -> str:
+    """Make the id of an operation, a UUID of version 7."""
+    value = rng.getrandbits(128)
+    value = value & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)
+    return str(uuid.UUID(int=value))
+
+
 class Tablet:
     """A client with a clock of its own, whose zero is arbitrary, as a browser page has."""
 
@@ -160,10 +172,8 @@ class Tablet:
                 self._best = {"sent_ms": sent, "received_ms": received, **clock}
 
     def new_id(self) -> str:
-        """Make an operation id (UUID version 7) that depends on the seed alone."""
-        value = self.rng.getrandbits(128)
-        value = value & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)
-        return str(uuid.UUID(int=value))
+        """Make an operation id that depends on the seed alone."""
+        return operation_id(self.rng)
 
     def send(self, kind: str, body: dict[str, Any]) -> tuple[str, int, Any]:
         """Do something now and send it, twice in one case of five, as a client does after a lost answer."""
@@ -208,11 +218,19 @@ class Tablet:
             receipt_uncertainty_ns=receipt["uncertainty_ns"],
         )
 
-    def choose(self, recipe: str | None, folder: str | None, seed: int) -> dict[str, Any]:
+    def choose(
+        self, recipe: str | None, folder: str | None, seed: int, strategy: str = "normal"
+    ) -> dict[str, Any]:
         """Stage 1: choose a recipe; return what was frozen of it."""
         names = [found["recipe"] for found in self.ask("GET", "/api/v1/recipes")["recipes"]]
         chosen = recipe or self.rng.choice(names)
-        body = {"op_id": self.new_id(), "recipe": chosen, "seed": seed, "folder": folder}
+        body = {
+            "op_id": self.new_id(),
+            "recipe": chosen,
+            "seed": seed,
+            "folder": folder,
+            "strategy": strategy,
+        }
         bundle = self.ask("POST", "/api/v1/recordings", body)
         self.recording = bundle["recording"]
         self.checklist = bundle["checklist"]
@@ -237,6 +255,7 @@ def participate(
     invite: str = "",
     keys: Keys | None = None,
     recipe: str | None = None,
+    strategy: str = "normal",
     now_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TabletTruth:
@@ -249,11 +268,13 @@ def participate(
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
         keys = keys or Desk(client).set_up(invite, pseudonym="virtual-1")
         tablet = Tablet(client, keys, now_ns, rng)
-        frozen = tablet.choose(recipe, recording, seed)
+        frozen = tablet.choose(recipe, recording, seed, strategy)
         truth = TabletTruth(
             seed=seed,
             recording=recording or tablet.recording,
+            session=tablet.recording,
             recipe=frozen["name"],
+            strategy=strategy,
             graph_hash=frozen["graph_hash"],
             order=frozen["order"],
         )
@@ -266,7 +287,8 @@ def participate(
             undoes = truth.taps[-1].op_id if action.kind == "undo" else None
             truth.taps.append(tablet.tap(action, undoes=undoes))
         tablet.send("end", {})
-        tablet.send("finish", {})
+        _, _, receipt = tablet.send("finish", {})
+        truth.log_end = receipt["n"]
         return truth
 
 

@@ -1,0 +1,141 @@
+"""`kitchensync release`: recordings become a data set in the published form; a data set is checked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recipe_app.commands.options import as_json_option, attempt, show
+from storage.shell.given_path import given_path
+from storage.shell.given_recording import GivenRecording
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import write_output
+
+MEDIA = ("360p",)
+
+
+@click.group()
+def release() -> None:
+    """Make data sets of recordings, and check them.
+
+    \b
+    Example:
+      kitchensync release captaincook4d data --out our-kitchens
+      kitchensync release check our-kitchens
+    """
+
+
+@release.command("captaincook4d")
+@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set.")
+@click.option(
+    "--numbering",
+    type=given_path(dir_okay=False),
+    help="Table of the published ids, not to be published itself [default: OUT.numbering.json].",
+)
+@click.option(
+    "--media",
+    default="360p",
+    show_default=True,
+    help=f"Which films, separated by commas: {', '.join(MEDIA)}; nothing for none.",
+)
+@click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@as_json_option("release/1")
+def captaincook4d(
+    paths: tuple[Path, ...],
+    out: Path,
+    force: bool,
+    numbering: Path | None,
+    media: str,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Write recordings in the published form of CaptainCook4D.
+
+    PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
+    where it was interrupted; the ids stay.
+
+    \b
+    Example:
+      kitchensync release captaincook4d data --out our-kitchens
+    """
+    from storage.names import recordings_in
+    from storage.shell.progress import Bar
+
+    found = [recording for path in paths for recording in recordings_in(path)]
+    kinds = _media(media)
+    table = numbering or out.with_name(f"{out.name}.numbering.json")
+
+    def make() -> dict[str, Any]:
+        from recipe_app.releases import release as writer
+
+        ids = _numbering(table)
+        with Bar(unit="pictures") as bar:
+            made = writer.release(found, out, ids, media=kinds, force=force, tell=bar.show)
+        write_output(table, ids.as_text().encode(), force=True)
+        status = "WARN" if made.left_out else "PASS"
+        return {"status": status, "recordings": made.members, "left_out": made.left_out} | {
+            "files": made.files,
+            "bytes": made.bytes,
+        }
+
+    made = attempt(make, schema="release/1", about=out, as_json=as_json)
+    if as_json:
+        show({"schema": "release/1", **made})
+    else:
+        click.echo(f"{made['status']}: {len(made['recordings'])} recordings, {made['files']} files in {out}")
+        for one in made["left_out"]:
+            click.echo(f"left out: {one['recording']}: {one['why']}")
+    if strict and made["status"] == "WARN":
+        sys.exit(1)
+
+
+def _media(text: str) -> tuple[str, ...]:
+    kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if unknown := [kind for kind in kinds if kind not in MEDIA]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")
+    return kinds
+
+
+def _numbering(table: Path) -> Any:
+    from recipe_app.releases.numbering import Numbering, parse_numbering
+
+    return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
+
+
+@release.command("check")
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.option(
+    "--against",
+    type=GivenRecording(),
+    help="Folder of the recordings: what their manifests say of devices and people must not be found.",
+)
+@as_json_option("release-check/1")
+def check_folder(folder: Path, against: Path | None, as_json: bool) -> None:
+    """Check a data set: form, checksums, ids, times, films, and that nobody can be recognized by a name.
+
+    \b
+    Example:
+      kitchensync release check our-kitchens --against data
+    """
+    from recipe_app.releases.check import check
+    from recipe_app.releases.private_words import private_words
+
+    words = private_words(against) if against else frozenset()
+    found = check(folder, words=words)
+    status = "FAIL" if found.differences or found.names else "PASS"
+    answer = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
+    if as_json:
+        click.echo(json.dumps({"schema": "release-check/1", **answer, "warnings": []}))
+    else:
+        for one in found.differences:
+            click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
+        for named in found.names:
+            click.echo(f"{named['file']}: holds {named['found']}")
+        click.echo(f"{status}: {folder}")
+    if status == "FAIL":
+        sys.exit(1)

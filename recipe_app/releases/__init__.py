@@ -1,0 +1,1 @@
+"""Data sets in the published form of CaptainCook4D, made of a lab's own recordings."""

@@ -1,0 +1,99 @@
+"""A data set in the published form, from own recordings: every text file of it, with what is absent and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recipe_app.graphs.formats.annotation_files import format_annotations
+from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations
+from recipe_app.graphs.formats.captaincook4d import format_captaincook4d
+from recipe_app.graphs.model import END, START, Graph, Step
+from recipe_app.releases.entries import TAGS, Told
+from recipe_app.releases.numbering import Numbering, merged
+
+BESIDE = "kitchensync.jsonl"
+LINKS = "metadata/download_links.json"
+VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
+
+
+@dataclass(frozen=True)
+class Cooked:
+    """One recording as it goes into a data set. `facts` are what the published form has no place for."""
+
+    uuid: str
+    recipe: str
+    title: str
+    person: str
+    kitchen: str
+    errors_planned: bool
+    steps: Mapping[str, Any]
+    edges: list[list[int]]
+    told: list[Told]
+    film_s: float
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A recording with its published id."""
+
+    published_id: str
+    cooked: Cooked
+    annotated: AnnotatedRecording
+
+
+def numbered(cooked: Cooked, numbering: Numbering) -> Member:
+    """Give a recording its published id, its recipe, person and kitchen their numbers."""
+    activity = numbering.activity(cooked.recipe)
+    published_id = numbering.recording(cooked.uuid, activity, errors_planned=cooked.errors_planned)
+    annotated = AnnotatedRecording(
+        published_id,
+        activity,
+        cooked.title,
+        numbering.person(cooked.person),
+        numbering.environment(cooked.kitchen),
+        tuple(told.entry for told in cooked.told),
+    )
+    return Member(published_id, cooked, annotated)
+
+
+def text_files(members: Iterable[Member], numbering: Numbering) -> dict[str, str]:
+    """Return relative path -> text of all annotations, graphs and tables of a data set."""
+    ordered = sorted(members, key=lambda member: _by_number(member.published_id))
+    annotations = Annotations(
+        tuple(member.annotated for member in ordered),
+        merged(numbering.steps),
+        {tag: number for number, tag in enumerate(TAGS)},
+        (VIDEO_COLUMNS, *(_video(m) for m in sorted(ordered, key=lambda m: m.published_id))),
+    )
+    graphs = {f"task_graphs/{m.annotated.graph_stem}.json": _graph(m.cooked) for m in ordered}
+    beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for m in ordered for line in _beside(m))
+    return format_annotations(annotations) | graphs | {BESIDE: beside}
+
+
+def _by_number(published_id: str) -> tuple[int, int]:
+    activity, _, number = published_id.partition("_")
+    return int(activity), int(number)
+
+
+def _video(member: Member) -> tuple[str, ...]:
+    one, film_s = member.annotated, member.cooked.film_s
+    return one.recording_id, str(one.environment), str(one.person_id), f"{film_s / 60:.2f}", f"{film_s:.2f}"
+
+
+def _graph(cooked: Cooked) -> str:
+    steps = {int(node): step["label"] for node, step in cooked.steps.items()}
+    ends = {node for edge in cooked.edges for node in edge} - steps.keys()
+    labels = steps | {node: START if node == 0 else END for node in ends}
+    nodes = tuple(Step(node, labels[node]) for node in sorted(labels))
+    return format_captaincook4d(Graph(cooked.recipe, nodes, tuple((u, v) for u, v in cooked.edges)))
+
+
+def _beside(member: Member) -> Iterator[dict[str, Any]]:
+    yield {"recording_id": member.published_id, "kind": "recording", **member.cooked.facts}
+    for place, told in enumerate(member.cooked.told):
+        entry = {"recording_id": member.published_id, "kind": "entry", "entry": place, "node": told.node}
+        yield {**entry, **told.beside}

@@ -1,0 +1,117 @@
+"""What a cook did, as entries of the published form: one a step in the script's order, times of the film.
+
+Everything that the form cannot say stands in `Told`: it becomes a line of `kitchensync.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recipe_app.graphs.formats.annotations import Entry, TaggedError
+
+TAGS = (
+    "Preparation Error",
+    "Measurement Error",
+    "Order Error",
+    "Timing Error",
+    "Technique Error",
+    "Temperature Error",
+    "Missing Step",
+    "Other",
+)
+"""The published names of the categories, by number."""
+NOT_DONE_S = -1.0
+
+State = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FilmPlace:
+    """When something was in the film: seconds, how far they may be off; `outside` where the film does not show it."""
+
+    film_s: float
+    bound_s: float
+    outside: str = ""
+
+
+PlaceOf = Callable[[int], FilmPlace]
+"""The place of a moment of the capture clock (`host_ns`) in the film."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One entry, and what is said of it beside the form."""
+
+    entry: Entry
+    node: int
+    beside: dict[str, Any] = field(default_factory=dict)
+
+
+def entries_of(state: State, place_of: PlaceOf, step_id: Callable[[str], int]) -> list[Told]:
+    """Return the entries of a recording's folded log; a step that was done twice has two."""
+    frozen = state["recording"]
+    nodes = [int(node) for node in frozen["order"]]
+    nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
+    starts = _starts(state)
+    found = []
+    for node in nodes:
+        label = frozen["steps"][str(node)]["label"]
+        errors = [error for error in state["errors"].values() if error["node"] == node]
+        runs = state["steps"].get(str(node), {}).get("runs", [])
+        times = list(_times(runs, starts, place_of)) or [(NOT_DONE_S, NOT_DONE_S, {"done": False})]
+        for number, (start_s, end_s, beside) in enumerate(times):
+            made = [error for error in errors if counts(error)] if number == 0 else []
+            modified = next((error["text"] for error in made if error["text"]), None)
+            entry = Entry(step_id(label), label, start_s, end_s, tuple(_tags(made)), modified)
+            more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
+            found.append(Told(entry, node, {**beside, **more}))
+    return found
+
+
+def counts(error: Mapping[str, Any]) -> bool:
+    """Tell whether an error was made, as far as anybody said: not taken out, and not planned in vain."""
+    return not error["removed"] and error["outcome"] != "not_done" and bool(error["categories"])
+
+
+def _tags(errors: list[State]) -> Iterator[TaggedError]:
+    for error in errors:
+        for category in error["categories"]:
+            yield TaggedError(TAGS[category], _words(error))
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    if error["description"]:
+        return str(error["description"])
+    if error["expected"] or error["actual"]:
+        return f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
+    return str(error["text"])
+
+
+def _error(error: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
+    return {key: error[key] for key in kept}
+
+
+def _starts(state: State) -> dict[int, int]:
+    """When a run began of which only the end was touched: when the step before it ended, or cooking began."""
+    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
+    return dict(zip(ends[1:], ends, strict=False))
+
+
+def _times(
+    runs: list[State], starts: dict[int, int], place_of: PlaceOf
+) -> Iterator[tuple[float, float, dict[str, Any]]]:
+    for run in runs:
+        if run["end"] is None:
+            continue  # begun and never done
+        touched = run["start"] is not None
+        start_ns = run["start"] if touched else starts.get(run["end"])
+        end = place_of(run["end"])
+        start = place_of(start_ns) if start_ns is not None else FilmPlace(0.0, end.bound_s)
+        beside: dict[str, Any] = {"done": True, "start": "touch" if touched else "end of the step before"}
+        beside["bound_s"] = round(max(start.bound_s, end.bound_s), 4)
+        if outside := {name: p.outside for name, p in (("start", start), ("end", end)) if p.outside}:
+            beside["outside"] = outside
+        yield start.film_s, end.film_s, beside

@@ -1,0 +1,115 @@
+"""A lab's own recording, read from its folder: what was cooked, by whom, and where that is in the camera's film."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recipe_app.errors import RecipeError
+from recipe_app.operations.fold import State, fold
+from recipe_app.releases.entries import FilmPlace
+from storage.events import events_of
+from storage.manifest import Manifest
+from storage.permission import Purpose, ask
+from storage.recording import Recording
+
+if TYPE_CHECKING:
+    from sensors.gopro.take import Take
+
+WRITERS = ("tablet", "tablet_late")
+EVENT_PLACES = Path("sync") / "events.json"
+
+
+class NotReleasable(RecipeError):
+    """A recording that cannot become part of a data set, with the reason."""
+
+
+@dataclass(frozen=True)
+class OwnRecording:
+    """One recording that may be released; its camera's film is `take`."""
+
+    recording: Recording
+    manifest: Manifest
+    state: State
+
+    @classmethod
+    def open(cls, path: Path) -> OwnRecording:
+        """Open a recording folder. Raises NotARecording, Withdrawn, NotPermitted, NotReleasable."""
+        manifest = ask(path, Purpose.RELEASE_RAW)
+        if manifest["state"] != "complete":
+            raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
+        recording = Recording(path)
+        state = fold(_operations(path))
+        if state["recording"] is None:
+            raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
+        return cls(recording, manifest, state)
+
+    @property
+    def camera(self) -> str:
+        """Name of the camera whose film the times are of; nothing where there is none."""
+        return next((name for name, files in self.recording.gopro_files.items() if files), "")
+
+    @cached_property
+    def take(self) -> Take:
+        """The camera's film, its chapters as one."""
+        return self.recording.camera(f"{self.camera}/video").take
+
+    @property
+    def cooked_as(self) -> str:
+        """How the order was chosen: `normal`, `disordered` or another purpose."""
+        return str(self.state["recording"]["strategy"])
+
+    @property
+    def errors_planned(self) -> bool:
+        """Tell whether some error was planned before cooking, and not taken out again."""
+        return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
+
+    def place(self, host_ns: int) -> FilmPlace:
+        """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
+        place = self._places.get(host_ns)
+        if place is None:
+            raise NotReleasable(
+                f"{self.recording.path}: its events have no place in the film yet; run `kitchensync sync`"
+            )
+        bound_s = place["uncertainty_ms"] / 1e3
+        if place["frame"] is None:
+            outside = str(place["why"])
+            end_s = float(self.take.duration_s) if outside.startswith("after") else 0.0
+            return FilmPlace(round(end_s, 3), bound_s, outside)
+        return FilmPlace(round(place["media_s"] + self._chapter_starts_s[place["file"]], 3), bound_s)
+
+    @cached_property
+    def _places(self) -> dict[int, dict[str, Any]]:
+        try:
+            content = json.loads((self.recording.path / EVENT_PLACES).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        video = f"{self.camera}/video"
+        return {one["host_ns"]: one["frames"][video] for one in content["events"] if video in one["frames"]}
+
+    @cached_property
+    def _chapter_starts_s(self) -> dict[str, float]:
+        starts = zip(self.take.chapters, self.take.starts_s, strict=True)
+        return {f"{self.camera}/{chapter.path.name}": float(start) for chapter, start in starts}
+
+
+def _operations(recording: Path) -> Iterator[dict[str, Any]]:
+    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier."""
+    filed = [event for writer in WRITERS for event in events_of(recording, writer)]
+    for number, event in enumerate(filed):
+        kind, body = event["kind"], event["body"]
+        if kind == "undo":
+            body = {"undoes": [body["undoes"]]}
+        yield {
+            "op_id": event["op_id"],
+            "kind": "recording" if kind == "recipe" else kind,
+            "body": body,
+            "host_ns": event["host_ns"],
+            "device": body.get("device", ""),
+            "seen": body.get("seen", number),
+            "n": number,
+        }

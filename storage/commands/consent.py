@@ -1,0 +1,50 @@
+"""`kitchensync consent`: what a participant agreed to, entered by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from storage.permission import Scope
+from storage.shell.given_recording import GivenRecording
+
+
+class Scopes(click.ParamType):
+    """Scopes separated by commas."""
+
+    name = "SCOPE,.."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Scope, ...]:
+        """Return the scopes, each once. Fails for a word that is none."""
+        words = [word.strip() for word in str(value).split(",")]
+        if unknown := [word for word in words if word not in list(Scope)]:
+            self.fail(f"{unknown[0]!r} is no scope; there are {', '.join(Scope)}", param, ctx)
+        return tuple(Scope(word) for word in dict.fromkeys(words))
+
+
+@click.command()
+@click.argument("path", type=GivenRecording(usable=True))
+@click.option("--reference", required=True, help="The signed form, for example its number in your files.")
+@click.option("--scopes", required=True, type=Scopes(), help=f"What was agreed to: {', '.join(Scope)}.")
+@click.option("--by", required=True, help="Who enters it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str, as_json: bool) -> None:
+    """Enter what the participant of a recording agreed to.
+
+    \b
+    Example:
+      kitchensync consent data/take-1 --reference form-12 --scopes annotate,release_raw --by operator-2
+    """
+    from storage.permission import give_consent
+
+    manifest = give_consent(path, reference, scopes, by=by)
+    given = manifest["consent_scopes"]
+    if as_json:
+        said = {"recording": path.name, "consent": reference, "consent_scopes": given}
+        click.echo(json.dumps({"schema": "consent/1", **said}))
+    else:
+        click.echo(f"{path.name}: {reference} allows {', '.join(given)}")

@@ -1,0 +1,1 @@
+"""What a recording becomes for others: films that any player shows."""

@@ -1,0 +1,68 @@
+"""Whether a recording may be used for something: the one place that knows what consent allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from storage.errors import NotPermitted
+from storage.life import usable_manifest
+from storage.manifest import Manifest, edit_manifest
+
+NONE = "none"
+"""What stands in a manifest where nobody agreed to anything."""
+
+
+class Scope(StrEnum):
+    """What a participant can agree to, each by itself."""
+
+    ANNOTATE = "annotate"
+    RELEASE_RAW = "release_raw"
+    RELEASE_FACES_HIDDEN = "release_faces_hidden"
+    THIRD_PARTY_PROCESSING = "third_party_processing"
+
+
+class Purpose(StrEnum):
+    """What is done with a recording. Safety copies and looking need no scope, only that nobody withdrew."""
+
+    COPY_TO_OWN_STORE = "copy_to_own_store"
+    LOOK = "look"
+    ANNOTATE = "annotate"
+    RELEASE_RAW = "release_raw"
+    RELEASE_FACES_HIDDEN = "release_faces_hidden"
+    THIRD_PARTY_PROCESSING = "third_party_processing"
+
+
+FREE = frozenset((Purpose.COPY_TO_OWN_STORE, Purpose.LOOK))
+
+
+def ask(recording: Path, purpose: Purpose) -> Manifest:
+    """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted."""
+    manifest = usable_manifest(recording)
+    if purpose not in FREE and (why := _lacks(manifest, Scope(purpose))):
+        raise NotPermitted(recording, why)
+    return manifest
+
+
+def _lacks(manifest: Manifest, scope: Scope) -> str:
+    if manifest.get("consent", NONE) == NONE:
+        return f"nobody agreed to `{scope}`"
+    if scope not in manifest.get("consent_scopes", ()):
+        return f"the consent {manifest['consent']} does not hold `{scope}`"
+    return ""
+
+
+def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by: str) -> Manifest:
+    """Note a consent in a manifest, with who entered it; return the manifest.
+
+    Raises NotARecording, Withdrawn.
+    """
+    usable_manifest(recording)
+    with edit_manifest(recording) as manifest:
+        given = sorted(str(scope) for scope in scopes)
+        manifest["consent"], manifest["consent_scopes"] = reference, given
+        entry = {"reference": reference, "scopes": given, "by": by, "utc_ns": time.time_ns()}
+        manifest.setdefault("consent_history", []).append(entry)
+    return manifest

@@ -1,0 +1,91 @@
+"""Consent: what may be done with a recording, asked in one place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kitchensync.cli import main
+from storage.errors import NotARecording, NotPermitted, Withdrawn
+from storage.manifest import edit_manifest, read_manifest, write_json
+from storage.permission import FREE, Purpose, Scope, ask, give_consent
+
+MANIFEST = {
+    "schema": "recording/1",
+    "recording": "take",
+    "state": "complete",
+    "files": {},
+    "streams": {},
+    "devices": {},
+    "consent": "none",
+}
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Path:
+    path = tmp_path / "take"
+    path.mkdir()
+    write_json(path / "recording.json", MANIFEST)
+    return path
+
+
+def test_without_consent_it_may_be_copied_and_looked_at_and_nothing_else(take: Path) -> None:
+    for purpose in Purpose:
+        if purpose in FREE:
+            ask(take, purpose)
+        else:
+            with pytest.raises(NotPermitted, match=f"nobody agreed to `{purpose}`; .*kitchensync consent"):
+                ask(take, purpose)
+
+
+def test_each_scope_opens_its_own_purpose(take: Path) -> None:
+    for scope in Scope:
+        give_consent(take, "form-1", [scope], by="op")
+        allowed = {purpose for purpose in Purpose if _may(take, purpose)}
+        assert allowed == FREE | {Purpose(scope)}
+    assert [entry["scopes"] for entry in read_manifest(take)["consent_history"]] == [[one] for one in Scope]
+
+
+def test_a_reference_without_scopes_lets_nothing_out(take: Path) -> None:
+    with edit_manifest(take) as manifest:
+        manifest["consent"] = "form-1"
+    with pytest.raises(NotPermitted, match="form-1 does not hold `release_raw`"):
+        ask(take, Purpose.RELEASE_RAW)
+
+
+def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) -> None:
+    give_consent(take, "form-1", Scope, by="op")
+    with edit_manifest(take) as manifest:
+        manifest["withdrawn"] = {"host_ns": 1}
+    for purpose in Purpose:
+        with pytest.raises(Withdrawn):
+            ask(take, purpose)
+    with pytest.raises(Withdrawn):
+        give_consent(take, "form-1", Scope, by="op")
+
+
+def test_a_manifest_that_cannot_be_read_permits_nothing(take: Path) -> None:
+    (take / "recording.json").write_text("{")
+    with pytest.raises(NotARecording):
+        ask(take, Purpose.LOOK)
+
+
+def test_the_command_enters_scopes_and_refuses_words_that_are_none(take: Path) -> None:
+    command = ["consent", str(take), "--reference", "form-7", "--by", "op", "--scopes"]
+    done = CliRunner().invoke(main, [*command, "annotate, release_raw", "--json"])
+    assert json.loads(done.stdout)["consent_scopes"] == ["annotate", "release_raw"]
+    assert read_manifest(take)["consent"] == "form-7"
+    refused = CliRunner().invoke(main, [*command, "everything"])
+    assert refused.exit_code == 2
+    assert "'everything' is no scope; there are annotate, release_raw" in refused.stderr
+
+
+def _may(take: Path, purpose: Purpose) -> bool:
+    try:
+        ask(take, purpose)
+    except NotPermitted:
+        return False
+    return True
