@@ -6,6 +6,7 @@ python docs/generate.py [--check]
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import click
 
 import kitchensync as api
+from capture.rig.model import RigFile
 from kitchensync.cli import main as kitchensync
 
 DOCS = Path(__file__).resolve().parent
@@ -52,6 +54,11 @@ def api_page() -> str:
     return "\n".join(lines)
 
 
+def rig_schema() -> str:
+    """Return the JSON schema of rig.toml, made from the model that reads it."""
+    return json.dumps(RigFile.model_json_schema(), indent=2) + "\n"
+
+
 def decision_page() -> str:
     """Return the index of all decisions: number, title, status with its date."""
     lines = [
@@ -71,6 +78,7 @@ def decision_page() -> str:
 PAGES = {
     "reference/commands.md": command_page,
     "reference/python-api.txt": api_page,
+    "reference/rig.schema.json": rig_schema,
     "decisions/README.md": decision_page,
 }
 

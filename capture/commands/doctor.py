@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -28,7 +29,7 @@ def doctor(
     host: str | None,
     data: Path,
     minutes: float,
-    link: str,
+    link: Literal["wifi", "wired"],
     streams: str | None,
     accept_version: str | None,
     strict: bool,

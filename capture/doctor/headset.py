@@ -155,6 +155,7 @@ def stream_bits_per_s(name: str, profile: Profile) -> float:
     }  # fmt: skip
     if name in small:
         return small[name]
+    codec: str
     if name == "pv":
         size, codec = (profile.pv_width, profile.pv_height, profile.pv_hz), profile.pv_codec
     elif name == "extended_video":

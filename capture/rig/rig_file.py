@@ -3,51 +3,52 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from capture.errors import BadRig
 from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
+from capture.rig.model import RigFile, SensorTable, first_problem
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
-from sensors.gopro.settings import wanted_options
 from sensors.hololens.catalogue import DEFAULT_SET, Profile, forbidden_together, stream_spec
+from sensors.hololens.profile import HeadsetSettings
 from sensors.plugin import load_sensor
 from storage.names import check_recording_id
-
-GYROSCOPE_UNITS = ("auto", "deg_per_s", "rad_per_s")
-LINGER_MS = range(21)
-PROFILE_KEYS = tuple(field.name for field in fields(Profile) if field.name != "link")
 
 
 def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
     """Make the order from the options of the command. Raises BadRig, BadQueueAddress, SensorError."""
-    rig = read_rig(options["rig"]) if options["rig"] else {}
-    if rig and (options["hololens"] or options["gopro"]):
+    rig = read_rig(options["rig"]) if options["rig"] else RigFile()
+    if options["rig"] and (options["hololens"] or options["gopro"]):
         raise BadRig("give either --rig or the devices themselves (--hololens, --gopro), not both")
-    hololens = list(options["hololens"]) or rig.get("hololens", [])
-    gopro = list(options["gopro"]) or rig.get("gopro", [])
-    tables = rig.get("sensor", {})
-    if not hololens and not gopro and not tables:
+    hololens = _named(
+        options["hololens"], "hololens", "--hololens hololens-a=HOST --hololens hololens-b=HOST"
+    )
+    gopro = _named(options["gopro"], "gopro", "--gopro gopro-left=URL --gopro gopro-right=URL")
+    hololens |= {check_recording_id(name): table.address for name, table in rig.hololens.items()}
+    gopro |= {check_recording_id(name): address for name, address in rig.gopro.items()}
+    if not hololens and not gopro and not rig.sensor:
         raise BadRig("nothing to record: give --hololens HOST, --gopro URL, or --rig rig.toml")
-    shared = {key: rig[key] for key in ("link", *PROFILE_KEYS) if key in rig}
     asked = {"link": options["link"]} if options["link"] else {}
-    own = rig.get("own settings", {})
-    streams = options["streams"].split(",") if options["streams"] else rig.get("streams")
-    sensors = sensors_from(tables, streams)
+    profiles = {name: _set(rig) | _set(rig.hololens.get(name)) | asked for name in hololens}
+    streams = options["streams"].split(",") if options["streams"] else rig.streams
+    sensors = sensors_from(rig.sensor, streams)
     of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
     of_headsets = None if streams is None else [name for name in streams if name not in of_sensors]
-    _different_names([*_named(hololens, "hololens", ""), *_named(gopro, "gopro", ""), *tables])
+    _different_names([*hololens, *gopro, *rig.sensor])
     return RecordingRequest(
         recording=recording,
         data=options["data"],
-        headsets=headsets_from(hololens, of_headsets, shared, own, asked),
+        headsets=headsets_from(hololens, of_headsets, profiles),
         sensors=sensors,
-        cameras=cameras_from(gopro),
-        camera_settings=rig.get("camera", {}),
+        cameras=checked_cameras(gopro),
+        camera_settings=rig.camera.model_dump(exclude_unset=True),
         seconds=options["seconds"],
         chunk_s=options["chunk_s"],
         start_timeout_s=options["start_timeout"],
@@ -58,81 +59,36 @@ def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
         participant=options["participant"],
         place=options["place"],
         stores=list(options["nas"]),
-        gyroscope_unit=rig.get("gyroscope_unit", "auto"),
-        linger_ms=rig.get("linger_ms", LINGER_MS[-1]),
+        gyroscope_unit=rig.gyroscope_unit,
+        linger_ms=rig.linger_ms,
     )
 
 
-def read_rig(path: Path) -> dict[str, Any]:
-    """Read rig.toml: `link`, `streams`, `hololens` and `gopro` as lists of "NAME=ADDRESS". Raises BadRig.
-
-    "own settings" maps headsets to what holds for them alone.
-    """
+def read_rig(path: Path) -> RigFile:
+    """Read rig.toml. Raises BadRig naming the key that is wrong."""
     try:
-        rig = tomllib.loads(path.read_text(encoding="utf-8"))
+        return RigFile(**tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise BadRig(f"{path}: {first_problem(error)}") from error
     except (OSError, ValueError) as error:
         raise BadRig(f"{path}: cannot be read ({error})") from error
-    known = {
-        "link",
-        "streams",
-        "hololens",
-        "gopro",
-        "camera",
-        "sensor",
-        "gyroscope_unit",
-        "linger_ms",
-        *PROFILE_KEYS,
-    }
-    if strange := sorted(set(rig) - known):
-        raise BadRig(f"{path}: unknown setting {', '.join(strange)}; known: {', '.join(sorted(known))}")
-    if rig.get("gyroscope_unit", "auto") not in GYROSCOPE_UNITS:
-        raise BadRig(f"{path}: gyroscope_unit is one of {', '.join(GYROSCOPE_UNITS)}")
-    if rig.get("linger_ms", 0) not in LINGER_MS:
-        raise BadRig(f"{path}: linger_ms is 0 to {LINGER_MS[-1]}")
-    try:
-        wanted_options(rig.get("camera"))
-    except (ValueError, TypeError) as error:
-        raise BadRig(f"{path}: [camera] {error}") from error
-    tables = rig.get("sensor", {})
-    if not isinstance(tables, dict) or not all(_is_sensor(table) for table in tables.values()):
-        raise BadRig(f'{path}: write [sensor.NAME] and below it kind = "..." and what the sensor wants')
-    rig["own settings"] = _own_settings(path, rig)
-    for kind in ("hololens", "gopro"):
-        devices = rig.get(kind, {})
-        if not isinstance(devices, dict) or not all(isinstance(value, str) for value in devices.values()):
-            raise BadRig(f'{path}: write [{kind}] and below it lines such as {kind} = "ADDRESS"')
-        rig[kind] = [f"{name}={address}" for name, address in devices.items()]
-    return rig
 
 
-def _own_settings(path: Path, rig: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Take the tables [hololens.NAME] out of a rig: their settings by name; in their place the addresses stay."""
-    devices = rig.get("hololens")
-    if not isinstance(devices, dict):
-        return {}
-    tables = {name: value for name, value in devices.items() if isinstance(value, dict)}
-    for name, table in tables.items():
-        if not isinstance(table.get("address"), str):
-            raise BadRig(f'{path}: [hololens.{name}] wants a line address = "ADDRESS"')
-        if strange := sorted(set(table) - {"address", "link", *PROFILE_KEYS}):
-            raise BadRig(f"{path}: [hololens.{name}] unknown setting {', '.join(strange)}")
-        devices[name] = table["address"]
-    return {name: {key: table[key] for key in table if key != "address"} for name, table in tables.items()}
+def _set(settings: HeadsetSettings | None) -> dict[str, Any]:
+    """Return what was set of a headset's settings, without what else a table of the file says."""
+    names = set(HeadsetSettings.model_fields)
+    return settings.model_dump(include=names, exclude_unset=True) if settings else {}
 
 
-def _is_sensor(table: Any) -> bool:
-    return isinstance(table, dict) and isinstance(table.get("kind"), str)
-
-
-def sensors_from(tables: dict[str, dict[str, Any]], streams: list[str] | None) -> list[SensorPlan]:
+def sensors_from(tables: dict[str, SensorTable], streams: list[str] | None) -> list[SensorPlan]:
     """Make the plug-in sensors of a rig; `streams` chooses by full names. Raises SensorError."""
     plans = []
     for name, table in tables.items():
-        settings = {key: value for key, value in table.items() if key != "kind"}
-        offered = [stream.name for stream in load_sensor(table["kind"], settings).streams()]
+        settings = table.model_extra or {}
+        offered = [stream.name for stream in load_sensor(table.kind, settings).streams()]
         chosen = [short for short in offered if streams is None or f"{name}/{short}" in streams]
         if chosen:
-            plans.append(SensorPlan(check_recording_id(name), table["kind"], chosen, settings))
+            plans.append(SensorPlan(check_recording_id(name), table.kind, chosen, settings))
     return plans
 
 
@@ -143,20 +99,15 @@ def _different_names(names: list[str]) -> None:
 
 
 def headsets_from(
-    options: list[str],
-    streams: list[str] | None,
-    shared: dict[str, Any],
-    own: dict[str, dict[str, Any]],
-    asked: dict[str, Any],
+    named: dict[str, str], streams: list[str] | None, profiles: dict[str, dict[str, Any]]
 ) -> list[HeadsetPlan]:
-    """Read `[NAME=]HOST` options; `streams` are full names, or short ones where only one device has them.
+    """Make the plans of headsets, address by name; `streams` are full names, or short ones where one device has them.
 
-    A headset's settings: those of the rig, changed by its own, changed by those asked for now. Raises BadRig.
+    `profiles` are the settings of each. Raises BadRig.
     """
-    named = _named(options, "hololens", "--hololens hololens-a=HOST --hololens hololens-b=HOST")
     plans = []
     for name, host in named.items():
-        profile = {"link": "wifi"} | shared | own.get(name, {}) | asked
+        profile = {"link": "wifi"} | profiles[name]
         try:
             Profile(**profile)
         except SensorError as error:
@@ -174,9 +125,8 @@ def headsets_from(
     return plans
 
 
-def cameras_from(options: list[str]) -> dict[str, str]:
-    """Read `[NAME=]URL` options of cameras."""
-    named = _named(options, "gopro", "--gopro gopro-left=URL --gopro gopro-right=URL")
+def checked_cameras(named: dict[str, str]) -> dict[str, str]:
+    """Return cameras, address by name, if every address is of a kind that is understood. Raises BadRig."""
     for name, url in named.items():
         if not url.startswith(SCHEMES):
             ways = "http://HOST:PORT, usb:SERIAL, cohn:NAME or ble:ID"
@@ -184,7 +134,7 @@ def cameras_from(options: list[str]) -> dict[str, str]:
     return named
 
 
-def _named(options: list[str], default: str, example: str) -> dict[str, str]:
+def _named(options: Sequence[str], default: str, example: str) -> dict[str, str]:
     pairs = []
     for option in options:
         name, sign, value = option.partition("=")

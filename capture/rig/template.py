@@ -7,6 +7,7 @@ from sensors.hololens.catalogue import DEFAULT_SET, STREAMS
 _TEMPLATE = """\
 # What is recorded with what: kitchensync record ID --data DIR --rig rig.toml
 # Check it without touching a device: kitchensync rig check rig.toml
+# What every line may say, for an editor that reads JSON schemas: docs/reference/rig.schema.json
 
 # How the headset is connected. "wifi": AHAT depth packed into H.265 (4 mm steps, wraps above 1023 mm; the whole rig
 # about 3 MB/s). "wired" (USB-C Ethernet): AHAT depth raw (about 51 MB/s).

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
 
 from sensors.errors import CameraRefused
 from sensors.gopro.camera_types import CameraState
@@ -29,17 +31,23 @@ OPTIONS: dict[str, tuple[int, dict[Any, int]]] = {
     "gps": (GPS, {False: 0, True: 1}),
 }
 "Words of rig.toml -> (setting, {word: option})."
-DEFAULTS: dict[str, Any] = {
-    "anti_flicker": "60Hz",
-    "resolution": "4K",
-    "fps": 30,
-    "lens": "wide",
-    "gps": False,
-}
 FIXED = ((ASPECT, 1), (STABILISATION, 0), (HINDSIGHT, 4), (POWER_DOWN, 0))
 """16:9; no stabilisation, which crops and warps and so breaks the tie between picture and gyroscope; no Hindsight,
 whose time code says when it was armed; never asleep."""
 ORDER = (ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION, HINDSIGHT, POWER_DOWN, GPS)
+
+
+class GoProSettings(BaseModel):
+    """What rig.toml may say about the cameras below [camera]. Raises pydantic's ValidationError."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+    anti_flicker: Literal["60Hz", "50Hz", "NTSC", "PAL"] = "60Hz"
+    resolution: Literal["4K", "5.3K", "2.7K", "1080"] = "4K"
+    fps: Literal[24, 25, 30, 50, 60, 120] = 30
+    lens: Literal["wide", "linear", "narrow", "superview"] = "wide"
+    gps: bool = False
+    "Recordings are made in people's homes: off unless asked for."
 
 
 class Settable(Protocol):
@@ -74,14 +82,9 @@ def wanted_options(words: dict[str, Any] | None = None) -> dict[int, int]:
 
     Raises ValueError naming the word that no camera knows.
     """
-    chosen = DEFAULTS | (words or {})
     options = dict(FIXED)
-    for word, value in chosen.items():
-        if word not in OPTIONS:
-            raise ValueError(f"unknown camera setting {word!r}; known: {', '.join(OPTIONS)}")
+    for word, value in GoProSettings(**(words or {})):
         setting, known = OPTIONS[word]
-        if value not in known:
-            raise ValueError(f"{word} = {value!r} is not one of {', '.join(map(str, known))}")
         options[setting] = known[value]
     return {setting: options[setting] for setting in ORDER}
 

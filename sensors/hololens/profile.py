@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema, model_validator
 
 from sensors.errors import UnsupportedFormat
 from sensors.hololens import constants as c
@@ -17,75 +20,70 @@ MIXER_MODES = {
     "application": c.MixerMode.APPLICATION,
     "both": c.MixerMode.BOTH,
 }
-_VIDEO = tuple(VIDEO_PROFILES)
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "link": ("wifi", "wired"),
-    "pv_codec": _VIDEO,
-    "vlc_codec": _VIDEO,
-    "depth_ahat_codec": ("by link", *_VIDEO),
-    "depth_ahat_packing": ("same", "zdepth"),
-    "microphone": ("aac", "pcm", "array"),
-    "eye_tracking_hz": c.EYE_TRACKING_HZ,
-    "extended_audio": ("aac", "pcm"),
-    "extended_audio_source": tuple(MIXER_MODES),
-    "extended_video_codec": _VIDEO,
-    "extended_depth": ("zdepth", "raw"),
-}
-_RANGES = {
-    "pv_focus_mm": (170, 10_000),
-    "pv_exposure_us": (100, 66_000),
-    "pv_white_balance_k": (2_300, 7_500),
-}
+VideoCodec = Literal["h265", "h264", "raw"]
 
 
-@dataclass(frozen=True)
-class Profile:
-    """One headset's settings. Raises `UnsupportedFormat` for what it does not offer."""
+def _zero_or(least: int, most: int, value: int) -> int:
+    if value and not least <= value <= most:
+        raise ValueError(f"should be 0 (automatic) or {least} to {most}")
+    return value
 
-    link: str = "wifi"
+
+def _schema(least: int, most: int) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"const": 0}, {"type": "integer", "minimum": least, "maximum": most}]})
+
+
+FocusMm = Annotated[int, AfterValidator(partial(_zero_or, 170, 10_000)), _schema(170, 10_000)]
+ExposureUs = Annotated[int, AfterValidator(partial(_zero_or, 100, 66_000)), _schema(100, 66_000)]
+WhiteBalanceK = Annotated[int, AfterValidator(partial(_zero_or, 2_300, 7_500)), _schema(2_300, 7_500)]
+
+
+class HeadsetSettings(BaseModel):
+    """What may be set for one headset, or for all. Raises pydantic's ValidationError for what is not offered."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+    link: Literal["wifi", "wired"] = "wifi"
     "wifi: AHAT depth packed into H.265; wired: AHAT raw."
     pv_width: int = 640
     pv_height: int = 360
     pv_hz: int = 30
-    pv_codec: str = "h265"
-    pv_focus_mm: int = 0
+    pv_codec: VideoCodec = "h265"
+    pv_focus_mm: FocusMm = 0
     "Manual focus; 0 leaves the camera's own."
-    pv_exposure_us: int = 0
+    pv_exposure_us: ExposureUs = 0
     "Manual exposure; 0 leaves the camera's own."
-    pv_white_balance_k: int = 0
+    pv_white_balance_k: WhiteBalanceK = 0
     "Colour temperature, kelvin in steps of 25; 0 leaves the camera's own."
-    vlc_codec: str = "h265"
-    depth_ahat_codec: str = "by link"
-    depth_ahat_packing: str = "same"
+    vlc_codec: VideoCodec = "h265"
+    depth_ahat_codec: Literal["by link", "h265", "h264", "raw"] = "by link"
+    depth_ahat_packing: Literal["same", "zdepth"] = "same"
     "same: depth in the brightness picture; zdepth: depth as a Zdepth blob beside it."
-    microphone: str = "aac"
+    microphone: Literal["aac", "pcm", "array"] = "aac"
     "aac, pcm (two channels), array (the five microphones)."
-    eye_tracking_hz: int = 30
-    extended_audio: str = "aac"
-    extended_audio_source: str = "both"
+    eye_tracking_hz: Literal[30, 60, 90] = 30
+    extended_audio: Literal["aac", "pcm"] = "aac"
+    extended_audio_source: Literal["microphone", "application", "both"] = "both"
     extended_video_width: int = 640
     extended_video_height: int = 360
     extended_video_hz: int = 30
-    extended_video_codec: str = "h265"
+    extended_video_codec: VideoCodec = "h265"
     extended_video_source: int = 0
     "Index of the camera group in the headset's device list."
-    extended_depth: str = "zdepth"
+    extended_depth: Literal["zdepth", "raw"] = "zdepth"
     extended_depth_media: int = 0
     "Index of the depth format in the headset's device list."
 
-    def __post_init__(self) -> None:
-        for name, offered in _CHOICES.items():
-            if getattr(self, name) not in offered:
-                raise UnsupportedFormat(
-                    f"{name} {getattr(self, name)!r}", ", ".join(str(one) for one in offered)
-                )
+
+class Profile(HeadsetSettings):
+    """One headset's settings, all of them. Raises `UnsupportedFormat` for a picture that PV does not offer."""
+
+    @model_validator(mode="after")
+    def _pv_offers_it(self) -> Self:
         if (self.pv_width, self.pv_height, self.pv_hz) not in c.PV_FORMATS:
-            offered_formats = " ".join(f"{w}x{h}@{hz}" for w, h, hz in sorted(c.PV_FORMATS))
-            raise UnsupportedFormat(f"pv {self.pv_width}x{self.pv_height}@{self.pv_hz}", offered_formats)
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or (value and not least <= value <= most):
-                raise UnsupportedFormat(f"{name} {value!r}", f"0 (automatic) or {least} to {most}")
+            offered = " ".join(f"{w}x{h}@{hz}" for w, h, hz in sorted(c.PV_FORMATS))
+            raise UnsupportedFormat(f"pv {self.pv_width}x{self.pv_height}@{self.pv_hz}", offered)
+        return self
 
     @property
     def ahat_codec(self) -> str:

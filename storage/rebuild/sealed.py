@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sensors.errors import UnknownSensorStream
 from sensors.hololens.catalogue import STREAMS, Profile, nominal_hz, stream_spec
@@ -103,7 +103,7 @@ def _described(name: str, form: dict[str, Any]) -> dict[str, Any]:
     entry: dict[str, Any] = {"device": device}
     try:
         spec = stream_spec(short)
-        sound = "aac" if form.get("codec", "aac") == "aac" else "pcm"
+        sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
         usual_hz = nominal_hz(short, Profile(microphone=sound, extended_audio=sound))
         entry |= {"port": spec.port, "nominal_hz": float(form.get("hz", usual_hz)), "adaptive": spec.adaptive}
     except UnknownSensorStream:

@@ -127,5 +127,5 @@ def test_settings_in_words() -> None:
         (121, 4),
     ]
     assert wanted_options()[83] == 0
-    with pytest.raises(ValueError, match="lens = 'round'"):
+    with pytest.raises(ValueError, match="lens\n.*'wide', 'linear'"):
         wanted_options({"lens": "round"})

@@ -195,9 +195,6 @@ def test_order_lengths_are_the_tables() -> None:
         lambda: commands.number(Command.PV_SCENE_MODE, 1),
         lambda: commands.iso(False, 50),
         lambda: commands.thread_priority(3804, 3),
-        lambda: Profile(pv_focus_mm=5),
-        lambda: Profile(microphone="mp3"),
-        lambda: Profile(eye_tracking_hz=45),
     ],
 )
 def test_values_that_the_headset_would_close_on_are_refused_here(wrong: object) -> None:
