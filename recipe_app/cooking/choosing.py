@@ -23,9 +23,6 @@ from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.store.records import new_id
 from recipe_app.store.shelf import Recipe
 
-STRATEGIES = ("normal", "impromptu", "disordered", "induced")
-DISPLAYS = ("steps", "paragraph", "hidden")
-
 ORDER, MISSING = 2, 6
 SUGGESTED = 4
 """Errors that are proposed together for an induced script."""

@@ -59,11 +59,6 @@ class OwnRecording:
         return self.recording.camera(f"{self.camera}/video").take
 
     @property
-    def cooked_as(self) -> str:
-        """How the order was chosen: `normal`, `disordered` or another purpose."""
-        return str(self.state["recording"]["strategy"])
-
-    @property
     def errors_planned(self) -> bool:
         """Tell whether some error was planned before cooking, and not taken out again."""
         return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())

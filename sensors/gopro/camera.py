@@ -170,10 +170,6 @@ class GoProHttp:
         """Erase one file from the card; only `sync.cards.free` decides that."""
         self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
 
-    def hilight(self) -> None:
-        """Mark this moment of the running recording."""
-        self._ask("/gopro/media/hilight/moment", tries=1)
-
     def external_control(self) -> None:
         """Tell the camera that it is controlled from outside, and to record rather than to transfer."""
         self._ask("/gopro/media/turbo_transfer", {"p": "0"})

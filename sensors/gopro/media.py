@@ -187,11 +187,6 @@ class GoProMedia(Telemetry):
         """Open the pictures for access by time or number (a context manager)."""
         return PictureReader(self)
 
-    def thumbnail(self, time_s: float, width: int = 320) -> np.ndarray:
-        """Decode the picture shown at a media time as RGB, uint8 (h, width, 3); decodes from one key frame on."""
-        with self.pictures() as pictures:
-            return pictures.at(time_s, width).rgb
-
     # --- telemetry ------------------------------------------------------------------------------
 
     @cached_property

@@ -80,34 +80,9 @@ def exposure(mode: int, value_us: int) -> bytes:
     )
 
 
-def iso(automatic: bool, value: int = 100) -> bytes:
-    """Set the sensitivity, 100 to 3200, unless automatic."""
-    return struct.pack("<BII", Command.PV_ISO, automatic, _checked("iso", value, range(100, 3201)))
-
-
-def region_of_interest(flags: int, x: float, y: float, width: float, height: float) -> bytes:
-    """Set the region that focus or exposure look at.
-
-    Flags: bit 12 clear, 11 set, 10 auto exposure, 9 auto focus, 8 normalised bounds, 7 face, 6-0 weight 0-100.
-    """
-    return struct.pack("<BI4f", Command.PV_REGION, flags, x, y, width, height)
-
-
-def thread_priority(port: int, priority: int) -> bytes:
-    """Set the priority, -2 to 2, that the thread of a port has from its next client on."""
-    return struct.pack(
-        "<BIi", Command.THREAD_PRIORITY, port, _checked("thread priority", priority, range(-2, 3))
-    )
-
-
 def loop_control(port: int, on: bool) -> bytes:
     """Let a grey camera use the capture path that neither repeats nor mis-stamps frames; before opening it."""
     return struct.pack("<BII", Command.LOOP_CONTROL, port, on)
-
-
-def sampling_delay(ticks: int) -> bytes:
-    """Ask spatial input for poses of this many 100 ns ago."""
-    return struct.pack("<Bq", Command.SI_SAMPLING_DELAY, ticks)
 
 
 def current_time(source: TimeSource) -> bytes:

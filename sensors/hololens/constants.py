@@ -7,12 +7,6 @@ from enum import IntEnum
 MINIMUM_VERSION = (1, 0, 37)
 "The server version whose wire format this package speaks."
 
-TICKS_PER_SECOND = 10_000_000
-"Every packet stamp counts 100 ns since the headset booted."
-
-FILETIME_UNIX_EPOCH = 116_444_736_000_000_000
-"1970-01-01 in FILETIME, 100 ns since 1601-01-01."
-
 POSE_BYTES = 64
 "A pose: 16 x f32, row-major, row-vector convention (p_world = p_local x M), translation in the fourth row."
 
@@ -140,7 +134,6 @@ AHAT_WIDTH = AHAT_HEIGHT = 512
 AHAT_HZ = 45
 VLC_WIDTH, VLC_HEIGHT, VLC_HZ = 640, 480, 30
 LONGTHROW_WIDTH, LONGTHROW_HEIGHT = 320, 288
-EYE_TRACKING_HZ = (30, 60, 90)
 FORBIDDEN_TOGETHER = (("depth_ahat", "depth_longthrow"),)
 "Near and far depth are one physical sensor."
 

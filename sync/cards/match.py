@@ -23,8 +23,6 @@ NEAR_S = 90.0
 """A camera's clock may be so wrong and still be believed."""
 LEAST_OVERLAP = 0.5
 """Share of the shorter of take and recording that must lie in both."""
-ZONE_STEP_S = 900
-MOST_ZONE_S = 14 * 3600
 ALIGNED = ("aligned", "check")
 BEST_FIRST = (*ALIGNED, "not_aligned")
 

@@ -26,11 +26,6 @@ class GyroTrack:
     t_s: Floats
     rad_per_s: Floats
 
-    @property
-    def gap_s(self) -> float:
-        """Longest step that still counts as continuous."""
-        return gap_limit(self.t_s)
-
     def scaled(self, factor: float) -> GyroTrack:
         """The same motion in another unit."""
         return GyroTrack(self.t_s, self.rad_per_s * factor)

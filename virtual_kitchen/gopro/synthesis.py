@@ -30,7 +30,6 @@ from virtual_kitchen.world.sound import kitchen_sound
 RING_BLOCKS = 47
 ALL_INSTRUMENTS = Instruments()
 ONE_CHAPTER = ChapterRule()
-EPOCH_2000_S = 946_684_800
 
 
 @dataclass(frozen=True)

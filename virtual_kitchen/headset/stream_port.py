@@ -75,13 +75,8 @@ class ListeningPort:
         except OSError as error:
             raise PortBusy(*self.address, self.name, reason=error.strerror or str(error)) from error
 
-    def suspend(self) -> None:
-        """Cut the client off and stop listening, as when the app is closed."""
-        self.refuse()
-        self.finish(0.0)
-
     def resume(self) -> None:
-        """Listen again after `suspend`; raise `PortBusy`."""
+        """Listen again after `refuse`; raise `PortBusy`."""
         self._socket, self._thread = self._fresh()
         self._closed.clear()
         self.bind()

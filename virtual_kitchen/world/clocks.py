@@ -53,10 +53,6 @@ class CameraCrystal:
         """Return the world time of a media time of a recording that started at `start_world_s`."""
         return start_world_s + media_s * (1 + self.drift_ppm * 1e-6)
 
-    def media_s_at(self, world_s: float, start_world_s: float) -> float:
-        """Return the media time of a world time."""
-        return (world_s - start_world_s) / (1 + self.drift_ppm * 1e-6)
-
 
 @dataclass(frozen=True, slots=True)
 class TrueClockMap:

@@ -100,17 +100,6 @@ def test_times_of_pictures_are_exact(shared_data: Shared) -> None:
     assert (media.serial, media.camera_model) == ("C3353424500199", "GoPro Max")
 
 
-def test_thumbnail_is_the_picture_at_that_time(shared_data: Shared) -> None:
-    path = shared_data("gopro/max-heromode.mp4")
-    with av.open(str(path)) as container:
-        for k, frame in enumerate(container.decode(video=0)):
-            if k == 100:
-                expected = frame.reformat(width=160, height=91, format="rgb24").to_ndarray()
-                break
-    small = open_media(path).thumbnail(100 * 1001 / 30000, width=160)
-    np.testing.assert_array_equal(small, expected)
-
-
 def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> None:
     whole = shared_data("gopro/max-heromode.mp4").read_bytes()
     (tmp_path / "cut.MP4").write_bytes(whole[: len(whole) // 2])
@@ -186,7 +175,8 @@ def test_reordered_pictures_and_edit_lists(tmp_path: Path) -> None:
     assert any(track.reorders for track in media.tracks.values())
     assert media.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(40)]
     for k in (0, 17, 39):
-        seen = media.thumbnail(k * 1001 / 30000, width=64)
+        with media.pictures() as pictures:
+            seen = pictures.at(k * 1001 / 30000, 64).rgb
         assert abs(int(seen[32, 60, 0]) - 6 * k % 256) < 12
     assert media.payloads == []
     assert "device" not in inspect(path)

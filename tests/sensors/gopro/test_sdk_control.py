@@ -49,7 +49,6 @@ def test_a_whole_take(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
     started = sdk.shutter(True)
     assert started.before_host_ns < started.observed_host_ns
     assert sdk.state().encoding
-    sdk.hilight()
     time.sleep(0.5)
     sdk.shutter(False)
     sdk.wait_idle()

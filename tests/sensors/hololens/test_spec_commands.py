@@ -45,10 +45,6 @@ def hexed(text: str) -> bytes:
         ),
         (commands.rig_poses([123456789012]), "17 01 00 00 00 14 1a 99 be 1c 00 00 00"),
         (commands.loop_control(3800, True), "22 d8 0e 00 00 01 00 00 00"),
-        (
-            commands.region_of_interest(0x0DE4, 0, 0, 1, 1),
-            "13 e4 0d 00 00 00 00 00 00 00 00 00 00 00 00 80 3f 00 00 80 3f",
-        ),
         (calibration.question("pv", Profile(pv_width=1920, pv_height=1080)), "02 80 07 38 04 1e"),
         (calibration.question("depth_ahat", Profile()), "02"),
         (configuration("depth_longthrow", Profile()), "01 01 05 00 00 00"),
@@ -176,9 +172,6 @@ def test_order_lengths_are_the_tables() -> None:
     lengths = {
         commands.switch(Command.PV_MARKER, True): 5,
         commands.number(Command.PV_HDR, 1): 5,
-        commands.iso(False, 400): 9,
-        commands.thread_priority(3804, -2): 9,
-        commands.sampling_delay(-5): 9,
         commands.before_streams([3800]): 5 + 5 + 9,
         commands.camera_orders(Profile()): 0,
         commands.camera_orders(Profile(pv_focus_mm=500, pv_exposure_us=8000, pv_white_balance_k=4600)): 40,
@@ -193,8 +186,6 @@ def test_order_lengths_are_the_tables() -> None:
         lambda: commands.exposure(0, 99),
         lambda: commands.number(Command.PV_WHITE_BALANCE_VALUE, 91),
         lambda: commands.number(Command.PV_SCENE_MODE, 1),
-        lambda: commands.iso(False, 50),
-        lambda: commands.thread_priority(3804, 3),
     ],
 )
 def test_values_that_the_headset_would_close_on_are_refused_here(wrong: object) -> None:
