@@ -6,21 +6,20 @@ may have been heard is never sent twice.
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import datetime
 from typing import Any
-
-import httpx
+from urllib.parse import urlencode
 
 from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
 from sensors.gopro.entry import CameraAddress, entry_of
+from sensors.gopro.http_reader import TROUBLE, Answer, TimeLimit, reason
 from sensors.host_clock import host_ns
+from sensors.untrusted_json import BadJson, parse_object
 
 __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile", "ShutterEvent"]
 
-MAX_ANSWER_BYTES = 16 * 1024 * 1024
 TRIES = 3
 RETRY_S = 0.3
 POLL_S = 0.2
@@ -37,7 +36,7 @@ class GoProHttp:
         self.entry = entry_of(address)
         self.base_url = self.entry.base_url
         self._timeout_s = timeout_s
-        self._http = self.entry.client(timeout_s)
+        self.entry.connection(timeout_s, TimeLimit())  # an address that is none is refused here
 
     def __enter__(self) -> GoProHttp:
         return self
@@ -46,8 +45,7 @@ class GoProHttp:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Nothing stays open: each request has a connection of its own."""
 
     def open(self) -> None:
         """Begin a session, where the way to the camera needs one; plain HTTP does not."""
@@ -214,39 +212,27 @@ class GoProHttp:
 
     def _ask(self, path: str, params: dict[str, str] | None = None, tries: int = TRIES) -> dict[str, Any]:
         """GET a JSON object; repeated after a lost answer at most `tries` times in all."""
-        for attempt in range(1, tries + 1):
-            try:
-                status, body = self._fetch(path, params)
-                break
-            except httpx.RequestError as error:
-                if attempt == tries:
-                    raise CameraLost(self.base_url, _reason(error)) from error
-                time.sleep(RETRY_S * attempt)
+        answer = self._heard(f"{path}?{urlencode(params)}" if params else path, tries)
         command = path.removeprefix("/gopro/")
-        if status == 204:
+        if answer.status == 204:
             return {}
-        if status != 200:
-            raise CameraRefused(self.base_url, command, status, _said(body))
+        if answer.status != 200:
+            raise CameraRefused(self.base_url, command, answer.status, _said(answer.body))
         try:
-            answer = json.loads(body)
-        except ValueError as error:
-            raise CameraTalk(self.base_url, f"{command} answered no JSON") from error
-        if not isinstance(answer, dict):
-            raise CameraTalk(self.base_url, f"{command} answered no JSON object")
-        return answer
+            return parse_object(answer.body)
+        except BadJson as error:
+            raise CameraTalk(self.base_url, f"{command} answered {error}") from error
 
-    def _fetch(self, path: str, params: dict[str, str] | None) -> tuple[int, bytes]:
-        """GET within the time limit as a whole, and within a size."""
-        deadline_ns = host_ns() + int(self._timeout_s * 1e9)
-        body = bytearray()
-        with self._http.stream("GET", path, params=params) as response:
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise CameraTalk(self.base_url, f"an answer of over {MAX_ANSWER_BYTES} bytes")
-                if host_ns() > deadline_ns:
-                    raise httpx.ReadTimeout("the answer dripped")
-            return response.status_code, bytes(body)
+    def _heard(self, path: str, tries: int) -> Answer:
+        for attempt in range(1, tries):
+            try:
+                return self.entry.ask(path, timeout_s=self._timeout_s)
+            except TROUBLE:
+                time.sleep(RETRY_S * attempt)
+        try:
+            return self.entry.ask(path, timeout_s=self._timeout_s)
+        except TROUBLE as error:
+            raise CameraLost(self.base_url, reason(error)) from error
 
 
 def _words(state: CameraState) -> str:
@@ -254,19 +240,11 @@ def _words(state: CameraState) -> str:
     return ", ".join([doing, *state.complaints()])
 
 
-def _reason(error: httpx.RequestError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "timed out"
-    return str(error).lower() or type(error).__name__
-
-
 def _said(body: bytes) -> str:
     """What a refusal says, in at most a line."""
     try:
-        answer = json.loads(body)
-    except ValueError:
-        return ""
-    if not isinstance(answer, dict):
+        answer = parse_object(body)
+    except BadJson:
         return ""
     offered = answer.get("supported_options")
     if isinstance(offered, list):

@@ -9,6 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from sensors.errors import CameraRefused, DownloadFailed
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.entry import CameraAddress, entry_of
+from sensors.gopro.http_reader import TimeLimit, reason
 from sensors.gopro.names import check_safe
 from sensors.gopro.sink import Observer, Sink
 from sensors.host_clock import host_ns
@@ -28,8 +30,11 @@ CHUNK_BYTES = 1024 * 1024
 OVERLAP_BYTES = 64 * 1024
 "Asked for again when continuing, to see that it is still the same file."
 TRIES_WITHOUT_PROGRESS = 5
+PROGRESS_BYTES = 4096
 BACK_OFF_S = 0.5
 READ_TIMEOUT_S = 10.0
+LEAST_BYTES, LEAST_IN_S = 64 << 10, 60.0
+"So much of a file comes in such a time, or the request is given up: a camera that drips is not waited for."
 UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)
 
 
@@ -137,6 +142,8 @@ class _Fetch:
         self.name, self.size, self.part = media_file.name, media_file.bytes, part
         self.progress = progress
         self.have = 0
+        self._allow: Callable[[], None] = lambda: None
+        self._seen, self._overlap = 0, OVERLAP_BYTES
 
     def run(self, observer: Observer | None, read_timeout_s: float, back_off_s: float) -> str:
         """Fetch until all is here and synced; return the SHA-256."""
@@ -146,7 +153,8 @@ class _Fetch:
             while self.have < self.size:
                 before = self.have
                 why = self._try(file, sink, read_timeout_s)
-                failures = 0 if self.have > before else failures + 1
+                failures = 0 if self.have >= before + PROGRESS_BYTES else failures + 1
+                self._overlap = OVERLAP_BYTES >> 3 * failures  # a line that is cut early must still get on
                 if failures == TRIES_WITHOUT_PROGRESS:
                     raise DownloadFailed(self.name, f"{why}, {self.have} of {self.size} bytes are here")
                 if self.have < self.size:
@@ -157,7 +165,10 @@ class _Fetch:
 
     def _try(self, file: FileIO, sink: Sink, read_timeout_s: float) -> str:
         """One request from where we are; return why it ended."""
-        connection = self.entry.connection(read_timeout_s)
+        limit = TimeLimit()
+        connection = self.entry.connection(read_timeout_s, limit)
+        limit.give(read_timeout_s)
+        self._allow = partial(limit.give, LEAST_IN_S, silence_s=read_timeout_s)
         try:
             self._continue(connection, file, sink)
         except _Changed:
@@ -165,12 +176,18 @@ class _Fetch:
             return "the file changed on the camera"
         except TimeoutError:
             return "timed out"
-        except (http.client.HTTPException, ConnectionError, ssl.SSLError, socket.gaierror) as error:
-            return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+        except (
+            http.client.HTTPException,
+            ConnectionError,
+            ssl.SSLError,
+            socket.gaierror,
+            ValueError,
+        ) as error:
+            return reason(error)
         except OSError as error:
             if error.errno not in UNREACHABLE:
                 raise  # the disk
-            return (error.strerror or str(error)).lower()
+            return reason(error)
         finally:
             connection.close()
             sink.drain()
@@ -188,14 +205,18 @@ class _Fetch:
 
     def _continue(self, connection: http.client.HTTPConnection, file: FileIO, sink: Sink) -> None:
         """One request from where we are; what comes is written and hashed."""
-        start = max(0, self.have - OVERLAP_BYTES)
+        start = max(0, self.have - self._overlap)
         file.seek(start)
         known = file.read(self.have - start)
         headers = self.entry.headers | {"Accept-Encoding": "identity"}
         if known:
             headers["Range"] = f"bytes={start}-"
         connection.request("GET", self.url, headers=headers)
-        response = connection.getresponse()
+        with connection.getresponse() as response:
+            self._allow()
+            self._take_in(response, start, known, sink)
+
+    def _take_in(self, response: http.client.HTTPResponse, start: int, known: bytes, sink: Sink) -> None:
         if response.status == 416:
             raise _Changed
         if response.status == 200 and known:  # Range was ignored: it begins at the beginning
@@ -234,6 +255,7 @@ class _Fetch:
                 while more and count < room:
                     more = _read_into(response, buffer[count:room])
                     count += more
+                    self._note(more)
             finally:
                 sink.put(buffer, count)
                 self.have += count
@@ -241,6 +263,13 @@ class _Fetch:
                 self.progress(self.have, self.size)
         if more and not is_measured and _read_into(response, memoryview(bytearray(1))):
             raise self._too_much()
+
+    def _note(self, more: int) -> None:
+        """Allow time for the next part when enough came of this one."""
+        self._seen += more
+        if self._seen >= LEAST_BYTES:
+            self._seen = 0
+            self._allow()
 
     def _too_much(self) -> DownloadFailed:
         return DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")

@@ -8,9 +8,8 @@ import ssl
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-import httpx
-
 from sensors.errors import CameraLost
+from sensors.gopro.http_reader import Answer, TimeLimit, fetch, limited
 
 
 @dataclass(frozen=True)
@@ -22,22 +21,21 @@ class CameraAddress:
     password: str = field(default="", repr=False)
     certificate: str = field(default="", repr=False)
 
-    def client(self, timeout_s: float) -> httpx.Client:
-        """Open a client; raises `CameraLost` when the address is none.
-
-        trust_env=False: a proxy of the office must not swallow a request to the camera.
-        """
-        auth = (self.username, self.password) if self.username else None
-        verify: ssl.SSLContext | bool = self._context() if self.certificate else True
+    def ask(self, path: str, *, timeout_s: float, method: str = "GET") -> Answer:
+        """Ask once, for `timeout_s` in all. Raises what `TROUBLE` names, CameraLost for no address, CameraTalk."""
+        limit = TimeLimit()
+        connection = self.connection(timeout_s, limit)
         try:
-            return httpx.Client(
-                base_url=self.base_url, timeout=timeout_s, trust_env=False, auth=auth, verify=verify
-            )
-        except httpx.InvalidURL as error:
-            raise CameraLost(self.base_url, f"no address: {error}") from error
+            limit.give(timeout_s)
+            return fetch(connection, method, path, self.headers, limit=limit, address=self.base_url)
+        finally:
+            connection.close()
 
-    def connection(self, timeout_s: float) -> http.client.HTTPConnection:
-        """Make a plain connection, for bodies of gigabytes; raises `CameraLost` when the address is none."""
+    def connection(self, timeout_s: float, limit: TimeLimit) -> http.client.HTTPConnection:
+        """Make a connection whose reads end with `limit`; raises `CameraLost` when the address is none.
+
+        No proxy of the office swallows what is meant for the camera.
+        """
         try:
             parts = urlsplit(self.base_url)
             port, host = parts.port, parts.hostname
@@ -47,8 +45,9 @@ class CameraAddress:
             raise CameraLost(self.base_url, "no address")
         if parts.scheme == "https":
             context = self._context() if self.certificate else ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
-        return http.client.HTTPConnection(host, port, timeout=timeout_s)
+            secure = http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
+            return limited(secure, limit)
+        return limited(http.client.HTTPConnection(host, port, timeout=timeout_s), limit)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
-
 from sensors.errors import CameraLost, CameraRefused
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.download import download
 from sensors.gopro.entry import CameraAddress
+from sensors.gopro.http_reader import TROUBLE, reason
 from sensors.gopro.names import check_safe, proxy_name, thumbnail_name
 
 
@@ -27,13 +26,12 @@ def fetch_small(entry: CameraAddress, file: MediaFile, folder: Path) -> list[Pat
 
 def _size(entry: CameraAddress, folder: str, name: str) -> int | None:
     """Ask how long a file is that the media list does not name; None when it is not there."""
-    with entry.client(60.0) as http:
-        try:
-            answer = http.head(f"/videos/DCIM/{folder}/{name}")
-        except httpx.HTTPError as error:
-            raise CameraLost(entry.base_url, str(error).lower() or type(error).__name__) from error
-        if answer.status_code == 404:
-            return None
-        if answer.status_code != 200:
-            raise CameraRefused(entry.base_url, f"to send {name}", answer.status_code)
-        return int(answer.headers.get("Content-Length", 0))
+    try:
+        answer = entry.ask(f"/videos/DCIM/{folder}/{name}", method="HEAD", timeout_s=60.0)
+    except TROUBLE as error:
+        raise CameraLost(entry.base_url, reason(error)) from error
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise CameraRefused(entry.base_url, f"to send {name}", answer.status)
+    return int(answer.stated_length) if answer.stated_length.isdecimal() else None
