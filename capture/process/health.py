@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import zmq
 
 from sensors.host_clock import host_ns
+from sensors.untrusted_json import BadJson, parse_object
 
 Health = dict[str, Any]
 """{"process", "host_ns", "streams": {name: {...}}, ...}"""
+
+FORMS: dict[str, type] = {"process": str, "host_ns": int, "streams": dict, "aside": dict, "problem": str}
+"""What a message says, and as what; the first two always."""
+
+
+def _is_state(message: Health) -> bool:
+    told = message.keys() & FORMS.keys()
+    return (
+        {"process", "host_ns"} <= told
+        and all(isinstance(message[name], FORMS[name]) for name in told)
+        and all(isinstance(facts, dict) for facts in message.get("streams", {}).values())
+    )
 
 
 class HealthSender:
@@ -53,9 +67,12 @@ class HealthBoard:
     def update(self, wait_ms: int) -> None:
         """Take in what has come, waiting up to `wait_ms` for the first message."""
         while self._socket.poll(wait_ms):
-            message = json.loads(self._socket.recv())
-            self.states[message["process"]] = message
+            parts = self._socket.recv_multipart()
             wait_ms = 0
+            with suppress(BadJson):  # not from one of ours: the next true message says it all
+                message = parse_object(b"".join(parts))
+                if _is_state(message):
+                    self.states[message["process"]] = message
 
     def close(self) -> None:
         """Close the endpoint."""

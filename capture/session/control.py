@@ -19,11 +19,14 @@ import zmq
 from capture.errors import NotRunning
 from capture.plan import runtime_root
 from sensors.host_clock import host_ns
+from sensors.untrusted_json import parse_object
 
 ANSWER_MS = 3000
 FRESH_NS = 5_000_000_000
 """A request that is older or younger than this is no request."""
 KEY = "control.key"
+MOST_BYTES, MOST_AT_ONCE = 4096, 20
+"""Of one request, and of all between two looks at the recording: whoever floods is answered more slowly."""
 
 COMMANDS = ("stop", "abort", "state")
 
@@ -54,13 +57,17 @@ class ControlServer:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.LINGER, 500)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._socket.bind(endpoint)
 
     def requests(self, state: dict[str, Any]) -> list[str]:
         """Answer what was asked since the last call; return the requests that were understood."""
-        understood = []
-        while self._socket.poll(0):
-            command = self._checked(self._socket.recv())
+        understood: list[str] = []
+        for _ in range(MOST_AT_ONCE):
+            if not self._socket.poll(0):
+                break
+            parts = self._socket.recv_multipart()
+            command = self._checked(parts[0]) if len(parts) == 1 else None
             if command is None:
                 self._socket.send(json.dumps({"ok": False, "error": "refused"}).encode())
                 continue
@@ -71,7 +78,7 @@ class ControlServer:
     def _checked(self, message: bytes) -> str | None:
         """Return the command of a request that is signed, fresh and new."""
         try:
-            request = json.loads(message)
+            request = parse_object(message, most_bytes=MOST_BYTES)
             command, at_ns, nonce = str(request["command"]), int(request["host_ns"]), str(request["nonce"])
             given = str(request["signature"]).encode()
         except (ValueError, KeyError, TypeError):
@@ -111,7 +118,7 @@ def ask(endpoint: Path, request: str, *, limit_ms: int = ANSWER_MS) -> dict[str,
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{endpoint}")
         socket.send(signed(key, request))
-        answer: dict[str, Any] = json.loads(socket.recv()) if socket.poll(limit_ms) else {}
+        answer = parse_object(socket.recv()) if socket.poll(limit_ms) else {}
     return answer if answer.get("ok") else None
 
 

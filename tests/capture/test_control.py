@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import zmq
 
+from capture.process.health import HealthBoard
 from capture.session.control import FRESH_NS, KEY, ControlServer, ask, signed
 
 STATE = {"recording": "take", "streams": {}}
@@ -102,3 +103,50 @@ def test_a_request_that_was_overheard_works_no_second_time(
     assert answering.send(late)["ok"] is False
     assert answering.send(message)["ok"] is False
     assert answering.heard == ["stop"]
+
+
+ODD = [
+    b'{"command": "state", "host_ns": Infinity, "nonce": "n", "signature": "s"}',
+    b'{"command": "state", "host_ns": 1e400, "nonce": "n", "signature": "s"}',
+    b'{"command": "state", "host_ns": ' + b"9" * 2000 + b', "nonce": "n", "signature": "s"}',
+    b"[" * 4000,
+    b'{"a":' * 700,
+    b"\xff\xfe",
+    b"",
+    b'{"command": "\\ud800", "host_ns": 1, "nonce": "\\ud800", "signature": "\\ud800"}',
+    b'{"command": ["state"], "host_ns": null, "nonce": {}, "signature": 1}',
+]
+
+
+@pytest.mark.parametrize("message", ODD, ids=range(len(ODD)))
+def test_an_odd_frame_is_refused_and_the_next_one_answered(answering: Answering, message: bytes) -> None:
+    assert answering.send(message) == {"ok": False, "error": "refused"}
+    assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
+
+
+def test_a_message_of_many_parts_or_too_many_bytes_harms_nobody(answering: Answering) -> None:
+    with zmq.Context() as context:
+        for parts in ([b"a", b"b"], [b"x" * 1_000_000], [b""] * 500):
+            with context.socket(zmq.DEALER) as socket:
+                socket.setsockopt(zmq.LINGER, 0)
+                socket.connect(f"ipc://{answering.endpoint}")
+                socket.send_multipart([b"", *parts])
+                socket.send_multipart(parts)
+                socket.poll(200)
+    assert ask(answering.endpoint, "state") == {"ok": True, **STATE}
+
+
+def test_health_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    endpoint = f"ipc://{tmp_path}/health"
+    board = HealthBoard(endpoint)
+    with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+        socket.connect(endpoint)
+        for message in [*ODD, b'{"process": "p", "host_ns": 1, "streams": {"pv": 5}}', b'{"process": "p"}']:
+            socket.send(message)
+        socket.send_multipart([b"a"] * 300)
+        true = {"process": "drainer 0", "host_ns": 5, "streams": {"pv": {"stored": 3}}, "problem": ""}
+        socket.send(json.dumps(true).encode())
+        while not board.states:
+            board.update(1000)
+    assert board.states == {"drainer 0": true}
+    board.close()
