@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from recipe_app.errors import BadOperation, NotFound
@@ -17,7 +17,7 @@ from recipe_app.exchange.touch_clock import (
     stamp_wall,
 )
 from recipe_app.operations.events import event_lines, folder_of
-from recipe_app.operations.kinds import ClientClock, Operation, checked_body
+from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
 from recipe_app.store.oplog import NewOp
 from recipe_app.store.records import AppRecords
 from storage.errors import StorageError
@@ -34,7 +34,11 @@ class Intake:
         self.records, self.folders, self.clock_id = records, folders, clock_id
 
     def accept(
-        self, operations: list[Operation], *, device: dict[str, Any], say: Callable[[Exception], str] = str
+        self,
+        operations: Sequence[Operation | Misfit],
+        *,
+        device: dict[str, Any],
+        say: Callable[[Exception], str] = str,
     ) -> list[Receipt]:
         """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too.
 
@@ -53,7 +57,9 @@ class Intake:
             self.file()
         return [receipts[operation.op_id] for operation in operations]
 
-    def _checked(self, operation: Operation, device: dict[str, Any]) -> NewOp:
+    def _checked(self, operation: Operation | Misfit, device: dict[str, Any]) -> NewOp:
+        if isinstance(operation, Misfit):
+            operation.refuse()
         frozen = self._frozen(operation.recording, device["kitchen"])
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))

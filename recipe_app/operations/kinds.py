@@ -7,7 +7,7 @@ own: `recording` (what was chosen, frozen with everything that is shown), `captu
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -236,6 +236,18 @@ class Operation(Strict):
     clock: ClientClock | None = None
     tapped_ms_ago: Annotated[float, Field(ge=0, le=8.64e9, allow_inf_nan=False)] | None = None
     round_trip_ms: Annotated[float, Field(ge=0, le=6e4, allow_inf_nan=False)] | None = None
+
+
+class Misfit(BaseModel):
+    """What has the id of an operation and not its form: refused by itself, the others of its batch count."""
+
+    model_config = ConfigDict(extra="allow")
+    op_id: OpId
+
+    def refuse(self) -> NoReturn:
+        """Say what does not fit. Raises BadOperation in one line."""
+        checked(Operation, "operation", self.model_dump())
+        raise AssertionError("what fits is an Operation")
 
 
 def checked_body(operation: Operation) -> dict[str, Any]:

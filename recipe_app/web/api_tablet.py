@@ -193,7 +193,7 @@ def post_ops(
 ) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
     receipts = tools.intake.accept(body.operations, device=device, say=words_of(request).refusal)
-    if any(operation.kind == "withdraw" for operation in body.operations):
+    if any(getattr(operation, "kind", "") == "withdraw" for operation in body.operations):
         later.add_task(end_withdrawn, tools)
     return JSONResponse({"receipts": receipts}, background=later)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.operations.kinds import Operation, OpId, Strict
+from recipe_app.operations.kinds import Misfit, Operation, OpId, Strict
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]
 Id = Annotated[str, Field(max_length=64)]
@@ -70,7 +70,10 @@ class Choose(Strict):
 class OperationBatch(Strict):
     """Operations of one device in the order of their sequence numbers."""
 
-    operations: Annotated[list[Operation], Field(min_length=1, max_length=200)]
+    operations: Annotated[
+        list[Annotated[Operation | Misfit, Field(union_mode="left_to_right")]],
+        Field(min_length=1, max_length=200),
+    ]
 
 
 class Control(Strict):

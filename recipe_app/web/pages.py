@@ -179,7 +179,7 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
             return words(f"outcome.{value}")
         if field == "removed":
             return words("versions.removed" if value else "versions.kept")
-        if field == "node":
+        if field == "node" and value is not None:
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 

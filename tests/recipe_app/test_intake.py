@@ -454,3 +454,27 @@ def test_a_correction_at_the_desk_is_one_more_version(kitchen: Any) -> None:
     assert (error["description"], error["categories"], error["conflicts"]) == ("two spoons", [1, 4], {})
     page = researcher.get(f"/desk/recordings/{recording}").text
     assert "two spoons" in page
+
+
+def test_an_error_without_a_step_stands_on_every_page_of_its_recording(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    for number, kind in enumerate(("plan_error", "error", "add_error"), start=20):
+        fields = {"categories": [7], "description": "somewhere"}
+        sent = kitchen.operation(recording, kind, {"error_id": new_id(number), "fields": fields})
+        assert "error" not in kitchen.post(sent)[0]
+    desk = kitchen.desk("researcher")
+    for path in ("", "/script"):
+        page = desk.get(f"/desk/recordings/{recording}{path}")
+        assert page.status_code == 200, page.text[-500:]
+    assert desk.get(f"/desk/recordings/{recording}").text.count("somewhere") >= 3
+
+
+def test_what_is_no_operation_is_refused_alone_and_the_rest_of_its_batch_counts(kitchen: Any) -> None:
+    recording = kitchen.choose()["recording"]
+    made = [kitchen.operation(recording, "done", {"node": node}) for node in (1, 2, 3, 4)]
+    made[1]["seq"] = 2**70
+    made[2]["body"] = "no body"
+    first, huge, odd, last = kitchen.post(*made)
+    assert all("n" in receipt for receipt in (first, last))
+    assert ("seq" in huge["error"], "body" in odd["error"]) == (True, True)
+    assert [one["op_id"] for one in (first, huge, odd, last)] == [one["op_id"] for one in made]
