@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.board_show import BoardShow
 from virtual_kitchen.world.clocks import CameraCrystal, TickCounter, camera_clock, headset_clock
 from virtual_kitchen.world.motion import HeadMotion
 from virtual_kitchen.world.scene import Scene
@@ -32,8 +32,8 @@ class Kitchen:
     speed: float = 1.0
     utc_minus_host_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
     world0_host_ns: int | None = None
-    roll: BoardRoll | None = None
-    """The film of a calibration board, where a cook shows one instead of cooking."""
+    show: BoardShow | None = None
+    """A calibration board, where a cook shows one instead of cooking."""
     _started: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -17,7 +17,7 @@ import cv2
 from virtual_kitchen.ending import wait_for_clients
 from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import DEVICE, Fault, FaultPlan
-from virtual_kitchen.gopro.board_roll import BoardRoll
+from virtual_kitchen.gopro.board_roll import roll_of
 from virtual_kitchen.gopro.faults import CameraFault
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.gopro.server import VirtualGoPro
@@ -119,13 +119,13 @@ def _check(options: Options) -> None:
             raise KitchenError(f"--scene board does not go with {name}: leave one of them away")
 
 
-def _shown_board(seed: int) -> BoardRoll:
-    """Return the film of a cook who shows a calibration board, encoded."""
+def _shown_board(seed: int) -> BoardShow:
+    """Return the show of a cook who holds a calibration board, its film encoded."""
     turn = rotations.matrices(CameraMount.of_seed(seed).wxyz[None])[0]
-    roll = BoardRoll(BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT))))
+    show = BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT)))
     print("encoding the film of the board ...", file=sys.stderr, flush=True)
-    roll.warm_up()
-    return roll
+    roll_of(show).warm_up()
+    return show
 
 
 def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
@@ -143,8 +143,8 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None
     if options.scene == BOARD:
-        kitchen.roll = _shown_board(options.seed)
-        kitchen.truth.notes["calibration"] = kitchen.roll.show.truth()
+        kitchen.show = _shown_board(options.seed)
+        kitchen.truth.notes["calibration"] = kitchen.show.truth()
     return kitchen, replay
 
 

@@ -18,7 +18,6 @@ from calibration.jobs.lens import calibrate_lens
 from calibration.results import load
 from kitchensync.cli import main
 from sensors.hololens import depth_longthrow, pv
-from virtual_kitchen.gopro.board_roll import BoardRoll
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile
@@ -45,7 +44,7 @@ def kitchen(tmp_path_factory) -> Kitchen:
     turn = rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0]
     show = BoardShow(SEED, turn, eye(FRONT, focal_px_of(FRONT)))
     folder = tmp_path_factory.mktemp("kitchen")
-    return Kitchen(SEED, simulated_motion(SEED), Truth(folder, SEED), roll=BoardRoll(show))
+    return Kitchen(SEED, simulated_motion(SEED), Truth(folder, SEED), show=show)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
 
 
 def test_lens_and_mount_come_back(kitchen, film, tmp_path):
-    truth = kitchen.roll.show.truth()
+    truth = kitchen.show.truth()
     found = calibrate_lens([film], BOARD, "fisheye", tmp_path)
     names = ("fx", "fy")
     assert [found.answer["parameters"][n] for n in names] == pytest.approx(
@@ -79,8 +78,8 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
     assert len(found.answer["used"]) <= SHOWN + 1, (
         "a place that is held is one view, however often it was seen"
     )
-    detector, roll, pairs = Detector(BOARD), kitchen.roll, []
-    pictures = board_show.BoardPictures(roll.show, roll.show.camera)
+    detector, show, pairs = Detector(BOARD), kitchen.show, []
+    pictures = board_show.BoardPictures(show, show.camera)
     raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
     feed = PvFeed(HeadsetState(kitchen), raw)
     for place in range(SHOWN + 6):
@@ -101,14 +100,14 @@ def test_lens_and_mount_come_back(kitchen, film, tmp_path):
 def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
     flip = np.diag([1.0, -1, -1])
     turn = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
-    assert np.array(kitchen.roll.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
+    assert np.array(kitchen.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
 
 
 def test_the_film_shows_the_place_of_its_own_time(kitchen, film):
     """Half a second into the show the first place is held; the board moves on where the next second begins."""
     import av
 
-    show, detector = kitchen.roll.show, Detector(BOARD)
+    show, detector = kitchen.show, Detector(BOARD)
     wanted = {5: 0, PLACE_FRAMES: 1, 3 * PLACE_FRAMES: 3}
     with av.open(str(film)) as container:
         for number, frame in enumerate(container.decode(video=0)):

@@ -15,10 +15,10 @@ from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile
-from virtual_kitchen.gopro.replay import read_gyro
 from virtual_kitchen.gopro.sensors import CameraMount, Timeline
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.sound import kitchen_sound
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 from virtual_kitchen.gopro.encoders import VideoEncoder
 from virtual_kitchen.world.board_show import PLACE_FRAMES, PLACES, BoardPictures, BoardShow
@@ -54,6 +55,12 @@ class BoardRoll:
         for frame in range(first, PLACE_FRAMES):
             yield from encoder.encode(frame - first, pictures.at(place, frame))
         yield from encoder.flush()
+
+
+@lru_cache(maxsize=1)
+def roll_of(show: BoardShow) -> BoardRoll:
+    """Return the groups of a show; every film of it takes the same ones."""
+    return BoardRoll(show)
 
 
 def film(roll: BoardRoll, world_s: float) -> Iterator[Sample]:

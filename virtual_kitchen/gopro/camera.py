@@ -16,7 +16,6 @@ from virtual_kitchen.gopro.clock import WallClock
 from virtual_kitchen.gopro.faults import CameraFault, CameraFaults
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import LiveTake, TakeFile
-from virtual_kitchen.gopro.replay import GYRO_RULE, ReplayFromShutter
 from virtual_kitchen.gopro.sensors import (
     FIRST_IMU_US,
     FRAME_TICKS,
@@ -30,7 +29,9 @@ from virtual_kitchen.gopro.settings import Settings
 from virtual_kitchen.gopro.status import status_values
 from virtual_kitchen.gopro.takes import FilmedTake, Phase, ReplayTake, WrongState
 from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.camera_gyro import GYRO_RULE
 from virtual_kitchen.world.clocks import CameraCrystal, media_map
+from virtual_kitchen.world.replay import ReplayFromShutter
 from virtual_kitchen.world.seeds import generator
 
 GPS_SETTING = 83

@@ -61,7 +61,7 @@ class TakeFile:
             instruments,
         )
         self._picture_late_s = instruments.picture_late_s
-        self._view = KitchenView(kitchen) if kitchen.roll is None else BoardView(kitchen)
+        self._view = KitchenView(kitchen) if kitchen.show is None else BoardView(kitchen)
         self._audio = AudioEncoder()
         self._next_block = FIRST_BLOCK
         self._world_s = np.empty(0)

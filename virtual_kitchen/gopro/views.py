@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from virtual_kitchen.gopro.board_roll import film
+from virtual_kitchen.gopro.board_roll import film, roll_of
 from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH, VideoEncoder
 from virtual_kitchen.gopro.sensors import FRAMES_PER_PAYLOAD, CameraMount
 from virtual_kitchen.kitchen import Kitchen
@@ -42,8 +42,8 @@ class BoardView:
     """A board that the cook shows, from groups of pictures that are encoded already."""
 
     def __init__(self, kitchen: Kitchen) -> None:
-        assert kitchen.roll is not None
-        self._roll = kitchen.roll
+        assert kitchen.show is not None
+        self._roll = roll_of(kitchen.show)
         self.size = (self._roll.width, self._roll.height)
         self.configuration = self._roll.configuration
         self._samples: Iterator[tuple[bytes, bool]] = iter(())

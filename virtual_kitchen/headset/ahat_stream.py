@@ -21,8 +21,9 @@ from virtual_kitchen.headset.client_configuration import (
     VideoEncoding,
 )
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, SentPacket
+from virtual_kitchen.headset.packets import SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
@@ -147,7 +148,7 @@ class GroupShelf:
         return PictureGroup(encoding.profile, SIDE, SIDE, HZ, control)
 
 
-class AhatFeed:
+class AhatFeed(Feed):
     """Depth packets for one client."""
 
     def __init__(self, headset: HeadsetState, wanted: AhatConfiguration, shelf: GroupShelf) -> None:
@@ -160,14 +161,6 @@ class AhatFeed:
         self._sensor_step = 1_385_454 * wanted.divisor
         self._start_k, self._next_k = 0, -1
         self._blobs: dict[int, bytes] = {}
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next key frame, or the next frame where key frames are rare."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when frame k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return frame k: sizes, image, sensor ticks."""
@@ -199,13 +192,13 @@ class AhatFeed:
         return self._shelf.unit(self._wanted, self._start_k, k)
 
 
-class AhatStream:
+class AhatStream(Stream):
     """The port's side: depth travels with brightness, or as a blob beside it."""
 
     name, port = "depth_ahat", 3804
 
     def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
+        super().__init__(headset)
         self._shelf = GroupShelf(headset.kitchen.seed, at_asked_rate=headset.has_rings)
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -222,6 +215,3 @@ class AhatStream:
         gop = 1 if encoding.profile is AskedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
         wanted = AhatConfiguration(mode == 1, divisor, encoding, gop, depth_profile == ZDEPTH)
         return AhatFeed(self._headset, wanted, self._shelf)
-
-    def release(self) -> None:
-        """Nothing stays open."""

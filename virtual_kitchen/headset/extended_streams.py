@@ -16,8 +16,9 @@ from virtual_kitchen.headset.microphone_stream import (
     AacFeed,
     PcmFeed,
 )
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
 from virtual_kitchen.headset.pv_stream import CLOSE_FLAG, MRC_BYTES, OPEN_FLAG, PvFeed, read_pv
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.headset.zdepth_blobs import blob
 from virtual_kitchen.world.seeds import generator
 
@@ -41,13 +42,10 @@ def device_list(text: str) -> bytes:
     return struct.pack("<I", len(encoded)) + encoded
 
 
-class ExtendedAudioStream:
+class ExtendedAudioStream(Stream):
     """The port's side: mixer and gains, then the encoding; mixer mode 3 lists the devices."""
 
     name, port = "extended_audio", 3818
-
-    def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
         """Read MRC_AUDIO and AUDIO_ENCODING."""
@@ -62,15 +60,12 @@ class ExtendedAudioStream:
             return PcmFeed(self._headset, False)
         return AacFeed(self._headset, AAC_BYTES_PER_S[profile])
 
-    def release(self) -> None:
-        """Nothing stays open."""
 
-
-class _Subsystem:
+class _Subsystem(Stream):
     """The start and stop flags that extended video and depth share with the front camera."""
 
     def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
+        super().__init__(headset)
         self._is_open = False
         self._closes = False
 
@@ -125,7 +120,7 @@ class _DepthWish:
     padded: int
 
 
-class ExtendedDepthFeed:
+class ExtendedDepthFeed(Feed):
     """Pictures of another depth camera for one client."""
 
     def __init__(self, headset: HeadsetState, wanted: _DepthWish) -> None:
@@ -133,14 +128,6 @@ class ExtendedDepthFeed:
         self._headset, self._wanted = headset, wanted
         self._schedule = Schedule(wanted.divisor / DEPTH_HZ, float(rng.uniform(0, 1 / DEPTH_HZ)), 0.05)
         self._images: dict[int, bytes] = {}
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next picture."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when picture k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return picture k and its size."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.smooth_noise import SmoothNoise
 
@@ -16,7 +17,7 @@ BLINK_SLOT_S = 0.25
 _HALF_BETWEEN_EYES_M = 0.032
 
 
-class EyeFeed:
+class EyeFeed(Feed):
     """Readings for one client; while the eyes blink all rays are zero and their bits are unset."""
 
     def __init__(self, headset: HeadsetState, hz: int) -> None:
@@ -26,14 +27,6 @@ class EyeFeed:
         period_s = 1 / (hz * (1 + rng.uniform(-100e-6, 100e-6)))
         self._schedule = Schedule(period_s, float(rng.uniform(0, 1 / 90)), 0.02)
         self._glance = SmoothNoise(seed, "glance", 0.25, (0.16, 0.12))
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next reading."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when reading k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return reading k: 92 bytes and the pose of the tracker's node."""
@@ -51,13 +44,10 @@ class EyeFeed:
         return SentPacket(self._headset.clock.ticks_at(at_s), payload, self._headset.pose(at_s))
 
 
-class EyeStream:
+class EyeStream(Stream):
     """The port's side: one byte, the rate."""
 
     name, port = "eye_tracking", 3817
-
-    def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed:
         """Read FRAMERATE."""
@@ -65,6 +55,3 @@ class EyeStream:
         if hz not in RATES_HZ:
             raise Rejected(f"eye tracker at {hz} Hz")
         return EyeFeed(self._headset, hz)
-
-    def release(self) -> None:
-        """Nothing stays open."""

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.world.rotations import Floats, matrices
 from virtual_kitchen.world.seeds import generator
 
@@ -58,7 +59,7 @@ def _delays_s(seed: int, name: str, block: int) -> npt.NDArray[np.float64]:
     return delays + np.where(late, rng.uniform(1e-3, LATEST_S, _DELAY_BLOCK), 0.0)
 
 
-class ImuFeed:
+class ImuFeed(Feed):
     """Batches of one sensor for one client."""
 
     def __init__(self, headset: HeadsetState, kind: ImuKind, measure: Measure, with_pose: bool) -> None:
@@ -77,10 +78,6 @@ class ImuFeed:
     def _delay_s(self, k: int) -> float:
         block, row = divmod(k, _DELAY_BLOCK)
         return float(_delays_s(self._headset.kitchen.seed, self._kind.name, block)[row])
-
-    def first_k(self, world_s: float) -> int:
-        """Return the first batch whose last sample is still to come."""
-        return self._schedule.first_k(world_s)
 
     def due_s(self, k: int) -> float:
         """Return when the batch is complete and read out."""
@@ -115,11 +112,12 @@ class ImuFeed:
         return batch.tobytes()
 
 
-class ImuStream:
+class ImuStream(Stream):
     """The port's side of one sensor: mode 0 or 1, one byte."""
 
     def __init__(self, headset: HeadsetState, kind: ImuKind) -> None:
-        self._headset, self._kind = headset, kind
+        super().__init__(headset)
+        self._kind = kind
         self.name, self.port = kind.name, kind.port
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -131,9 +129,6 @@ class ImuStream:
         if mode > 1:
             raise Rejected(f"mode {mode}")
         return ImuFeed(self._headset, self._kind, _MEASURES[self._kind.name](self._headset), mode == 1)
-
-    def release(self) -> None:
-        """Nothing stays open."""
 
 
 def _rows(from_head: Floats) -> bytes:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.world import rotations
 from virtual_kitchen.world.motion import VIEWING_POINT_M
 from virtual_kitchen.world.room_depth import distance_m
@@ -70,7 +71,7 @@ class RoomPictures:
         return np.rint(depth).astype(np.uint16), np.rint(brightness).astype(np.uint16)
 
 
-class LongThrowFeed:
+class LongThrowFeed(Feed):
     """Depth packets for one client."""
 
     def __init__(
@@ -82,15 +83,7 @@ class LongThrowFeed:
         period_s = SENSOR_STEP / SENSOR_HZ * divisor * (1 + rng.uniform(-40e-6, 40e-6))
         self._schedule = Schedule(period_s, float(rng.uniform(0, 1 / HZ)), LATENCY_S)
         self._sensor_epoch = int(rng.integers(10**8, 10**13))
-        self._room = RoomPictures(headset) if headset.kitchen.roll is not None else None
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next picture."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when picture k leaves the device."""
-        return self._schedule.due_s(k)
+        self._room = RoomPictures(headset) if headset.kitchen.show is not None else None
 
     def packet(self, k: int) -> SentPacket:
         """Return picture k and its sensor ticks."""
@@ -108,13 +101,13 @@ class LongThrowFeed:
         return self._pictures[index]
 
 
-class LongThrowStream:
+class LongThrowStream(Stream):
     """The port's side: mode, divisor and PNG filter, which changes nothing but the size."""
 
     name, port = "depth_longthrow", 3805
 
     def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
+        super().__init__(headset)
         self._pictures: dict[int, bytes] = {}
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -128,6 +121,3 @@ class LongThrowStream:
         if png_filter > _MOST_FILTER:
             raise Rejected(f"PNG filter {png_filter}")
         return LongThrowFeed(self._headset, mode == 1, divisor, self._pictures)
-
-    def release(self) -> None:
-        """Nothing stays open."""

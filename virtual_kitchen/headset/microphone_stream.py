@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.sound import kitchen_sound
 
@@ -59,7 +60,7 @@ class Microphone:
         return np.clip(np.stack(channels, axis=1) + _SELF_NOISE * noise, -1, 1).astype(np.float32)
 
 
-class AacFeed:
+class AacFeed(Feed):
     """AAC frames. Each second is encoded on its own after a lead-in, so a frame's bytes depend on k alone."""
 
     def __init__(self, headset: HeadsetState, bytes_per_s: int) -> None:
@@ -68,14 +69,6 @@ class AacFeed:
         period_s = self._microphone.step_s * AAC_SAMPLES
         self._schedule = Schedule(period_s, self._microphone.phase_s, period_s + 0.01)
         self._segments: OrderedDict[int, list[bytes]] = OrderedDict()
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next frame."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when frame k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with its first sample."""
@@ -106,7 +99,7 @@ class AacFeed:
         return frames[-_SEGMENT:]
 
 
-class PcmFeed:
+class PcmFeed(Feed):
     """Buffers of the audio engine, 16 ms each: s16 stereo, or f32 of the five capsules."""
 
     def __init__(self, headset: HeadsetState, is_array: bool) -> None:
@@ -114,14 +107,6 @@ class PcmFeed:
         self._microphone = Microphone(headset)
         period_s = self._microphone.step_s * PCM_SAMPLES
         self._schedule = Schedule(period_s, self._microphone.phase_s, period_s + 0.005)
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next buffer."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when buffer k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return buffer k, stamped with its first sample."""
@@ -131,13 +116,10 @@ class PcmFeed:
         return SentPacket(self._headset.clock.ticks_at(self._schedule.captured_s(k)), payload.tobytes())
 
 
-class MicrophoneStream:
+class MicrophoneStream(Stream):
     """The port's side: two bytes, profile and level."""
 
     name, port = "microphone", 3811
-
-    def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
 
     def configure(self, reader: ConfigurationReader) -> Feed:
         """Read AUDIO_ENCODING; every known AAC level is sent as low complexity."""
@@ -147,6 +129,3 @@ class MicrophoneStream:
         if profile >= len(AAC_BYTES_PER_S) or level not in AAC_LEVELS:
             raise Rejected(f"audio profile {profile}, level {level}")
         return AacFeed(self._headset, AAC_BYTES_PER_S[profile])
-
-    def release(self) -> None:
-        """Nothing stays open."""

@@ -1,10 +1,9 @@
-"""What a stream gives to its port: packets on a schedule of world time."""
+"""Packets of the virtual headset, and their schedule in world time."""
 
 import hashlib
 import struct
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Protocol
 
 _HEADER = struct.Struct("<QI")
 
@@ -25,22 +24,6 @@ class SentPacket:
     def frame(self) -> bytes:
         """Return header, payload and pose as they travel."""
         return _HEADER.pack(self.ticks, len(self.payload)) + self.payload + self.pose
-
-
-class Feed(Protocol):
-    """One client's packets. Asked for rising k; a k depends on nothing that was sent before it."""
-
-    def first_k(self, world_s: float) -> int:
-        """Return the first packet a client gets who is ready at `world_s`."""
-        ...
-
-    def due_s(self, k: int) -> float:
-        """Return the world time at which packet k leaves the device."""
-        ...
-
-    def packet(self, k: int) -> SentPacket:
-        """Return packet k."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

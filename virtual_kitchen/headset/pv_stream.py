@@ -15,8 +15,9 @@ from virtual_kitchen.headset.client_configuration import (
     VideoFormat,
 )
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
-from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
 from virtual_kitchen.world.board_show import CAMERA_AXES, BoardPictures, Eye
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.seeds import generator
@@ -58,7 +59,7 @@ def video_schedule(hz: float, divisor: int, gop: int, phase_s: float, latency_s:
     return Schedule(period_s, phase_s, latency_s, gop if gop * period_s <= LONGEST_WAIT_FOR_KEY_S else 1)
 
 
-class PvFeed:
+class PvFeed(Feed):
     """The camera's view of the scene along the head's orientation, encoded group by group."""
 
     def __init__(self, headset: HeadsetState, wanted: PvConfiguration) -> None:
@@ -69,9 +70,9 @@ class PvFeed:
         self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
         self._focal_px = focal_px_of(wanted.format)
         pixels_per_s = wanted.format.width * wanted.format.height * wanted.format.hz
-        self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
-        self._group: PictureGroup | None = None
-        self._next_k = -1
+        control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
+        size = wanted.format.width, wanted.format.height, wanted.format.hz
+        self._video = GroupedVideo(wanted.encoding.profile, size, wanted.gop, control)
         self._board: BoardPictures | None = None
         self._board_focal_px = 0.0
 
@@ -79,48 +80,31 @@ class PvFeed:
     def _is_encoded(self) -> bool:
         return self._wanted.encoding.profile is not AskedEncoding.RAW
 
-    def first_k(self, world_s: float) -> int:
-        """Return the next key frame, or the next frame where key frames are rare."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when frame k leaves the device."""
-        return self._schedule.due_s(k)
-
     def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with the middle of its exposure."""
         at_s = self._schedule.captured_s(k)
         size = self._wanted.format
         picture = self._picture(at_s)
-        image = self._encode(k, picture) if self._is_encoded else _nv12(picture, size)
+        image = self._video.encode(k, picture) if self._is_encoded else _nv12(picture, size)
         pose = self._pose(at_s) if self._wanted.with_pose else b""
         return SentPacket(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
 
     def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
         """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
-        size, roll = self._wanted.format, self._headset.kitchen.roll
-        if roll is None:
+        size, show = self._wanted.format, self._headset.kitchen.show
+        if show is None:
             view = self._headset.motion.orientation(np.array([at_s]))[0]
             return self._headset.kitchen.scene.render_i420(view, size.width, size.height, self._focal_px)
         focal_px = self._focal_px * self._breathing
         if self._board is None or focal_px != self._board_focal_px:
-            self._board = BoardPictures(roll.show, eye(size, focal_px))
+            self._board = BoardPictures(show, eye(size, focal_px))
             self._board_focal_px = focal_px
-        return self._board.at(*roll.show.moment(at_s))
+        return self._board.at(*show.moment(at_s))
 
     @property
     def _breathing(self) -> float:
         """How much longer the focal length is than with the lens where it starts."""
         return 1 + _FOCUS_BREATHING * (self._headset.camera.lens_position - 2145)
-
-    def _encode(self, k: int, picture: npt.NDArray[np.uint8]) -> bytes:
-        if self._group is None or k % self._wanted.gop == 0 or k != self._next_k:
-            size = self._wanted.format
-            self._group = PictureGroup(
-                self._wanted.encoding.profile, size.width, size.height, size.hz, self._control
-            )
-        self._next_k = k + 1
-        return self._group.encode(picture)
 
     def _pose(self, at_s: float) -> bytes:
         matrix = self._headset.place(at_s)
@@ -182,13 +166,13 @@ def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
     return PvConfiguration(with_pose, size, divisor, encoding, gop)
 
 
-class PvStream:
+class PvStream(Stream):
     """The port's side: start, stream and stop the camera subsystem."""
 
     name, port = "pv", 3810
 
     def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
+        super().__init__(headset)
         self._closes = False
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:

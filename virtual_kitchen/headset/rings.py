@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from virtual_kitchen.headset.packets import Feed, SentPacket
+from virtual_kitchen.headset.packets import SentPacket
+from virtual_kitchen.headset.stream import Feed
 
 RING_S = 1.0
 _FAR = 1000
 
 
-class RingFeed:
+class RingFeed(Feed):
     """A feed that repeats the first packets of another; `n` is a multiple of its group of pictures."""
 
     def __init__(self, feed: Feed, *, made_first: bool) -> None:

@@ -19,7 +19,8 @@ from virtual_kitchen.headset.microphone_stream import AAC_BYTES_PER_S, AacFeed, 
 from virtual_kitchen.headset.pv_stream import PvConfiguration, PvFeed, PvStream
 from virtual_kitchen.headset.remote import RemotePort
 from virtual_kitchen.headset.spatial_stream import SpatialStream
-from virtual_kitchen.headset.stream_port import ListeningPort, Stream, StreamPort
+from virtual_kitchen.headset.stream import Stream
+from virtual_kitchen.headset.stream_port import ListeningPort, StreamPort
 from virtual_kitchen.headset.vlc_stream import VlcStream
 
 _RESEARCH_PORTS = range(3800, 3809)

@@ -7,7 +7,8 @@ import numpy as np
 
 from virtual_kitchen.headset.client_configuration import ConfigurationReader
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, Schedule, SentPacket
+from virtual_kitchen.headset.packets import Schedule, SentPacket
+from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.world.motion import rotations
 from virtual_kitchen.world.rotations import Floats
 from virtual_kitchen.world.seeds import generator
@@ -40,7 +41,7 @@ def _template() -> tuple[Floats, Floats]:
     return np.array(places), np.array(radii)
 
 
-class SpatialFeed:
+class SpatialFeed(Feed):
     """Packets from accept on; a part that is not valid keeps its last valid value."""
 
     def __init__(self, headset: HeadsetState) -> None:
@@ -55,14 +56,6 @@ class SpatialFeed:
         self._places, self._radii = _template()
         self._remembered = lru_cache(maxsize=4)(self._hand)
         self._head = lru_cache(maxsize=2)(self._worn_at)
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next packet."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when packet k leaves the device."""
-        return self._schedule.due_s(k)
 
     def packet(self, k: int) -> SentPacket:
         """Return packet k: 1936 bytes."""
@@ -125,17 +118,11 @@ def _unit(vector: Floats) -> Floats:
     return vector / np.linalg.norm(vector)
 
 
-class SpatialStream:
+class SpatialStream(Stream):
     """The port's side: nothing to configure."""
 
     name, port = "spatial_input", 3812
 
-    def __init__(self, headset: HeadsetState) -> None:
-        self._headset = headset
-
     def configure(self, reader: ConfigurationReader) -> Feed:
         """Begin at accept."""
         return SpatialFeed(self._headset)
-
-    def release(self) -> None:
-        """Nothing stays open."""

@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
-from typing import Protocol
 
 from virtual_kitchen.errors import PortBusy
 from virtual_kitchen.faults import DEVICE
 from virtual_kitchen.headset.client_configuration import ClientGone, ConfigurationReader, Rejected
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed
 from virtual_kitchen.headset.rings import RING_S, RingFeed
 from virtual_kitchen.headset.sending import Sending
+from virtual_kitchen.headset.stream import Feed, Stream
 
 _BACKLOG = 128
 DEFAULT_SET = (
@@ -28,21 +27,6 @@ DEFAULT_SET = (
     "spatial_input",
     "microphone",
 )
-
-
-class Stream(Protocol):
-    """What a port serves."""
-
-    name: str
-    port: int
-
-    def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Read a client's wishes; None when nothing is to be streamed; raise `Rejected` to close."""
-        ...
-
-    def release(self) -> None:
-        """Do what is to be done when the client has gone."""
-        ...
 
 
 class ListeningPort:

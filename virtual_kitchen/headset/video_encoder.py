@@ -69,6 +69,25 @@ class PictureGroup:
         return bytes(unit)
 
 
+class GroupedVideo:
+    """Pictures encoded group after group: a new encoder at each key frame, and after pictures that were left out."""
+
+    def __init__(
+        self, profile: AskedEncoding, size: tuple[int, int, int], gop: int, control: RateControl
+    ) -> None:
+        """`size` is width, height, pictures a second; every `gop`-th picture is a key frame."""
+        self._profile, self._size, self._gop, self._control = profile, size, gop, control
+        self._group: PictureGroup | None = None
+        self._next_k = -1
+
+    def encode(self, k: int, i420: npt.NDArray[np.uint8]) -> bytes:
+        """Return the access unit of picture k."""
+        if self._group is None or k % self._gop == 0 or k != self._next_k:
+            self._group = PictureGroup(self._profile, *self._size, self._control)
+        self._next_k = k + 1
+        return self._group.encode(i420)
+
+
 def _h265_options(control: RateControl) -> dict[str, str]:
     parameters = (
         "pools=none:frame-threads=1:wpp=0:info=0:repeat-headers=1:log-level=none:bframes=0:scenecut=0:ctu=16:no-signhide=1"

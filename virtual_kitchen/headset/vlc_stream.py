@@ -15,9 +15,10 @@ from virtual_kitchen.headset.client_configuration import (
     VideoEncoding,
 )
 from virtual_kitchen.headset.device import HeadsetState
-from virtual_kitchen.headset.packets import Feed, SentPacket
+from virtual_kitchen.headset.packets import SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
-from virtual_kitchen.headset.video_encoder import PictureGroup, control_for
+from virtual_kitchen.headset.stream import Feed, Stream
+from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
 from virtual_kitchen.world.rotations import multiply
 from virtual_kitchen.world.seeds import generator
 
@@ -40,7 +41,7 @@ class VlcConfiguration:
     shift_ticks: int
 
 
-class VlcFeed:
+class VlcFeed(Feed):
     """One camera's pictures for one client."""
 
     def __init__(self, headset: HeadsetState, camera: RigCamera, wanted: VlcConfiguration) -> None:
@@ -53,17 +54,9 @@ class VlcFeed:
         self._mount = camera.orientation()
         self._is_raw = wanted.encoding.profile is AskedEncoding.RAW
         pixels_per_s = camera.width * camera.height * HZ
-        self._control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
-        self._group: PictureGroup | None = None
-        self._next_k = -1
-
-    def first_k(self, world_s: float) -> int:
-        """Return the next key frame, or the next frame where key frames are rare."""
-        return self._schedule.first_k(world_s)
-
-    def due_s(self, k: int) -> float:
-        """Return when frame k leaves the device."""
-        return self._schedule.due_s(k)
+        control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
+        size = camera.width, camera.height, HZ
+        self._video = GroupedVideo(wanted.encoding.profile, size, wanted.gop, control)
 
     def packet(self, k: int) -> SentPacket:
         """Return frame k: picture and metadata."""
@@ -85,21 +78,16 @@ class VlcFeed:
         return self._headset.kitchen.scene.render_grey(view, camera.width, camera.height, camera.focal_px)
 
     def _encode(self, k: int, grey: npt.NDArray[np.uint8]) -> bytes:
-        camera, wanted = self._camera, self._wanted
-        if self._group is None or k % wanted.gop == 0 or k != self._next_k:
-            self._group = PictureGroup(
-                wanted.encoding.profile, camera.width, camera.height, HZ, self._control
-            )
-        self._next_k = k + 1
-        grey_chroma = np.full((camera.height // 2, camera.width), 128, np.uint8)
-        return self._group.encode(np.concatenate((grey, grey_chroma)))
+        grey_chroma = np.full((self._camera.height // 2, self._camera.width), 128, np.uint8)
+        return self._video.encode(k, np.concatenate((grey, grey_chroma)))
 
 
-class VlcStream:
+class VlcStream(Stream):
     """The port's side of one grey camera."""
 
     def __init__(self, headset: HeadsetState, camera: RigCamera) -> None:
-        self._headset, self._camera = headset, camera
+        super().__init__(headset)
+        self._camera = camera
         self.name, self.port = camera.name, camera.port
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -119,6 +107,3 @@ class VlcStream:
         return VlcFeed(
             self._headset, self._camera, VlcConfiguration(mode == 1, divisor, encoding, gop, shift_ticks)
         )
-
-    def release(self) -> None:
-        """Nothing stays open."""

@@ -6,10 +6,51 @@ from pathlib import Path
 import numpy as np
 
 from virtual_kitchen.errors import BadReplay
+from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import HeadMotion, replayed_motion
 from virtual_kitchen.world.rotations import Floats
 
 _FEWEST_SAMPLES = 16
+
+
+class ReplayFromShutter:
+    """A head that moves as the replayed file says from world time 0, and once more from the shutter's start on.
+
+    So media time 0 of the file that the camera hands out lies where its shutter opened, as with a real camera, and a
+    client that never presses the shutter sees the motion too. At that moment the head leaps to the first pose.
+    `begin` must name a world time that no device has been asked for yet.
+    """
+
+    def __init__(self, motion: HeadMotion, first_s: float) -> None:
+        """Wrap a motion over media time that begins at first_s."""
+        self._motion, self._first_s = motion, first_s
+        self._begin_world_s = float("inf")
+
+    def begin(self, world_s: float) -> None:
+        """Let media time 0 be this world time; later calls change nothing."""
+        if self._begin_world_s == float("inf"):
+            self._begin_world_s = world_s
+
+    def _media_s(self, t_s: Floats) -> Floats:
+        world_s = np.asarray(t_s, np.float64)
+        media_s = world_s - self._begin_world_s
+        return np.where(media_s >= self._first_s, media_s, world_s)
+
+    def angular_velocity(self, t_s: Floats) -> Floats:
+        """Return (n, 3) rad/s in the head frame."""
+        return self._motion.angular_velocity(self._media_s(t_s))
+
+    def orientation(self, t_s: Floats) -> Floats:
+        """Return (n, 4) quaternions w, x, y, z that take head to world."""
+        return self._motion.orientation(self._media_s(t_s))
+
+    def position(self, t_s: Floats) -> Floats:
+        """Return (n, 3) metres in the world frame."""
+        return self._motion.position(self._media_s(t_s))
+
+    def specific_force(self, t_s: Floats) -> Floats:
+        """Return (n, 3) m/s^2 in the head frame."""
+        return self._motion.specific_force(self._media_s(t_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +68,6 @@ def read_replay(text: str, seed: int) -> Replay:
     """Read `FILE.npz:NAME` (arrays NAME_t in s, NAME_w in rad/s) or `FILE.MP4`; raise `BadReplay`."""
     if text.lower().endswith((".mp4", ".lrv", ".360")):
         path = _existing(text)
-        from virtual_kitchen.gopro.replay import ReplayFromShutter, read_gyro
-
         t_s, rad_per_s = read_gyro(path)
         return Replay(ReplayFromShutter(_motion(text, seed, t_s, rad_per_s), float(t_s[0])), path)
     file, separator, name = text.rpartition(":")

@@ -14,8 +14,6 @@ import av
 import numpy as np
 
 from virtual_kitchen.errors import BadReplay
-from virtual_kitchen.world.motion import HeadMotion
-from virtual_kitchen.world.rotations import Floats
 
 GYRO_RULE = (
     "media time of gyro sample k = (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate; "
@@ -129,43 +127,3 @@ def _head_axes(block: _Block) -> np.ndarray:
     for channel, letter in enumerate(axes):
         camera[:, "XYZ".index(letter.upper())] = values[:, channel] * (1 if letter.isupper() else -1)
     return np.stack([-camera[:, 0], camera[:, 2], camera[:, 1]], axis=1)
-
-
-class ReplayFromShutter:
-    """A head that moves as the replayed file says from world time 0, and once more from the shutter's start on.
-
-    So media time 0 of the file that the camera hands out lies where its shutter opened, as with a real camera, and a
-    client that never presses the shutter sees the motion too. At that moment the head leaps to the first pose.
-    `begin` must name a world time that no device has been asked for yet.
-    """
-
-    def __init__(self, motion: HeadMotion, first_s: float) -> None:
-        """Wrap a motion over media time that begins at first_s."""
-        self._motion, self._first_s = motion, first_s
-        self._begin_world_s = float("inf")
-
-    def begin(self, world_s: float) -> None:
-        """Let media time 0 be this world time; later calls change nothing."""
-        if self._begin_world_s == float("inf"):
-            self._begin_world_s = world_s
-
-    def _media_s(self, t_s: Floats) -> Floats:
-        world_s = np.asarray(t_s, np.float64)
-        media_s = world_s - self._begin_world_s
-        return np.where(media_s >= self._first_s, media_s, world_s)
-
-    def angular_velocity(self, t_s: Floats) -> Floats:
-        """Return (n, 3) rad/s in the head frame."""
-        return self._motion.angular_velocity(self._media_s(t_s))
-
-    def orientation(self, t_s: Floats) -> Floats:
-        """Return (n, 4) quaternions w, x, y, z that take head to world."""
-        return self._motion.orientation(self._media_s(t_s))
-
-    def position(self, t_s: Floats) -> Floats:
-        """Return (n, 3) metres in the world frame."""
-        return self._motion.position(self._media_s(t_s))
-
-    def specific_force(self, t_s: Floats) -> Floats:
-        """Return (n, 3) m/s^2 in the head frame."""
-        return self._motion.specific_force(self._media_s(t_s))
