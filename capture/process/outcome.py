@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
+
+from capture.process.log import warn
 
 NO_SPACE = "no_space"
 """Reason of an end, and what a drainer without room says."""
@@ -19,3 +22,8 @@ class Outcome:
     first_packets: bool = False
     aside: dict[str, str] = field(default_factory=dict)
     """Streams that could not be stored, and why: their packets are still in the queue."""
+
+    def restarted(self, name: str, code: int | None) -> None:
+        """Note that a process died with this code and is started again."""
+        warn("process died and is started again", died=name, exit=code)
+        self.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,9 @@ from capture.process.health import HealthBoard
 from capture.process.heartbeat import Heartbeat
 from capture.process.log import RecordingLog, tell, warn
 from capture.process.outcome import NO_SPACE, Outcome
-from capture.process.timeouts import Patience
-from capture.process.worker import Worker
 from capture.queue.server import QueueServer
 from capture.session.alarms import lost_streams, mute_processes, quiet_streams
+from capture.session.children import LAST_WORD_S, ChildProcesses, DrainProgress
 from capture.session.control import ControlServer
 from capture.session.queue_watch import QueueWatch
 from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
@@ -34,7 +32,6 @@ PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
 """So long nothing more may be stored before what is left is given up; at half of it what hangs is killed."""
 NO_SPACE_LIMIT_S = 15.0
-LAST_WORD_S = 4.0
 LOW_SPACE_BYTES = 200 << 20
 
 
@@ -52,7 +49,7 @@ class Supervisor:
     ) -> None:
         """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `Worker`."""
         self.plan = plan
-        self._hold, self._mover = hold, mover
+        self._mover = mover
         self.server = server
         self.cameras = cameras
         self.outcome = Outcome()
@@ -69,21 +66,7 @@ class Supervisor:
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
-        self._given_up: set[str] = set()
-        plan_file = str(Path(plan.work) / "plan.json")
-        python = [sys.executable, "-P", "-m"]
-        self.producers = [
-            self._worker(f"producer {device}", [*python, module, plan_file, device])
-            for device, module in plan.producers.items()
-        ]
-        self.drainers = [
-            self._worker(f"drainer {number}", [*python, "capture.drain.drainer", plan_file, str(number)])
-            for number in range(plan.drainers if plan.producers else 0)
-        ]
-
-    def _worker(self, name: str, command: list[str]) -> Worker:
-        log = Path(self.plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
-        return Worker(name, command, log, self._hold)
+        self.children = ChildProcesses(plan, self.outcome, hold)
 
     def ask_stop(self, why: str) -> None:
         """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
@@ -120,7 +103,7 @@ class Supervisor:
         tell("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
         set_aside(self._reserve, RESERVE_BYTES)
         self._queue_watch.start()
-        for worker in [*self.drainers, *self.producers]:
+        for worker in self.children.all:
             worker.start()
         try:
             self._wait_for_first_packets(start_timeout_s, show)
@@ -137,7 +120,7 @@ class Supervisor:
         warn("recording is recovered", recording=self.plan.recording, pid=os.getpid())
         self.outcome.reason = "recovered"
         try:
-            for worker in self.drainers:
+            for worker in self.children.drainers:
                 worker.start_to_end()
             self._guarded(lambda: self._end_drainers(lambda _: None))
         finally:
@@ -173,10 +156,10 @@ class Supervisor:
         end_s = None if seconds is None else time.monotonic() + seconds
         while not self._stop_asked:
             self._turn(show)
-            self._keep_spares()  # not before the streams have come up: there everybody is busy
+            self.children.keep_spares()  # not before the streams have come up: there everybody is busy
             if end_s is not None and time.monotonic() >= end_s:
                 self.ask_stop("time")
-            elif self.producers and all(worker.returncode() == 0 for worker in self.producers):
+            elif self.children.all_producers_ended():
                 self.ask_stop("ended_by_device")
             elif self._space_runs_out():
                 self.ask_stop(NO_SPACE)
@@ -195,13 +178,9 @@ class Supervisor:
             self.ask_stop("aborted")
         elif "stop" in asked:
             self.ask_stop("requested")
-        for worker in [*self.drainers, *self.producers]:
-            code = worker.returncode()
-            if code is not None and not (code == 0 and worker in self.producers):
-                self._restarted(worker.name, code)
-                worker.revive()
+        self.children.revive_dead()
         if self._mover is not None and (code := self._mover.revive()) is not None:
-            self._restarted("mover", code)
+            self.outcome.restarted("mover", code)
         show(self)
 
     def _hear(self) -> list[str]:
@@ -209,15 +188,14 @@ class Supervisor:
         self.board.update(LOOP_MS)
         self._trouble.look()
         if self.server is not None and not self.server.is_up():
-            self._restarted("queue server", self.server.process.returncode if self.server.process else None)
+            code = self.server.process.returncode if self.server.process else None
+            self.outcome.restarted("queue server", code)
             self.server.start()
         return self._control.requests(self._state())
 
     def _state(self) -> dict[str, Any]:
         """Return what other processes of this user may ask for."""
-        workers = [*self.producers, *self.drainers]
-        pids = {worker.name: worker.process.pid for worker in workers if worker.process is not None}
-        facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": pids}
+        facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": self.children.pids()}
         going = "recording" if self.outcome.first_packets else "starting"
         return facts | {
             "host_ns": time.monotonic_ns(),
@@ -227,15 +205,6 @@ class Supervisor:
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
         }
-
-    def _keep_spares(self) -> None:
-        for worker in self.producers:
-            if worker.returncode() is None:
-                worker.keep_spare()
-
-    def _restarted(self, name: str, code: int | None) -> None:
-        warn("process died and is started again", died=name, exit=code)
-        self.outcome.restarts.append({"process": name, "exit": code, "host_ns": time.monotonic_ns()})
 
     def _space_runs_out(self) -> bool:
         """Look at the disk, keep what it says for the operator, and tell whether it is time to stop."""
@@ -271,61 +240,34 @@ class Supervisor:
 
     def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
         begin_s = time.monotonic()
-        for worker in self.producers:
+        for worker in self.children.producers:
             worker.end()
-        while alive := [worker.name for worker in self.producers if worker.returncode() is None]:
+        while alive := self.children.busy_producers():
             for_s = time.monotonic() - begin_s
             self.waiting = f"waiting for {', '.join(alive)} to end ({for_s:.0f} of {PRODUCER_END_S:g} s)"
             self._heart.beat()
-            self._keep_drainers()
+            self._hear()
+            self.children.keep_drainers()
             self._make_room()
             show(self)
             if for_s > PRODUCER_END_S:
                 self.outcome.problems.append("a producer did not end in time and was killed")
-                for worker in self.producers:
+                for worker in self.children.producers:
                     worker.kill()
-
-    def _keep_drainers(self) -> None:
-        """Hear the drainers and revive them while the producers come to their end."""
-        self._hear()
-        for worker in self.drainers:
-            if (code := worker.returncode()) is not None:
-                self._revive_while_ending(worker, code)
-
-    def _revive_while_ending(self, worker: Worker, code: int) -> None:
-        """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
-        if worker.name in self._given_up:
-            return
-        self._restarted(worker.name, code)
-        try:
-            worker.revive()
-        except ProcessKeepsDying as error:
-            self._given_up.add(worker.name)
-            self.outcome.problems.append(str(error))
 
     def _end_drainers(self, show: Callable[[Supervisor], None]) -> None:
         """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again."""
-        patience = Patience()
-        while left := [
-            worker
-            for worker in self.drainers
-            if worker.returncode() != 0 and worker.name not in self._given_up
-        ]:
-            for worker in left:
-                code = worker.returncode()
-                if code is None:
-                    worker.end()
-                else:
-                    self._revive_while_ending(worker, code)
+        progress = DrainProgress()
+        while self.children.end_drainers():
             self._hear()
             show(self)
             self._make_room()
-            idle_s = patience.look(self.board.states)
+            idle_s = progress.look(self.board.states)
             self.waiting = (
                 f"storing what the queue holds (nothing more for {idle_s:.0f} of {DRAIN_LIMIT_S:g} s)"
             )
-            if patience.is_time_to_kill(DRAIN_LIMIT_S / 2):
-                for worker in self.drainers:
+            if progress.is_time_to_kill(DRAIN_LIMIT_S / 2):
+                for worker in self.children.drainers:
                     worker.kill()
             if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:
                 warn("not everything in the queue could be stored", idle_s=idle_s)
@@ -334,13 +276,7 @@ class Supervisor:
     def _kill_all(self) -> None:
         """Leave no process behind, whatever happened; producers may still close the headset's camera."""
         self.outcome.aside = self._trouble.aside()
-        for worker in self.producers:
-            worker.end()
-        end_s = time.monotonic() + LAST_WORD_S
-        while time.monotonic() < end_s and any(worker.returncode() is None for worker in self.producers):
-            time.sleep(0.05)
-        for worker in [*self.producers, *self.drainers]:
-            worker.kill()
+        self.children.kill_all()
         for camera in self.cameras:
             camera.end()  # nobody watches it from here on: it closes its shutter
             if camera.is_alive() and not self._forced:

@@ -108,7 +108,10 @@ def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopp
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, stopped_queue, [])
-    supervisor.producers, supervisor.drainers = [], []  # what they do is of no account: nothing can come
+    supervisor.children.producers, supervisor.children.drainers = (
+        [],
+        [],
+    )  # what they do is of no account: nothing can come
     told: list[str] = []
     with pytest.raises(QueueSilent, match="queue server has not answered for"):
         supervisor.run(5.0, 4.0, lambda one: told.extend(one.problems()))

@@ -117,9 +117,9 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
 
     def freeze() -> None:
         end_s = time.monotonic() + 20
-        while ending.drainers[0].process is None and time.monotonic() < end_s:
+        while ending.children.drainers[0].process is None and time.monotonic() < end_s:
             time.sleep(0.001)
-        os.kill(ending.drainers[0].process.pid, signal.SIGSTOP)
+        os.kill(ending.children.drainers[0].process.pid, signal.SIGSTOP)
         answers.append(ask(Path(plan.runtime) / "control", "state"))
 
     freezer = threading.Thread(target=freeze)

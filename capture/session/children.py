@@ -1,0 +1,138 @@
+"""The processes of one recording: its producers and drainers, started, revived and ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from capture.errors import ProcessKeepsDying
+from capture.plan import Plan
+from capture.process.outcome import Outcome
+from capture.process.worker import Worker
+from storage.names import LOGS
+
+LAST_WORD_S = 4.0
+
+
+class ChildProcesses:
+    """Producers read the devices, drainers store what the queue holds; `outcome` is told of every restart."""
+
+    def __init__(self, plan: Plan, outcome: Outcome, hold: int | None) -> None:
+        """Start nothing yet; `hold` see `Worker`."""
+        self._outcome = outcome
+        self._given_up: set[str] = set()
+        plan_file = str(Path(plan.work) / "plan.json")
+        python = [sys.executable, "-P", "-m"]
+
+        def worker(name: str, *command: str) -> Worker:
+            log = Path(plan.path) / LOGS / f"{name.replace(' ', '-')}.log"
+            return Worker(name, [*python, *command], log, hold)
+
+        self.producers = [
+            worker(f"producer {device}", module, plan_file, device)
+            for device, module in plan.producers.items()
+        ]
+        self.drainers = [
+            worker(f"drainer {number}", "capture.drain.drainer", plan_file, str(number))
+            for number in range(plan.drainers if plan.producers else 0)
+        ]
+
+    @property
+    def all(self) -> list[Worker]:
+        """Drainers, then producers: the order in which they are started."""
+        return [*self.drainers, *self.producers]
+
+    def pids(self) -> dict[str, int]:
+        """Return the process ids of those that run, by name."""
+        workers = [*self.producers, *self.drainers]
+        return {worker.name: worker.process.pid for worker in workers if worker.process is not None}
+
+    def revive_dead(self) -> None:
+        """Start again what has died; a producer may end by itself. Raises ProcessKeepsDying."""
+        for worker in self.all:
+            code = worker.returncode()
+            if code is not None and not (code == 0 and worker in self.producers):
+                self._outcome.restarted(worker.name, code)
+                worker.revive()
+
+    def keep_spares(self) -> None:
+        """Keep a second process of each producer ready to take over."""
+        for worker in self.producers:
+            if worker.returncode() is None:
+                worker.keep_spare()
+
+    def all_producers_ended(self) -> bool:
+        """Tell whether every device has ended its streams itself."""
+        return bool(self.producers) and all(worker.returncode() == 0 for worker in self.producers)
+
+    def busy_producers(self) -> list[str]:
+        """Name the producers that have not ended."""
+        return [worker.name for worker in self.producers if worker.returncode() is None]
+
+    def keep_drainers(self) -> None:
+        """Revive the drainers while the producers come to their end."""
+        for worker in self.drainers:
+            if (code := worker.returncode()) is not None:
+                self._revive_while_ending(worker, code)
+
+    def end_drainers(self) -> bool:
+        """Ask the drainers to empty the queue, revive those that died of it; tell whether any is still at it."""
+        left = [
+            worker
+            for worker in self.drainers
+            if worker.returncode() != 0 and worker.name not in self._given_up
+        ]
+        for worker in left:
+            if (code := worker.returncode()) is None:
+                worker.end()
+            else:
+                self._revive_while_ending(worker, code)
+        return bool(left)
+
+    def _revive_while_ending(self, worker: Worker, code: int) -> None:
+        """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
+        if worker.name in self._given_up:
+            return
+        self._outcome.restarted(worker.name, code)
+        try:
+            worker.revive()
+        except ProcessKeepsDying as error:
+            self._given_up.add(worker.name)
+            self._outcome.problems.append(str(error))
+
+    def kill_all(self) -> None:
+        """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        for worker in self.producers:
+            worker.end()
+        end_s = time.monotonic() + LAST_WORD_S
+        while time.monotonic() < end_s and self.busy_producers():
+            time.sleep(0.05)
+        for worker in self.all:
+            worker.kill()
+
+
+@dataclass
+class DrainProgress:
+    """Watches what the drainers have stored: the end of a recording waits for as long as they get on."""
+
+    _stored: int = -1
+    _since_s: float = field(default_factory=time.monotonic)
+    _killed: bool = False
+
+    def look(self, states: dict[str, dict[str, Any]]) -> float:
+        """Return for how many seconds nothing more was stored, by the newest states of all processes."""
+        facts = [stream for state in states.values() for stream in state.get("streams", {}).values()]
+        stored = sum(int(stream.get("stored", 0)) for stream in facts)
+        if stored != self._stored:
+            self._stored, self._since_s = stored, time.monotonic()
+        return time.monotonic() - self._since_s
+
+    def is_time_to_kill(self, limit_s: float) -> bool:
+        """Tell once, when nothing was stored for this long, that what hangs is to be killed."""
+        if self._killed or time.monotonic() - self._since_s < limit_s:
+            return False
+        self._killed = True
+        return True
