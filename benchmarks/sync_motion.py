@@ -7,11 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
-Floats = npt.NDArray[np.floating]
+from sensors.arrays import Floats
+
 Motion = Callable[[Floats], Floats]  # world seconds (n,) to rad/s (n, 3)
 
 REAL_LONG = tuple(f"ear_{pace}_{side}" for pace in ("normal", "slow", "fast") for side in ("left", "right"))

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats, Int64
 from sensors.errors import BadStamps
-
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.floating]
 
 TICKS_PER_S = 10_000_000
 TICKS_PER_MS = 10_000.0

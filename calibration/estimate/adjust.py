@@ -15,8 +15,8 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.estimate.freedom import Witnesses
+from sensors.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""
 

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import Refused
-
-Floats = npt.NDArray[np.float64]
-Grey = npt.NDArray[np.uint8]
+from sensors.arrays import Floats, UInt8
 
 DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")
 WIDEST_SEARCHED_PX = 1920
@@ -118,7 +116,7 @@ class Detector:
         self._charuco = cv2.aruco.CharucoDetector(board.opencv)
         self._markers = cv2.aruco.ArucoDetector(board.markers)
 
-    def find(self, grey: Grey, name: str) -> BoardSeen | None:
+    def find(self, grey: UInt8, name: str) -> BoardSeen | None:
         """Return the board's corners in a picture (height, width) uint8, or None when fewer than four are seen."""
         shrink = max(1, -(-grey.shape[1] // WIDEST_SEARCHED_PX))
         size = (grey.shape[1] // shrink, grey.shape[0] // shrink)
@@ -127,7 +125,7 @@ class Detector:
         if ids is None or len(ids) < 4:
             return None
         order = np.argsort(ids.ravel())
-        pixels = corners.reshape(-1, 2)[order].astype(np.float64)
+        pixels: Floats = corners.reshape(-1, 2)[order].astype(np.float64)
         found = ids.ravel()[order].astype(np.intp)
         found, pixels = self._refined(grey, found, (pixels + 0.5) * shrink - 0.5, shrink)
         if len(found) < 4:
@@ -136,7 +134,7 @@ class Detector:
         return BoardSeen(name, found, pixels, full, edge_width_px(grey, self.board, found, pixels))
 
     def _refined(
-        self, grey: Grey, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int
+        self, grey: UInt8, ids: npt.NDArray[np.intp], pixels: Floats, shrink: int
     ) -> tuple[npt.NDArray[np.intp], Floats]:
         """Place corners exactly in the full picture; those that run away are dropped.
 
@@ -166,7 +164,7 @@ class Detector:
         nearest: Floats = np.abs(there - here).max(2).min(1)
         return nearest
 
-    def why_not(self, grey: Grey) -> str:
+    def why_not(self, grey: UInt8) -> str:
         """Say in words why no board was found: mirrored, another board, or nothing there."""
         upright = self._marker_ids(grey)
         mirrored = self._marker_ids(np.ascontiguousarray(grey[:, ::-1]))
@@ -190,16 +188,16 @@ class Detector:
             return "the picture is blurred: hold the board still, in focus and in good light"
         return "no board is to be seen, or it is too far away to read its markers"
 
-    def _marker_ids(self, grey: Grey) -> list[int]:
+    def _marker_ids(self, grey: UInt8) -> list[int]:
         ids = self._markers.detectMarkers(grey)[1]
         return [] if ids is None else [int(marker) for marker in ids.ravel()]
 
-    def _fits(self, grey: Grey) -> bool:
+    def _fits(self, grey: UInt8) -> bool:
         found = self.find(grey, "")
         return found is not None and len(found.ids) >= 6
 
 
-def blur_px(grey: Grey) -> float:
+def blur_px(grey: UInt8) -> float:
     """Estimate how blurred a picture (height, width) is, by its steepest edges: the spread of a Gaussian, pixels.
 
     A step blurred by s has the largest slope h / (s sqrt(2 pi)) and curvature h / (s^2 sqrt(2 pi e)); the ratio is
@@ -211,7 +209,7 @@ def blur_px(grey: Grey) -> float:
     return float(np.percentile(slope, 99.8) / np.percentile(curvature, 99.8) / np.sqrt(np.e))
 
 
-def edge_width_px(grey: Grey, board: Board, ids: npt.NDArray[np.intp], pixels: Floats) -> float:
+def edge_width_px(grey: UInt8, board: Board, ids: npt.NDArray[np.intp], pixels: Floats) -> float:
     """Measure how wide the edges between neighbouring corners are: the spread of a Gaussian-blurred step, pixels.
 
     Across the middle of the edge between two neighbours the brightness steps; its largest slope s and its height h
@@ -231,7 +229,7 @@ def edge_width_px(grey: Grey, board: Board, ids: npt.NDArray[np.intp], pixels: F
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def _edge_width(grey: Grey, start: Floats, end: Floats, rim: float) -> float:
+def _edge_width(grey: UInt8, start: Floats, end: Floats, rim: float) -> float:
     length = float(np.linalg.norm(end - start))
     reach = min(length * rim, 12.0)
     if length < 8:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.estimate.board import Board, BoardSeen
-
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 FASTEST_PX = 1.5
 "Corners that move farther than this from one frame to the next are smeared by the rolling shutter; at 1920 columns."

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 SIGMAS = 2.0
 "What a reader takes times a stated standard deviation to have 95.45 %."

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.errors import Refused
-
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02

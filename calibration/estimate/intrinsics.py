@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from calibration.errors import Refused
 from calibration.estimate.adjust import Adjusted, adjust
@@ -19,8 +18,7 @@ from calibration.estimate.board import IN_LINE, Board, BoardSeen, in_line
 from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.lens_quality import check_spread, coverage, farther_out, picture_sigma, steps_of
 from calibration.geometry.cameras import Fisheye, Lens, Pinhole
-
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 LENSES: dict[str, type[Pinhole] | type[Fisheye]] = {"pinhole": Pinhole, "fisheye": Fisheye}
 FEWEST_CORNERS, FEWEST_VIEWS = 12, 8

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
@@ -19,8 +18,7 @@ from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.intrinsics import Intrinsics, board_poses
 from calibration.estimate.lens_quality import farther_out
 from calibration.geometry.cameras import Lens
-
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 FEWEST_PAIRS = 8
 ROUNDS = 4

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
 from calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
-
-Floats = npt.NDArray[np.float64]
+from sensors.arrays import Floats
 
 BLOCK_S = 5.0
 "Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."

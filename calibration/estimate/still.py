@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.estimate.board import BoardSeen, Detector
+from sensors.arrays import UInt8
 
 Frame = TypeVar("Frame")
-Grey = npt.NDArray[np.uint8]
 
 EVERY_S = 0.2
 FEWEST_COMMON = 4
@@ -24,7 +23,7 @@ class Look(Generic[Frame]):
 
     frame: Frame
     at_s: float
-    grey: Grey
+    grey: UInt8
     seen: BoardSeen | None
     "The board; None without one."
     way_px: float
@@ -32,7 +31,7 @@ class Look(Generic[Frame]):
 
 
 def looks(
-    frames: Iterable[tuple[Frame, float, Grey]], detector: Detector, name: Callable[[float], str]
+    frames: Iterable[tuple[Frame, float, UInt8]], detector: Detector, name: Callable[[float], str]
 ) -> Iterator[Look[Frame]]:
     """Look at pictures (frame, seconds, luma) five times a second; `name` calls them by their seconds.
 

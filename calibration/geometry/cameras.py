@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import BadModel
+from sensors.arrays import Floats, Mask
 
-Floats = npt.NDArray[np.float64]
 Reals = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
 
 _NEWTON_STEPS = 20
 

@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform
-
-Floats32 = npt.NDArray[np.float32]
-U16 = npt.NDArray[np.uint16]
-Mask = npt.NDArray[np.bool_]
+from sensors.arrays import Floats32, Mask, UInt16
 
 MM_PER_M = 1000.0
 
@@ -44,14 +41,14 @@ class DepthCamera:
     def _all_known(self) -> bool:
         return bool(self._known.all())
 
-    def points(self, depth_mm: U16) -> tuple[Floats32, npt.NDArray[np.intp]]:
+    def points(self, depth_mm: UInt16) -> tuple[Floats32, npt.NDArray[np.intp]]:
         """Return points (n, 3) float32 in the camera frame, metres, and the pixel (row * width + column) of each."""
         flat = depth_mm.ravel()
         at = np.flatnonzero(flat if self._all_known else (flat > 0) & self._known)
         points = self._rays * flat[:, None].astype(np.float32)
         return (points if len(at) == len(flat) else points.take(at, axis=0)), at
 
-    def image(self, depth_mm: U16) -> Floats32:
+    def image(self, depth_mm: UInt16) -> Floats32:
         """Return points of all pixels (height, width, 3) float32, metres; zero where invalid."""
         height, width = depth_mm.shape
         return (self._rays * depth_mm.reshape(-1, 1).astype(np.float32)).reshape(height, width, 3)

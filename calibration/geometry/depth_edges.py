@@ -7,19 +7,16 @@ rim of the thing, as exactly as the grain of the depth picture allows.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.look_up_table import LookUpTable
-
-Floats = npt.NDArray[np.float64]
-U16 = npt.NDArray[np.uint16]
+from sensors.arrays import Floats, UInt16
 
 STEP, STEP_MM = 0.08, 40.0
 "A step is a far pixel this part (and this much) behind a near one; a wall must be very slanted to rise so fast."
 
 
-def depth_edges(table: LookUpTable, depth_mm: U16) -> Floats:
+def depth_edges(table: LookUpTable, depth_mm: UInt16) -> Floats:
     """Return the outlines (n, 2, 3) in a depth picture: begin and end of each piece, metres in its camera's frame.
 
     A piece is as long as the side of one pixel. Pixels without depth bound nothing.

@@ -19,11 +19,7 @@ import numpy.typing as npt
 from calibration.geometry.cameras import Camera, inside
 from calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
 from calibration.geometry.reference_frames import Transform
-
-Floats = npt.NDArray[np.floating]
-Floats32 = npt.NDArray[np.float32]
-U16 = npt.NDArray[np.uint16]
-Mask = npt.NDArray[np.bool_]
+from sensors.arrays import Floats, Floats32, Mask, UInt16
 
 _EMPTY = 65535
 _WIDEST_WINDOW = 41
@@ -35,12 +31,12 @@ SLACK, SLACK_MM = 0.03, 15
 class Surface:
     """The nearest surface in each direction, as some camera sees it."""
 
-    distance_mm: U16
+    distance_mm: UInt16
     "(rows, columns) along the camera's rays, 0 = nothing is known."
     cell_px: float
     "Pixels of the camera that one cell is wide."
 
-    def at(self, pixels: Floats) -> U16:
+    def at(self, pixels: Floats) -> UInt16:
         """Return distances (n,) at pixels (n, 2) of the camera; 0 outside of the picture and where there is none."""
         rows, columns = self.distance_mm.shape
         with np.errstate(invalid="ignore"):
@@ -56,7 +52,7 @@ class Surface:
         return np.asarray((surface == 0) | (distance_mm <= surface * (1 + SLACK) + SLACK_MM))
 
 
-def registered(depth: DepthCamera, depth_mm: U16, target: Camera, target_from_depth: Transform) -> U16:
+def registered(depth: DepthCamera, depth_mm: UInt16, target: Camera, target_from_depth: Transform) -> UInt16:
     """Draw a depth picture as another camera sees it: (height, width) uint16, mm along its own rays, 0 = nothing."""
     points, at = depth.points(depth_mm)
     points = moved(target_from_depth, points)
@@ -77,7 +73,7 @@ def surface_of(
     return Surface(_closed(drawn(camera, points, pixels, cell), _window(apart_px / cell)), cell)
 
 
-def drawn(camera: Camera, points: Floats32, pixels: Floats, cell_px: float = 1.0) -> U16:
+def drawn(camera: Camera, points: Floats32, pixels: Floats, cell_px: float = 1.0) -> UInt16:
     """Draw points (n, 3), metres, that lie at pixels (n, 2) of a camera, and nothing between them: a z-buffer.
 
     Returns distances (rows, columns) uint16, mm along the camera's rays; 65535 where there is no point.
@@ -126,7 +122,7 @@ def _window(apart: float) -> int:
     return int(np.clip(np.ceil(1.2 * apart) + 1, 2, _WIDEST_WINDOW))
 
 
-def _closed(nearest: U16, side: int) -> U16:
+def _closed(nearest: UInt16, side: int) -> UInt16:
     """Close the gaps between points; `_EMPTY` is nothing before, 0 is nothing after.
 
     In place as far as it goes: memory that is let go of and asked for again at every picture costs page faults, five

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-Floats32 = npt.NDArray[np.float32]
+from sensors.arrays import Floats32
+
 Sums = npt.NDArray[np.void]
 
 VOXEL_M = 0.01

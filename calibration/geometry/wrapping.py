@@ -15,9 +15,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-Floats32 = npt.NDArray[np.float32]
-U16 = npt.NDArray[np.uint16]
-Mask = npt.NDArray[np.bool_]
+from sensors.arrays import Floats32, Mask, UInt16
 
 AHAT_ALIAS_MM = 1055
 "Depth beyond this starts again at 0."
@@ -35,7 +33,7 @@ LEAST_PX = 50
 class Unwrapped:
     """AHAT depth with the doubt about its wrapping."""
 
-    depth_mm: U16
+    depth_mm: UInt16
     "As sent; 0 where it cannot be trusted."
     wrapped: Mask
     "(h, w) pixels that are farther than the sensor can count, or may be."
@@ -44,7 +42,7 @@ class Unwrapped:
 
 
 def without_wrapped(
-    depth_mm: U16, brightness: U16, alias_mm: float = AHAT_ALIAS_MM, bright: float = 0.0
+    depth_mm: UInt16, brightness: UInt16, alias_mm: float = AHAT_ALIAS_MM, bright: float = 0.0
 ) -> Unwrapped:
     """Blank out AHAT pixels (h, w) that wrapped, or that nothing shows to be near.
 
@@ -69,7 +67,7 @@ def without_wrapped(
     return Unwrapped(np.where(wrapped, 0, depth_mm).astype(np.uint16), wrapped, bright)
 
 
-def _smooth(depth_mm: U16, reflectance: Floats32) -> npt.NDArray[np.uint8]:
+def _smooth(depth_mm: UInt16, reflectance: Floats32) -> npt.NDArray[np.uint8]:
     """Return 1 where a surface goes on to the right and below, 0 at its edges and where there is no depth."""
     smooth = (depth_mm > 0).astype(np.uint8)
     shade = np.log(np.maximum(reflectance, 1))

@@ -21,6 +21,7 @@ from calibration.jobs.mount import mount_by_motion
 from calibration.jobs.pictures import mount_picture, write_png
 from calibration.recorded import alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
+from sensors.arrays import Floats
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
 from storage.reading.alignments import FilmClock
@@ -93,7 +94,7 @@ def _lens(answer: dict[str, Any]) -> Intrinsics:
     )  # fmt: skip
 
 
-def _worst(covariance: npt.NDArray[np.float64]) -> dict[str, float]:
+def _worst(covariance: Floats) -> dict[str, float]:
     turn, place = worst_axes(covariance)
     sizes = [float(np.sqrt(max(axis @ covariance @ axis, 0.0))) for axis in (turn, place)]
     return {"deg": round(float(np.degrees(sizes[0])), 4), "mm": round(1e3 * sizes[1], 3)}

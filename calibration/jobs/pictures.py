@@ -13,9 +13,7 @@ import numpy.typing as npt
 from calibration.estimate.board import BoardSeen
 from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import RigPose
-
-Floats = npt.NDArray[np.float64]
-Image = npt.NDArray[np.uint8]
+from sensors.arrays import Floats, UInt8
 
 _WIDTH = 960
 _INK, _MUTED, _PAPER, _MARK = (40, 40, 40), (150, 150, 150), (255, 255, 255), (40, 90, 200)
@@ -24,7 +22,7 @@ ARROWS = 100.0
 "Residuals are drawn this many times their length."
 
 
-def coverage_picture(found: Intrinsics, views: Sequence[BoardSeen]) -> Image:
+def coverage_picture(found: Intrinsics, views: Sequence[BoardSeen]) -> UInt8:
     """Draw corners with their residuals (left), and one standard deviation of the lens over the picture (right)."""
     by_name = {view.name: view for view in views}
     corners = [(by_name[name].pixels, off) for name, off in zip(found.used, found.residuals, strict=True)]
@@ -36,7 +34,7 @@ def coverage_picture(found: Intrinsics, views: Sequence[BoardSeen]) -> Image:
     return np.hstack([_titled(left, f"Residuals x {ARROWS:.0f}: {words}"), _titled(right, doubt)])
 
 
-def mount_picture(found: RigPose) -> Image:
+def mount_picture(found: RigPose) -> UInt8:
     """Draw the corners of all instants with their residuals: front camera left, the camera in question right."""
     panels = []
     for side, name in ((0, "Front camera"), (1, "Camera")):
@@ -53,7 +51,7 @@ def mount_picture(found: RigPose) -> Image:
     )
 
 
-def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats]]) -> Image:
+def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats]]) -> UInt8:
     """Draw corners (n, 2) on an 8 x 6 grid over a picture of a size, each with its residual (n, 2), enlarged."""
     scale = _WIDTH / size[0]
     height = round(size[1] * scale)
@@ -70,7 +68,7 @@ def _reprojections(size: tuple[int, int], corners: Sequence[tuple[Floats, Floats
     return drawn
 
 
-def _sigma_map(found: Intrinsics, height: int) -> Image:
+def _sigma_map(found: Intrinsics, height: int) -> UInt8:
     grid = found.picture_sigma_px
     largest = max(0.5, float(np.nanmax(grid)))
     grey = np.where(np.isfinite(grid), 255 - 200 * np.nan_to_num(grid) / largest, 0).astype(np.float32)
@@ -86,7 +84,7 @@ def _sigma_map(found: Intrinsics, height: int) -> Image:
     return np.asarray(picture, np.uint8)
 
 
-def _titled(picture: Image, words: str) -> Image:
+def _titled(picture: UInt8, words: str) -> UInt8:
     lines = textwrap.wrap(words, 58)
     bar = np.full((12 + 40 * len(lines), picture.shape[1], 3), 255, np.uint8)
     for number, line in enumerate(lines):
@@ -94,7 +92,7 @@ def _titled(picture: Image, words: str) -> Image:
     return np.vstack([bar, picture])
 
 
-def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: BoardSeen | None) -> Image:
+def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: BoardSeen | None) -> UInt8:
     """Draw a picture that was refused, the corners found in it, and why."""
     scale = _WIDTH / grey.shape[1]
     small = cv2.resize(grey, (_WIDTH, round(grey.shape[0] * scale)), interpolation=cv2.INTER_AREA)
@@ -105,6 +103,6 @@ def example_picture(grey: npt.NDArray[np.uint8], words: str, seen: BoardSeen | N
     return _titled(picture, words)
 
 
-def write_png(path: Path, picture: Image) -> None:
+def write_png(path: Path, picture: UInt8) -> None:
     """Write a picture (height, width, 3) uint8 BGR."""
     path.write_bytes(cv2.imencode(".png", picture)[1].tobytes())

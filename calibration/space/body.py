@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from calibration.geometry.reference_frames import transform_points, world_from_local
 from calibration.recorded import TICKS_PER_S
+from sensors.arrays import Floats
 from sensors.hololens import eye_tracking, spatial_input
 from storage.notes import read_notes
 from storage.recording import Recording, StoredStream
 from storage.worlds import world_frames
-
-Floats = npt.NDArray[np.float64]
 
 LONGEST_GAP_S = 0.1
 "Hands and eyes come 30 times a second; over longer gaps nobody knows."

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.geometry.clouds import moved
 from calibration.geometry.registration import colours
@@ -24,7 +23,6 @@ from storage.recording import Recording, open_recording
 SCHEMA = "cloud/1"
 COLOUR_WITHIN_S = 0.05
 LEAST_SEEN = 2
-Colours = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,11 @@ from calibration.geometry.clouds import DepthCamera, moved
 from calibration.geometry.reference_frames import Transform, tracked, world_from_local
 from calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
 from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
+from sensors.arrays import Floats32, UInt16
 from storage.notes import read_notes
 from storage.reading.pictures import DepthFrame
 from storage.recording import Recording, StoredStream
 from storage.worlds import world_frames
-
-U16 = npt.NDArray[np.uint16]
-Floats32 = npt.NDArray[np.float32]
 
 KINDS = ("depth_longthrow", "depth_ahat")
 "What can be brought to the world, in the order of choice: far depth sees the room, near depth the hands."
@@ -32,7 +30,7 @@ class DepthView:
 
     row: int
     ticks: int
-    depth_mm: U16
+    depth_mm: UInt16
     "(h, w) radial, 0 = invalid; what wrapped is invalid."
     wrapped: int
     "Pixels that were blanked since they wrapped."

@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
 from calibration.recorded import alignments
+from sensors.arrays import Int64
 from storage.clocks import session_time
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
 from storage.timeline.session_time import SessionTime
-
-Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

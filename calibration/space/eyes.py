@@ -24,6 +24,7 @@ from calibration.geometry.reference_frames import (
 )
 from calibration.recorded import alignments, front_lens, rig_from, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
+from sensors.arrays import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
@@ -32,7 +33,6 @@ from storage.reading.alignments import FilmClock
 from storage.recording import Recording
 from storage.worlds import world_frames
 
-Rgb = npt.NDArray[np.uint8]
 Ticks = npt.NDArray[np.int64]
 
 PV = "pv"
@@ -61,7 +61,7 @@ class Shot:
 
     row: int
     ticks: int
-    rgb: Rgb
+    rgb: UInt8
     view: View | None
     "None where the headset did not know where it was."
 
@@ -218,11 +218,11 @@ def usable_eyes(recording: Recording, data: Path) -> tuple[list[Eye], dict[str, 
     return eyes, why
 
 
-def _fitted(rgb: Rgb, lens: Pinhole | Fisheye) -> Rgb:
+def _fitted(rgb: UInt8, lens: Pinhole | Fisheye) -> UInt8:
     return rgb if rgb.shape[:2] == (lens.height, lens.width) else _resized(rgb, lens.width, lens.height)
 
 
-def _resized(rgb: Rgb, width: int, height: int | None = None) -> Rgb:
+def _resized(rgb: UInt8, width: int, height: int | None = None) -> UInt8:
     if rgb.shape[1] == width and height is None:
         return rgb
     rows = height or max(2, 2 * round(rgb.shape[0] * width / rgb.shape[1] / 2))

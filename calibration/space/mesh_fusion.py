@@ -18,10 +18,8 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform, inverse
+from sensors.arrays import Floats32, UInt16
 from storage.shell.outputs import OutputRefused, written
-
-U16 = npt.NDArray[np.uint16]
-Floats32 = npt.NDArray[np.float32]
 
 VOXEL_M = 0.02
 TRUNCATION_VOXELS = 3.0
@@ -59,7 +57,7 @@ class PinholeDepth:
         u, v = np.meshgrid(np.arange(self._camera.width), np.arange(self._camera.height))
         return (1 / np.sqrt(1 + ((u - cx) / fx) ** 2 + ((v - cy) / fy) ** 2)).astype(np.float32)
 
-    def z_m(self, depth_mm: U16) -> Floats32:
+    def z_m(self, depth_mm: UInt16) -> Floats32:
         """Return metres along z (height, width) float32, 0 = nothing; the nearest pixel, so that edges stay edges."""
         straight = cv2.remap(depth_mm, *self._maps, cv2.INTER_NEAREST, borderValue=0.0)
         return np.asarray(straight, np.float32) * self._along_z / np.float32(_MM_PER_M)
@@ -86,7 +84,7 @@ class Fusion:
         )
         self.pictures = 0
 
-    def add(self, depth_mm: U16, world_from_camera: Transform) -> None:
+    def add(self, depth_mm: UInt16, world_from_camera: Transform) -> None:
         """Put a depth picture (height, width) uint16, radial mm, 0 = invalid, into the volume."""
         self.pictures += 1
         core, z_m = self._open3d.core, self._pinhole.z_m(depth_mm)

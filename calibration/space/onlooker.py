@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from calibration.geometry.cameras import inside
 from calibration.geometry.clouds import MM_PER_M, moved
@@ -16,9 +15,8 @@ from calibration.geometry.visibility import PointsSeen, meets, seen_by
 from calibration.space.body import Body, Gaze, Moment
 from calibration.space.depth_views import DepthSource, DepthView, NearestDepth
 from calibration.space.eyes import Shot, View
+from sensors.arrays import Floats
 from storage.recording import Recording
-
-Floats = npt.NDArray[np.float64]
 
 ASSUMED_GAZE_M = 1.5
 "Where a gaze is drawn that meets no depth."

@@ -9,8 +9,7 @@ import numpy.typing as npt
 from calibration.geometry.visibility import PointsSeen, Sight
 from calibration.space.body import BONES
 from calibration.space.onlooker import Sighting
-
-Rgb = npt.NDArray[np.uint8]
+from sensors.arrays import Floats, UInt8
 
 LEFT, RIGHT, GAZE, EDGE = (230, 159, 0), (86, 180, 233), (240, 80, 200), (0, 220, 150)
 SIDES = {"left": LEFT, "right": RIGHT}
@@ -23,7 +22,7 @@ _FONT = cv2.FONT_HERSHEY_SIMPLEX
 Colour = tuple[int, int, int]
 
 
-def draw(picture: Rgb, sighting: Sighting, words: str) -> Rgb:
+def draw(picture: UInt8, sighting: Sighting, words: str) -> UInt8:
     """Draw a sighting and a line of words into a picture (h, w, 3) RGB, which is changed and returned."""
     picture = np.ascontiguousarray(picture)
     thick = max(1, round(picture.shape[1] / 900))
@@ -49,7 +48,7 @@ def caption(seconds: float, sighting: Sighting) -> str:
     return "  ".join(parts)
 
 
-def _fixed(pixels: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
+def _fixed(pixels: Floats) -> npt.NDArray[np.int32]:
     return np.rint(pixels * (1 << _SHIFT)).astype(np.int32)
 
 
@@ -57,7 +56,7 @@ def _drawable(seen: PointsSeen) -> npt.NDArray[np.bool_]:
     return np.asarray((seen.sight == Sight.VISIBLE) | (seen.sight == Sight.HIDDEN))
 
 
-def _hand(picture: Rgb, seen: PointsSeen, colour: Colour, thick: int) -> None:
+def _hand(picture: UInt8, seen: PointsSeen, colour: Colour, thick: int) -> None:
     """Draw bones and joints: what is seen full, what is hidden thin and hollow."""
     there, at = _drawable(seen), _fixed(np.nan_to_num(seen.pixels).clip(-_FAR_PX, _FAR_PX))
     placed = there | (seen.sight == Sight.OUTSIDE)
@@ -74,7 +73,7 @@ def _hand(picture: Rgb, seen: PointsSeen, colour: Colour, thick: int) -> None:
 
 
 def _line(
-    picture: Rgb,
+    picture: UInt8,
     one: npt.NDArray[np.int32],
     other: npt.NDArray[np.int32],
     colour: Colour,
@@ -88,7 +87,7 @@ def _line(
     cv2.line(picture, *ends, colour, thick, cv2.LINE_AA, _SHIFT)
 
 
-def _gaze(picture: Rgb, seen: PointsSeen, thick: int, *, is_met: bool) -> None:
+def _gaze(picture: UInt8, seen: PointsSeen, thick: int, *, is_met: bool) -> None:
     """Draw a ring; with a dot where depth tells how far away the eyes look, hollow where that is assumed."""
     if not _drawable(seen)[0]:
         return
@@ -101,7 +100,7 @@ def _gaze(picture: Rgb, seen: PointsSeen, thick: int, *, is_met: bool) -> None:
         cv2.circle(picture, place, (2 * thick) << _SHIFT, GAZE, -1, cv2.LINE_AA, _SHIFT)
 
 
-def _caption(picture: Rgb, words: str, thick: int) -> None:
+def _caption(picture: UInt8, words: str, thick: int) -> None:
     """Write words on a dark band along the top, where no hands are, and what each colour is at its right."""
     width = picture.shape[1]
     size = max(0.33, width / 1900)

@@ -18,14 +18,13 @@ from calibration.recorded import started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.space.depth_views import DepthSource
 from calibration.space.drawn_time import DrawnTime
+from sensors.arrays import Floats, Int64
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens import imu, spatial_input
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, StoredStream
 
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Say = Callable[[str, float], None]
 
 TIMELINE = "session_ns"

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats, Int64
 from storage.errors import OutsideMap
 from storage.timeline.clock_map import ClockMap
-
-Floats = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
 
 FOLDER = Path("sync") / "alignment"
 SCHEMA = "alignment/1"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import UInt16
 from sensors.errors import BadPacket, SensorError
 from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, video, vlc, zdepth
 from storage.reading.kinds import check_kind
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
 
 RAW = "raw"
-U16 = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class DepthFrame:
     device_ticks: int
     sensor_ticks: int
     "62.976 MHz clocks of the sensor, 0 where it has none."
-    depth_mm: U16
-    brightness: U16 | None
+    depth_mm: UInt16
+    brightness: UInt16 | None
     pose: npt.NDArray[np.float32] | None
 
 
@@ -199,7 +199,7 @@ def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]
         yield DepthFrame(row, int(ticks[row]), sensor_ticks, depth, brightness, _pose(stream, row))
 
 
-_Depth = Iterator[tuple[int, int, U16, "U16 | None"]]
+_Depth = Iterator[tuple[int, int, UInt16, "UInt16 | None"]]
 
 
 def _ahat(stream: StoredPackets, start: int, stop: int) -> _Depth:
@@ -218,7 +218,7 @@ def _ahat(stream: StoredPackets, start: int, stop: int) -> _Depth:
         yield row, unit.sensor_ticks, depth, brightness
 
 
-def _ahat_images(unit: _Unit, picture: Any) -> tuple[U16, U16]:
+def _ahat_images(unit: _Unit, picture: Any) -> tuple[UInt16, UInt16]:
     if unit.zdepth is not None:
         depth = zdepth.depth(unit.zdepth)
         if picture is None:

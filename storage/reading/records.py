@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Floats32
 from sensors.errors import SensorError
 from sensors.hololens import eye_tracking, microphone, spatial_input
 from storage.reading.kinds import check_kind
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
 
 _KINDS = {"spatial_input": spatial_input, "eye_tracking": eye_tracking}
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Hand:
 
     valid: npt.NDArray[np.bool_]
     "(n,) whether the hand was seen."
-    position_m: Floats
+    position_m: Floats32
     "(n, 26, 3) in the world frame."
-    orientation_xyzw: Floats
+    orientation_xyzw: Floats32
     "(n, 26, 4)."
-    radius_m: Floats
+    radius_m: Floats32
     "(n, 26)."
     is_approximate: npt.NDArray[np.bool_]
     "(n, 26)."
@@ -71,7 +71,7 @@ def hand(records: Records, side: str) -> Hand:
     bit = {"left": spatial_input.LEFT_HAND, "right": spatial_input.RIGHT_HAND}[side]
     valid, joints = records.has(bit), records.values[f"{side}_hand"]
 
-    def known(values: Floats) -> Floats:
+    def known(values: Floats32) -> Floats32:
         there = valid.reshape(-1, *[1] * (values.ndim - 1))
         return np.where(there, values, np.float32(np.nan))
 
@@ -84,7 +84,7 @@ def hand(records: Records, side: str) -> Hand:
     )
 
 
-def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
+def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:
     """Return (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop), lazily.
 
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
@@ -93,7 +93,7 @@ def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[i
     return _sound(stream, start, stop)
 
 
-def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats]]:
+def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:
     ticks = stream.index["device_ticks"]
     decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
     for row, payload in enumerate(stream.payloads(start, stop), start):
@@ -110,7 +110,7 @@ class _Pcm:
     def __init__(self, channels: object) -> None:
         self._is_array = channels != 2
 
-    def __call__(self, payload: bytes) -> list[Floats]:
+    def __call__(self, payload: bytes) -> list[Floats32]:
         if self._is_array:
             return [microphone.decode_array(payload).T]
         return [np.asarray(microphone.decode_pcm(payload).T / 32768, np.float32)]
@@ -124,5 +124,5 @@ class _Aac:
 
         self._codec = av.CodecContext.create("aac", "r")
 
-    def __call__(self, payload: bytes) -> list[Floats]:
+    def __call__(self, payload: bytes) -> list[Floats32]:
         return microphone.decode_aac(self._codec, payload)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Floats
 from sensors.hololens.catalogue import STREAMS
 from storage.verify.session import SessionTimes
 from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
 
-Floats = npt.NDArray[np.float64]
 Span = tuple[float, float]
 """Seconds of the session's axis, from and to."""
 

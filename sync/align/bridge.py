@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Int64
 from storage.timeline.clock_map import TICKS_PER_S, ClockMap
 from storage.timeline.device_clock import HostClock
 from sync.align.verdict import THRESHOLDS, Verdict
-
-Int64 = npt.NDArray[np.int64]
 
 SERVES_MS = 500.0  # a worse bridge places no frame anywhere
 FIT_POINTS = 201

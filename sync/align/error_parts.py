@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
+from sensors.arrays import Floats
 from sync.align.fine import Fine
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.fit.shape_tests import bend
@@ -15,7 +15,6 @@ from sync.fit.stamps import StampRepair
 from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
 from sync.fit.windows import LONG_RUN_S
 
-Floats = npt.NDArray[np.floating]
 Three = tuple[float, float, float]
 
 HEAD_POSE_FACTOR = 1.5  # windows of 30 Hz poses scatter less than they err

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats
 from sync.align.verdict import THRESHOLDS, has_turned
 from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line
@@ -15,8 +15,6 @@ from sync.fit.rotation import fit_rotation, settle, shift_and_turn, turn_of_halv
 from sync.fit.shape_tests import ClockStep, cost_of, step_test, wants_curve
 from sync.fit.whole_fit import least_jump_sigmas, whole_fit
 from sync.fit.windows import place_jump, window_lags
-
-Floats = npt.NDArray[np.floating]
 
 ROUNDS = 3
 DRIFT_PRIOR = 30e-6

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from storage.timeline.clock_map import ClockMap, sampled_until
 from sync.align.coarse import Coarse, Window, coarse_search, search_rate
@@ -18,8 +17,6 @@ from sync.align.verdict import THRESHOLDS, Evidence, judge
 from sync.errors import TooShort
 from sync.fit.pairing import Pairing
 from sync.fit.resample import GyroTrack
-
-Floats = npt.NDArray[np.floating]
 
 DEGREES_PER_RADIAN = 180.0 / np.pi
 NEAR_SIGMAS = 2.0

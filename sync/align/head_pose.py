@@ -10,13 +10,11 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
+from sensors.arrays import Floats, Int64
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.errors import BadArrays
 from sync.fit.resample import GyroTrack
 from sync.fit.stamps import TICKS_PER_S, StampRepair
-
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.floating]
 
 LONGEST_STEP_S = 0.1
 RATES_HZ = 100.0

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Floats, Int64
 from sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
 from sync.fit.stamps import TICKS_PER_S, StampRepair
-
-Floats = npt.NDArray[np.floating]
-Int64 = npt.NDArray[np.int64]
 
 GYROSCOPE, HEAD_POSE = "gyroscope", "head_pose"
 BLOCK_SAMPLES = 1 << 16

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Floats, Int64
 from sync.errors import NotIncreasing
 
-Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.floating]
 
 TOLERANCE_PERIODS = 0.6
 POSE_GAP_TICKS = 1_000_000  # 100 ms: across more, a head may be anywhere

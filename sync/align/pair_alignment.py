@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from sensors.arrays import Floats
 from storage.timeline.clock_map import ClockMap
 from sync.align.coarse import Coarse
 from sync.align.fine import Fine
 from sync.align.verdict import THRESHOLDS, Verdict
-
-Floats = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from sync.align.coarse import RATE_HZ, Coarse, Prepared, read_peaks, scores_of
 from sync.align.fine import Fine, Jumps
@@ -16,8 +15,6 @@ from sync.fit.pairing import Pairing
 from sync.fit.resample import GyroTrack
 from sync.fit.rotation import fit_rotation
 from sync.fit.windows import place_jump
-
-Floats = npt.NDArray[np.floating]
 
 SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S = 8.0, 12.0, 60.0
 SURE_RHO = 0.5

@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
+from sensors.arrays import Floats
 from sync.align.verdict import THRESHOLDS
 from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line
-
-Floats = npt.NDArray[np.floating]
 
 SOUND_HZ = 12_000
 ENVELOPE_HZ = 100

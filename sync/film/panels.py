@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-Rgb = npt.NDArray[np.uint8]
+from sensors.arrays import UInt8
 
 WIDTH, HEIGHT, LINE = 640, 360, 24
 MOST_COLUMNS = 2
@@ -21,11 +20,11 @@ class Panel:
     """One stream at one instant; `picture` (HEIGHT, WIDTH, 3), or None with the reason in `words`."""
 
     name: str
-    picture: Rgb | None
+    picture: UInt8 | None
     words: str
 
 
-def drawn(picture: Rgb) -> Rgb:
+def drawn(picture: UInt8) -> UInt8:
     """Fit an RGB picture of any size into a panel, on black."""
     height, width = picture.shape[:2]
     scale = min(WIDTH / width, HEIGHT / height)
@@ -37,7 +36,7 @@ def drawn(picture: Rgb) -> Rgb:
     return out
 
 
-def sheet(panels: list[Panel], title: str) -> Rgb:
+def sheet(panels: list[Panel], title: str) -> UInt8:
     """Put panels side by side, two in a row, each with its words below, under one title."""
     columns = min(MOST_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
@@ -57,5 +56,5 @@ def sheet(panels: list[Panel], title: str) -> Rgb:
     return out
 
 
-def _write(picture: Rgb, text: str, left: int, bottom: int) -> None:
+def _write(picture: UInt8, text: str, left: int, bottom: int) -> None:
     cv2.putText(picture, text, (left, bottom), FONT, SIZE, INK, 1, cv2.LINE_AA)

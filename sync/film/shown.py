@@ -7,15 +7,14 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from storage.reading.pictures import DepthFrame, Frame
 from storage.recording import Recording, StoredStream
 
-Rgb = npt.NDArray[np.uint8]
 WIDTH_PX = 640
 FARTHEST_MM = {"depth_ahat": 1000.0, "depth_longthrow": 4000.0, "extended_depth": 4000.0}
 
@@ -23,7 +22,7 @@ FARTHEST_MM = {"depth_ahat": 1000.0, "depth_longthrow": 4000.0, "extended_depth"
 class ShownPicture(NamedTuple):
     """One picture, RGB uint8 (h, w, 3); `media_s` for files of a camera."""
 
-    rgb: Rgb
+    rgb: UInt8
     media_s: float | None = None
 
 
@@ -63,7 +62,7 @@ class _Rising:
     def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
         raise NotImplementedError
 
-    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
         raise NotImplementedError
 
 
@@ -73,7 +72,7 @@ class HeadsetPictures(_Rising):
     def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
         return self._stream.frames(row)
 
-    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
         assert isinstance(frame, Frame)
         if self._stream.name.rpartition("/")[2].startswith("vlc_"):
             return np.repeat(frame.grey()[:, :, None], 3, axis=2)
@@ -86,7 +85,7 @@ class DepthPictures(_Rising):
     def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
         return self._stream.depth(row)
 
-    def _rgb(self, frame: Frame | DepthFrame) -> Rgb:
+    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
         import cv2
 
         assert isinstance(frame, DepthFrame)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
+from sensors.arrays import Floats, Mask
 
 FLOOR_S = 1e-4
 

@@ -9,11 +9,9 @@ motion is.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats
 from sync.fit.pairing import FINE_HZ
-
-Floats = npt.NDArray[np.floating]
 
 BAND_HZ = (0.1, 8.0)  # above, a spline through poses of 30 Hz bends the spectrum
 TIMES_S = np.concatenate([[0.0], np.geomspace(0.02, 2.0, 21)])  # 0.02 s: 8 Hz is where such noise would begin

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import signal
 from scipy.interpolate import CubicSpline
 
+from sensors.arrays import Floats, Mask
 from sync.fit.resample import Grid, GyroTrack, box_resample
-
-Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
 
 FINE_HZ = 100.0
 SMOOTH_HZ = 20.0

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Floats, Mask
 from sync.errors import BadArrays
-
-Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
 
 SMALLEST_GAP_S = 0.030
 GAP_PERIODS = 4.0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats
 from sync.fit.line import Line
 from sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
 from sync.fit.windows import LARGEST_STEP_S
-
-Floats = npt.NDArray[np.floating]
 
 SOFT_RAD_PER_S = np.deg2rad(40.0)
 SETTLE_STEPS = 10

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from sensors import stamps
+from sensors.arrays import Int64
 from sensors.errors import BadStamps
 from sensors.stamps import TICKS_PER_MS, TICKS_PER_S, StampLine, StampRepair, sample_step_ns
 from sync.errors import BadArrays
-
-Int64 = npt.NDArray[np.int64]
 
 
 def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:

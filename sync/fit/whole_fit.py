@@ -10,17 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import fft
 from scipy.spatial.transform import Rotation
 
+from sensors.arrays import Floats
 from sync.fit.line import DriftPrior, Lags, Line
 from sync.fit.noise_colour import rising_noise_s
 from sync.fit.pairing import FINE_HZ, Mask, Pairing
 from sync.fit.rotation import soft_weights
 from sync.fit.windows import LARGEST_STEP_S, LONG_RUN_S
-
-Floats = npt.NDArray[np.floating]
 
 STEPS = 8
 SETTLED_S = 1e-8

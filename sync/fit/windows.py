@@ -5,12 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import Floats
 from sync.fit.line import Lags, Line
 from sync.fit.pairing import FINE_HZ, Pairing
-
-Floats = npt.NDArray[np.floating]
 
 NEWTON_STEPS = 6
 LARGEST_STEP_S = 0.040

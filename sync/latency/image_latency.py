@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
+from sensors.arrays import Floats, Mask
 from sensors.gopro.motion import TO_IMAGE_AXES
 from sync.fit.resample import GyroTrack
 from sync.latency.image_rotation import ImageTurns
-
-Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
 
 THRESHOLDS: dict[str, float] = {
     "seconds_least": 8.0,

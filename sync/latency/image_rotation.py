@@ -13,9 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
-Grey = npt.NDArray[np.uint8]
+from sensors.arrays import Floats, Mask, UInt8
 
 MOST_CORNERS = 300
 CORNER_QUALITY = 0.01
@@ -91,19 +89,19 @@ class ImageTurns:
     row: float
 
 
-def track(pictures: Iterable[tuple[float, Grey]]) -> Iterator[Tracks]:
+def track(pictures: Iterable[tuple[float, UInt8]]) -> Iterator[Tracks]:
     """Follow corners from each picture (time in s, grey) to the next, there and back (Kanade-Lucas-Tomasi).
 
     Two pictures are in memory at a time. Corners are looked for anew in each picture, so that no error adds up.
     """
-    last: tuple[float, Grey] | None = None
+    last: tuple[float, UInt8] | None = None
     for t_s, picture in pictures:
         if last is not None:
             yield _tracked(last, (t_s, picture))
         last = (t_s, picture)
 
 
-def _tracked(first: tuple[float, Grey], second: tuple[float, Grey]) -> Tracks:
+def _tracked(first: tuple[float, UInt8], second: tuple[float, UInt8]) -> Tracks:
     height, width = first[1].shape
     nothing = np.empty((0, 2), np.float32)
     corners = cv2.goodFeaturesToTrack(first[1], MOST_CORNERS, CORNER_QUALITY, width * CORNER_DISTANCE)

@@ -9,13 +9,11 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
+from sensors.arrays import Floats
 from storage.reading.alignments import StoredAlignment, alignment_files, read_alignment
 from sync.report.svg import Axis, Plot, axis_around
-
-Floats = npt.NDArray[np.floating]
 
 PLOT_SUFFIX = ".plot.npz"
 NEAR_PEAK_S = 3.0

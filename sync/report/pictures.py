@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from sensors.arrays import UInt8
 from sensors.errors import SensorError
 from storage.errors import StorageError
 from sync.report.cameras import ShownFile
@@ -24,7 +24,6 @@ from sync.report.timeline import ShownSpan
 if TYPE_CHECKING:
     import av
 
-Rgb = npt.NDArray[np.uint8]
 
 PAIRS = 9
 WIDTH = 320
@@ -145,7 +144,7 @@ def _spread(start_s: float, end_s: float) -> list[float]:
     return [float(t) for t in np.linspace(start_s + room, end_s - room, PAIRS)]
 
 
-def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, Rgb]]:
+def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]]:
     """Yield (media s, small RGB) of the key frame at or before each time; a key frame comes once.
 
     Raises UnreadableMedia when the file does not open.
@@ -178,7 +177,7 @@ def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
     return Thumbnail(data_address(rgb), f"headset picture at {at_s:.3f} s of the recording")
 
 
-def decode_row(pv: ReadStream, row: int) -> Rgb | None:
+def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
     """Decode the picture of one packet from the key frame before it; None when there is none or it fails."""
     from sensors.hololens import pv as pv_stream
     from sensors.hololens.video import decode_units, is_key_frame
@@ -204,12 +203,12 @@ def decode_row(pv: ReadStream, row: int) -> Rgb | None:
     return None
 
 
-def _small(picture: av.VideoFrame) -> Rgb:
+def _small(picture: av.VideoFrame) -> UInt8:
     height = max(2, round(picture.height * WIDTH / picture.width))
     return np.asarray(picture.reformat(width=WIDTH, height=height, format="rgb24").to_ndarray(), np.uint8)
 
 
-def data_address(rgb: Rgb) -> str:
+def data_address(rgb: UInt8) -> str:
     """Write a picture as a JPEG inside an address."""
     import cv2
 

@@ -17,8 +17,6 @@ from sync.report.streams import ReadStream, TicksToHost
 from sync.report.svg import element, tick_text
 from sync.report.words import length
 
-Floats = npt.NDArray[np.floating]
-
 TICKS_PER_MS = 10_000.0
 BINS = 30
 SPAN_STEPS = 3.0

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Int64
 from sensors.clock_probe import PROBE, decode
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
 from storage.names import stream_folder
 from storage.timeline.device_clock import HostClock, constant_clock, host_clock
-
-Int64 = npt.NDArray[np.int64]
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup, escape
 
-Floats = npt.NDArray[np.floating]
+from sensors.arrays import Floats
 
 WIDTH = 400
 """Units across a plot: about the pixels of a phone, so that text keeps its size there."""

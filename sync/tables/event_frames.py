@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Int64
 from storage.events import Event
 from storage.manifest import write_json
 from sync.align.index import strictly_increasing, tolerance_ticks
 from sync.recording.cameras import CameraFile, CameraTake
 from sync.recording.session import Headset, Session
 from sync.tables.noted import read_noted
-
-Int64 = npt.NDArray[np.int64]
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
 TOLD = ("step", "position", "error_id", "category_name", "undoes")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Int64
 from sync.align.index import (
     interpolate_poses,
     nearest,
@@ -19,7 +20,6 @@ from sync.align.index import (
 from sync.errors import NothingToSync
 from sync.recording.headset import PoseTrack
 
-Int64 = npt.NDArray[np.int64]
 Columns = dict[str, npt.NDArray[Any]]
 
 

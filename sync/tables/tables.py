@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.arrays import Int64
 from storage.errors import BadChunk
 from storage.notes import Note, read_notes
 from sync.answers import plain
@@ -31,7 +32,6 @@ from sync.tables.masters import RUNS
 if TYPE_CHECKING:
     from sync.recording.session import Headset, Session
 
-Int64 = npt.NDArray[np.int64]
 
 INDEX, POSES = "index.parquet", "poses.parquet"
 POSED = ("pv", "depth_ahat", "depth_longthrow", "vlc_leftfront")

@@ -1,0 +1,13 @@
+"""Names for the arrays that functions take and return; their shapes and units stand in the docstrings."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating]
+Floats32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+UInt8 = npt.NDArray[np.uint8]
+UInt16 = npt.NDArray[np.uint16]
