@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from recipe_app.errors import RecipeError
-from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
 from recipe_app.graphs.mistakes.scripts import Wish, draw_script
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.order.closure import relation

@@ -12,7 +12,7 @@ from calibration.errors import NotAligned, Refused
 from calibration.geometry.cameras import Pinhole
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform, inverse, rig_from_sensor
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
 from storage.calibration import ConstantTable

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 import kitchensync as api
-from capture.rig.model import RigFile
+from capture.rig.schema import RigFile
 from kitchensync.cli import main as kitchensync
 
 DOCS = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from sensors.errors import BadStamps
 
 TICKS_PER_S = 10_000_000

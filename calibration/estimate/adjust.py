@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from calibration.estimate.freedom import Witnesses
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.estimate.board import Board, BoardSeen
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 FASTEST_PX = 1.5
 "Corners that move farther than this from one frame to the next are smeared by the rolling shutter; at 1920 columns."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.errors import Refused
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02

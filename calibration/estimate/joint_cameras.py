@@ -18,7 +18,7 @@ from calibration.estimate.freedom import UncertaintyPart, stated
 from calibration.estimate.intrinsics import Intrinsics, board_poses
 from calibration.estimate.lens_quality import farther_out
 from calibration.geometry.cameras import Lens
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 FEWEST_PAIRS = 8
 ROUNDS = 4

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.estimate.board import BoardSeen
 from calibration.geometry.cameras import Lens
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 FEWEST_CELLS = 0.45
 "The part of an 8 x 6 grid over the picture that corners must lie in."

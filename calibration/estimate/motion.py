@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from calibration.errors import Refused
 from calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 BLOCK_S = 5.0
 "Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from calibration.estimate.board import BoardSeen, Detector
-from sensors.arrays import UInt8
+from sensors.array_types import UInt8
 
 Frame = TypeVar("Frame")
 

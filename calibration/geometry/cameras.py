@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibration.errors import BadModel
-from sensors.arrays import Floats, Mask
+from sensors.array_types import Floats, Mask
 
 Reals = npt.NDArray[np.floating]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform
-from sensors.arrays import Floats32, Mask, UInt16
+from sensors.array_types import Floats32, Mask, UInt16
 
 MM_PER_M = 1000.0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.look_up_table import LookUpTable
-from sensors.arrays import Floats, UInt16
+from sensors.array_types import Floats, UInt16
 
 STEP, STEP_MM = 0.08, 40.0
 "A step is a far pixel this part (and this much) behind a near one; a wall must be very slanted to rise so fast."

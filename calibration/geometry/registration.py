@@ -19,7 +19,7 @@ import numpy.typing as npt
 from calibration.geometry.cameras import Camera, inside
 from calibration.geometry.clouds import MM_PER_M, DepthCamera, moved
 from calibration.geometry.reference_frames import Transform
-from sensors.arrays import Floats, Floats32, Mask, UInt16
+from sensors.array_types import Floats, Floats32, Mask, UInt16
 
 _EMPTY = 65535
 _WIDEST_WINDOW = 41

@@ -12,7 +12,7 @@ from calibration.geometry.cameras import Camera, inside
 from calibration.geometry.clouds import MM_PER_M
 from calibration.geometry.reference_frames import Transform, transform_points
 from calibration.geometry.registration import Surface
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400
 THICK_M = 0.15

@@ -21,7 +21,7 @@ from calibration.jobs.mount import mount_by_motion
 from calibration.jobs.pictures import mount_picture, write_png
 from calibration.recorded import alignments, front_lens, started_at
 from calibration.results import lens_from_words, lens_result, save
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
 from storage.reading.alignments import FilmClock

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibration.estimate.board import BoardSeen
 from calibration.estimate.intrinsics import Intrinsics
 from calibration.estimate.joint_cameras import RigPose
-from sensors.arrays import Floats, UInt8
+from sensors.array_types import Floats, UInt8
 
 _WIDTH = 960
 _INK, _MUTED, _PAPER, _MARK = (40, 40, 40), (150, 150, 150), (255, 255, 255), (40, 90, 200)

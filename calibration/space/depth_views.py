@@ -14,7 +14,7 @@ from calibration.geometry.clouds import DepthCamera, moved
 from calibration.geometry.reference_frames import Transform, tracked, world_from_local
 from calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
 from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
-from sensors.arrays import Floats32, UInt16
+from sensors.array_types import Floats32, UInt16
 from storage.notes import read_notes
 from storage.reading.pictures import DepthFrame
 from storage.recording import Recording, StoredStream

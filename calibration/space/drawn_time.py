@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
 from calibration.recorded import alignments
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from storage.clocks import session_time
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording

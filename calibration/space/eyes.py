@@ -24,7 +24,7 @@ from calibration.geometry.reference_frames import (
 )
 from calibration.recorded import alignments, front_lens, rig_from, started_at
 from calibration.results import lens_from_words, lens_result, mount_result
-from sensors.arrays import UInt8
+from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader

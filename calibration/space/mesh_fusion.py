@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibration.errors import Refused
 from calibration.geometry.look_up_table import LookUpTable
 from calibration.geometry.reference_frames import Transform, inverse
-from sensors.arrays import Floats32, UInt16
+from sensors.array_types import Floats32, UInt16
 from storage.shell.outputs import OutputRefused, written
 
 VOXEL_M = 0.02

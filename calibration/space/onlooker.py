@@ -15,7 +15,7 @@ from calibration.geometry.visibility import PointsSeen, meets, seen_by
 from calibration.space.body import Body, Gaze, Moment
 from calibration.space.depth_views import DepthSource, DepthView, NearestDepth
 from calibration.space.eyes import Shot, View
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from storage.recording import Recording
 
 ASSUMED_GAZE_M = 1.5

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from calibration.geometry.visibility import PointsSeen, Sight
 from calibration.space.body import BONES
 from calibration.space.onlooker import Sighting
-from sensors.arrays import Floats, UInt8
+from sensors.array_types import Floats, UInt8
 
 LEFT, RIGHT, GAZE, EDGE = (230, 159, 0), (86, 180, 233), (240, 80, 200), (0, 220, 150)
 SIDES = {"left": LEFT, "right": RIGHT}

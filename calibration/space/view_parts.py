@@ -18,7 +18,7 @@ from calibration.recorded import started_at
 from calibration.results import lens_from_words, lens_result, mount_result
 from calibration.space.depth_views import DepthSource
 from calibration.space.drawn_time import DrawnTime
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens import imu, spatial_input

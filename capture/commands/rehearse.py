@@ -42,9 +42,9 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
     Example:
       kitchensync rehearse --scenarios 12 --seed 1
     """
-    from capture.rehearsal.mounts import can_mount
     from capture.rehearsal.run import Kept, run
     from capture.rehearsal.scenarios import draw
+    from capture.rehearsal.small_disks import can_mount
     from capture.rehearsal.table import ScenarioTable, answer_of, table_of
 
     small_disks = can_mount()

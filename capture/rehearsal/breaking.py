@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from capture.rehearsal.injected import CLOCK, DISK, plant, put
-from capture.rehearsal.mounts import fill, seen_by
 from capture.rehearsal.scenarios import RECORDING, STREAMS, Scenario
+from capture.rehearsal.small_disks import fill, seen_by
 from sensors.host_clock import host_ns
 from storage.copies.target import MARKER
 

@@ -17,9 +17,9 @@ from typing import Any
 from capture.rehearsal import injected
 from capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
 from capture.rehearsal.clustered import refused
-from capture.rehearsal.mounts import SMALL_DISK_MB, on_small_disk
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
 from capture.rehearsal.scenarios import CHUNK_S, RECORDING, Scenario
+from capture.rehearsal.small_disks import SMALL_DISK_MB, on_small_disk
 from capture.session.control import ask
 from sensors.host_clock import host_ns
 

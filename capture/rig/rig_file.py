@@ -13,7 +13,7 @@ from capture.errors import BadRig
 from capture.order import RecordingRequest
 from capture.plan import HeadsetPlan, SensorPlan
 from capture.queue.address import check_address
-from capture.rig.model import RigFile, SensorTable, first_problem
+from capture.rig.schema import RigFile, SensorTable, first_problem
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
 from sensors.hololens.catalogue import DEFAULT_SET, Profile, forbidden_together, stream_spec

@@ -15,7 +15,7 @@ from rich.text import Text
 from storage.disk.space_guard import OK
 
 if TYPE_CHECKING:
-    from capture.camera.take import CameraRecorder
+    from capture.camera.camera_recorder import CameraRecorder
     from capture.session.supervisor import Supervisor
 
 SHOW_S = 0.5

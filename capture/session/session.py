@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capture.camera.take import CameraRecorder
+from capture.camera.camera_recorder import CameraRecorder
 from capture.errors import (
     AlreadyRunning,
     DiskTooFull,

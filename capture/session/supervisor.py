@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from capture.camera.take import CameraRecorder
+from capture.camera.camera_recorder import CameraRecorder
 from capture.errors import ProcessKeepsDying, QueueSilent, QueueUnavailable, StreamsMissing
 from capture.plan import Plan
 from capture.process.health import HealthBoard

@@ -9,8 +9,8 @@ from pathlib import Path
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.errors import BadSetup
 from recipe_app.exchange.folders import Folders
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
-from recipe_app.store.records import AppRecords
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web.serve import APP_FOLDER, clock_id
 from sensors.host_clock import host_ns, utc_anchor

@@ -29,7 +29,7 @@ def check(file: Path, as_json: bool) -> None:
     \b
     Example: kitchensync graph check examples/recipes/tea_and_toast.json
     """
-    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.formats.graph_files import read_graph
 
     answer = attempt(
         lambda: check_answer(read_graph(file)),
@@ -114,7 +114,7 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     \b
     Example: kitchensync graph orders examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
     """
-    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.formats.graph_files import read_graph
     from recipe_app.graphs.order.orders import draw_orders
 
     def draw() -> tuple[Graph, Drawn, dict[str, Any]]:
@@ -137,7 +137,7 @@ def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tu
 
     from recipe_app.graphs.order.diverse import draw_diverse
     from recipe_app.graphs.order.orders import Drawn
-    from recipe_app.graphs.scoring.recorded import read_recorded
+    from recipe_app.graphs.scoring.recorded_orders import read_recorded
 
     done = read_recorded(recorded, read) if recorded is not None else []
     chosen = draw_diverse(read, count=count, seed=seed, recorded=done)

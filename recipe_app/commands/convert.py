@@ -96,8 +96,8 @@ def convert_file(
     force: bool = False,
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file."""
-    from recipe_app.graphs.formats.files import read_text
-    from recipe_app.graphs.formats.kinds import format_graph, kind_of, parse_graph
+    from recipe_app.graphs.formats.by_name import format_graph, kind_of, parse_graph
+    from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.graphs.formats.same_layout import written_back
     from recipe_app.graphs.text.recipe_text import accept
 
@@ -142,7 +142,7 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
     """Write all annotation files and task graphs of a folder into another."""
     from recipe_app.errors import BadGraph
     from recipe_app.graphs.formats.annotation_files import format_annotations
-    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs, read_text
+    from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs, read_text
     from recipe_app.graphs.formats.same_layout import written_back
 
     if out is None:
@@ -201,7 +201,7 @@ def agree(first: Path, second: Path, as_json: bool) -> None:
 
 def agree_answer(first: Path, second: Path) -> dict[str, Any]:
     """Build the `graph-agree/1` object."""
-    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.formats.graph_files import read_graph
     from recipe_app.graphs.order.agreement import agree
 
     found = asdict(agree(read_graph(first), read_graph(second)))

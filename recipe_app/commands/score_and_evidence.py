@@ -53,7 +53,7 @@ def score(folder: Path, as_json: bool) -> None:
 
 def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the numbers of a folder, and what a reader must know of them."""
-    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+    from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
     from recipe_app.graphs.scoring.score import score, without_graph
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
@@ -114,7 +114,7 @@ def evidence(folder: Path, recipe: str | None, challenged: bool, as_json: bool) 
 def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> dict[str, Any]:
     """Build the `graph-evidence/1` object of a folder."""
     from recipe_app.errors import NotFound
-    from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+    from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
     from recipe_app.graphs.scoring.evidence import weigh_edges
     from recipe_app.graphs.scoring.score import observations
 

@@ -98,7 +98,7 @@ def script(file: Path, seed: int, induce: int, as_json: bool, **knobs: Any) -> N
 
 def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
     """Build the `script/1` object."""
-    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.formats.graph_files import read_graph
     from recipe_app.graphs.mistakes.induced import induce as draw_errors
     from recipe_app.graphs.mistakes.scripts import draw_script
 
@@ -207,7 +207,7 @@ def hints(file: Path, node: int | None, category: str | None, model: bool, as_js
 
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
-    from recipe_app.graphs.formats.files import read_graph
+    from recipe_app.graphs.formats.graph_files import read_graph
     from recipe_app.graphs.mistakes.hints import check_category, graph_hints, hintable, step_hints
 
     graph = read_graph(file)

@@ -20,7 +20,7 @@ from recipe_app.graphs.order.orders import draw_orders
 from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.timers import timers
 from recipe_app.operations.kinds import MOST_LETTERS
-from recipe_app.store.records import new_id
+from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
 
 ORDER, MISSING = 2, 6

@@ -12,7 +12,7 @@ from recipe_app.exchange.intake import Intake
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.door import Door
 from recipe_app.people.visitors import Visitors
-from recipe_app.store.records import AppRecords
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
 
 

@@ -10,7 +10,7 @@ from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 from recipe_app.operations.fold import State
 from recipe_app.store import tables
-from recipe_app.store.records import AppRecords
+from recipe_app.store.app_records import AppRecords
 
 KEPT = 500
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from recipe_app.errors import NotFound
 from recipe_app.store import tables
-from recipe_app.store.records import AppRecords
+from recipe_app.store.app_records import AppRecords
 
 PLAYED = {"audio/mp4": "m4a", "audio/ogg": "ogg", "audio/webm": "webm"}
 """What browsers record, and how such files end; whatever else a tablet called its sound is given as mere bytes."""

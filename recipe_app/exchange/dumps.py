@@ -25,7 +25,7 @@ from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.intake import Intake
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
-from recipe_app.store.records import AppRecords
+from recipe_app.store.app_records import AppRecords
 
 SCHEMA = "tablet-dump/1"
 MOST_BYTES = 64 << 20

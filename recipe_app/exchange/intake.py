@@ -18,8 +18,8 @@ from recipe_app.exchange.touch_clock import (
 )
 from recipe_app.operations.events import event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import AppRecords
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)

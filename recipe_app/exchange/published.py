@@ -33,10 +33,10 @@ from recipe_app.graphs.formats.annotations import (
     TaggedError,
     parse_annotations,
 )
-from recipe_app.graphs.formats.files import read_text
+from recipe_app.graphs.formats.graph_files import read_text
 from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import AppRecords
 
 FOLDERS = {
     "annotation_json": ".json",

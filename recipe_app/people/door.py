@@ -11,7 +11,7 @@ from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.people import attempts, secrets
 from recipe_app.people.roles import ROLES, Access, allowed
 from recipe_app.store import tables
-from recipe_app.store.records import AppRecords, new_id, roles_of
+from recipe_app.store.app_records import AppRecords, new_id, roles_of
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS

@@ -14,7 +14,7 @@ from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import Annotations, parse_annotations
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.formats.files import read_text
+from recipe_app.graphs.formats.graph_files import read_text
 
 SUMS = "SHA256SUMS"
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")

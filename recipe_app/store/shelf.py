@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import count_orders
 from recipe_app.graphs.scoring.validate import check_graph

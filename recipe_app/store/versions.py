@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.store import tables
-from recipe_app.store.records import AppRecords
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Recipe
 
 

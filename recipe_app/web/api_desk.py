@@ -18,8 +18,8 @@ from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
 from recipe_app.exchange import published
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import read_dump, take_in
+from recipe_app.graphs.formats.by_name import kind_of, parse_graph
 from recipe_app.graphs.formats.graph_json import format_graph_json
-from recipe_app.graphs.formats.kinds import kind_of, parse_graph
 from recipe_app.graphs.scoring.validate import check_graph
 from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
@@ -27,7 +27,7 @@ from recipe_app.people.door import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
-from recipe_app.store.records import new_id, roles_of
+from recipe_app.store.app_records import new_id, roles_of
 from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import Sha256

@@ -12,7 +12,7 @@ from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.exchange.dumps import site_of
 from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
-from recipe_app.store.records import roles_of
+from recipe_app.store.app_records import roles_of
 from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
 from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, PairRequest, SignIn
 

@@ -25,11 +25,11 @@ from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
-from recipe_app.store.records import roles_of
+from recipe_app.store.app_records import roles_of
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
 from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
-from recipe_app.web.shell import shell_files, shell_version
+from recipe_app.web.tablet_files import shell_files, shell_version
 
 FOLDER = Path(__file__).resolve().parent.parent
 AUDIT_PAGE = 100

@@ -24,8 +24,8 @@ from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import BadSetup
 from recipe_app.exchange.folders import Folders
 from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords, new_id, roles_of
 from recipe_app.store.database import open_database
-from recipe_app.store.records import AppRecords, new_id, roles_of
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app

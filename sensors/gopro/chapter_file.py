@@ -11,7 +11,7 @@ import numpy as np
 
 from sensors.errors import UnreadableMedia
 from sensors.gopro.boxes import boxes, find, read_moov, top_boxes
-from sensors.gopro.tables import SampleTables, read_tables
+from sensors.gopro.sample_tables import SampleTables, read_tables
 
 
 class TrackId(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from storage.errors import OutsideMap
 from storage.timeline.clock_map import ClockMap
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import UInt16
+from sensors.array_types import UInt16
 from sensors.errors import BadPacket, SensorError
 from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, video, vlc, zdepth
 from storage.reading.kinds import check_kind

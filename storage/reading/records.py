@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Floats32
+from sensors.array_types import Floats32
 from sensors.errors import SensorError
 from sensors.hololens import eye_tracking, microphone, spatial_input
 from storage.reading.kinds import check_kind

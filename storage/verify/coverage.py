@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sensors.hololens.catalogue import STREAMS
 from storage.verify.session import SessionTimes
 from storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from storage.timeline.clock_map import TICKS_PER_S, ClockMap
 from storage.timeline.device_clock import HostClock
 from sync.align.verdict import THRESHOLDS, Verdict

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.errors import TooShort
 from sync.fit.resample import Grid, GyroTrack, box_resample
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.align.fine import Fine
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.fit.shape_tests import bend

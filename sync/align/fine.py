@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.align.verdict import THRESHOLDS, has_turned
 from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.errors import BadArrays
 from sync.fit.resample import GyroTrack

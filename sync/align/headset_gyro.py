@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
 from sync.fit.stamps import TICKS_PER_S, StampRepair
 

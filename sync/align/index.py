@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Floats, Int64
+from sensors.array_types import Floats, Int64
 from sync.errors import NotIncreasing
 
 Int32 = npt.NDArray[np.int32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from storage.timeline.clock_map import ClockMap
 from sync.align.coarse import Coarse
 from sync.align.fine import Fine

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, signal
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.align.verdict import THRESHOLDS
 from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line

@@ -35,7 +35,7 @@ from sync.result.result import (
 )
 from sync.result.state import fingerprint, remember
 from sync.tables.event_frames import write_event_frames
-from sync.tables.tables import write_tables
+from sync.tables.write_tables import write_tables
 
 ORDER = ("not_aligned", "check", "aligned")
 NOTHING = "nothing_to_align"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from sensors.arrays import UInt8
+from sensors.array_types import UInt8
 
 WIDTH, HEIGHT, LINE = 640, 360, 24
 MOST_COLUMNS = 2

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sensors.arrays import UInt8
+from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sensors.arrays import Floats, Mask
+from sensors.array_types import Floats, Mask
 
 FLOOR_S = 1e-4
 

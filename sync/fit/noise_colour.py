@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.fit.pairing import FINE_HZ
 
 BAND_HZ = (0.1, 8.0)  # above, a spline through poses of 30 Hz bends the spectrum

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Floats, Mask
+from sensors.array_types import Floats, Mask
 from sync.errors import BadArrays
 
 SMALLEST_GAP_S = 0.030

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.fit.line import Line
 from sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
 from sync.fit.windows import LARGEST_STEP_S

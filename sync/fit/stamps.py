@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sensors import stamps
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from sensors.errors import BadStamps
 from sensors.stamps import TICKS_PER_MS, TICKS_PER_S, StampLine, StampRepair, sample_step_ns
 from sync.errors import BadArrays

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import fft
 from scipy.spatial.transform import Rotation
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.fit.line import DriftPrior, Lags, Line
 from sync.fit.noise_colour import rising_noise_s
 from sync.fit.pairing import FINE_HZ, Mask, Pairing

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from sync.fit.line import Lags, Line
 from sync.fit.pairing import FINE_HZ, Pairing
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from sensors.arrays import Floats, Mask
+from sensors.array_types import Floats, Mask
 from sensors.gopro.motion import TO_IMAGE_AXES
 from sync.fit.resample import GyroTrack
 from sync.latency.image_rotation import ImageTurns

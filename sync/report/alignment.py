@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from markupsafe import Markup
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 from storage.reading.alignments import StoredAlignment, alignment_files, read_alignment
 from sync.report.svg import Axis, Plot, axis_around
 

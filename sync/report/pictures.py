@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sensors.arrays import UInt8
+from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from storage.errors import StorageError
 from sync.report.cameras import ShownFile

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from sensors.clock_probe import PROBE, decode
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk

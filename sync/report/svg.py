@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup, escape
 
-from sensors.arrays import Floats
+from sensors.array_types import Floats
 
 WIDTH = 400
 """Units across a plot: about the pixels of a phone, so that text keeps its size there."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from storage.events import Event
 from storage.manifest import write_json
 from sync.align.index import strictly_increasing, tolerance_ticks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from sync.align.index import (
     interpolate_poses,
     nearest,

@@ -14,10 +14,10 @@ import pytest
 from cameras import virtual_camera
 from click.testing import CliRunner
 
-from capture.camera import take as camera_take
+from capture.camera import camera_recorder as camera_take
+from capture.camera.camera_recorder import CameraRecorder
 from capture.camera.fetch import fetch_take, takes_in
 from capture.camera.files import fetch_files
-from capture.camera.take import CameraRecorder
 from capture.camera.watch import CameraHealth, CameraWatch
 from capture.hold import held
 from capture.plan import RUNNING, runtime_folder

@@ -14,8 +14,8 @@ import pytest
 from cameras import virtual_camera
 from processes import wait_until_synced
 
-from capture.camera import take as camera_take
-from capture.camera.take import CameraRecorder
+from capture.camera import camera_recorder as camera_take
+from capture.camera.camera_recorder import CameraRecorder
 from capture.process import worker as worker_module
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from capture.session import supervisor as supervisor_module

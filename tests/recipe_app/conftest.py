@@ -23,8 +23,8 @@ from databases import emptied, postgresql
 from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.exchange.folders import Folders
+from recipe_app.store.app_records import AppRecords, new_id
 from recipe_app.store.database import Database, open_database
-from recipe_app.store.records import AppRecords, new_id
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
 from storage.manifest import write_json

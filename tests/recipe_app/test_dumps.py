@@ -22,7 +22,7 @@ from recipe_app.commands.keep import take_dump
 from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store import tables
-from recipe_app.store.records import new_id
+from recipe_app.store.app_records import new_id
 from recipe_app.web.guard import MAX_BODY, MAX_FILM
 
 SOUND = bytes(range(256)) * 8

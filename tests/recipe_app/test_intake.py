@@ -19,8 +19,8 @@ from databases import emptied
 
 from capture.station import Station
 from recipe_app.store import tables
+from recipe_app.store.app_records import new_id
 from recipe_app.store.database import open_database
-from recipe_app.store.records import new_id
 from recipe_app.web import serve
 from recipe_app.web.app import create_app
 from storage.events import read_events

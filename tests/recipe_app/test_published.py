@@ -33,8 +33,8 @@ from recipe_app.graphs.formats.annotations import (
     TaggedError,
 )
 from recipe_app.store import oplog, projections, tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import Database
-from recipe_app.store.records import AppRecords
 from recipe_app.web.access import LOGIN_HEADER
 
 pytestmark = pytest.mark.timeout(300)

@@ -21,11 +21,11 @@ from recipe_app.errors import BadGraph, BadOperation, NotFound, NotNow, TooOften
 from recipe_app.exchange.dumps import SCHEMA, site_of
 from recipe_app.people.roles import ROLES
 from recipe_app.store import tables
-from recipe_app.store.records import new_id
+from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.api_desk import SEEN
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, refusals
-from recipe_app.web.shell import shell_files
+from recipe_app.web.tablet_files import shell_files
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 TRANSLATED = [name for name in LANGUAGES if name != "en"]

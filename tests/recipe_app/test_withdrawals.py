@@ -16,7 +16,7 @@ from rigs import Rig
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.exchange.dumps import site_of
 from recipe_app.store import tables
-from recipe_app.store.records import new_id
+from recipe_app.store.app_records import new_id
 from recipe_app.web.serve import _filing
 
 

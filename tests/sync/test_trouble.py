@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from processes import COMMAND
 from small_takes import SEED, write_film
 
-from capture.rehearsal.mounts import can_mount, on_small_disk
+from capture.rehearsal.small_disks import can_mount, on_small_disk
 from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from sync.batch.batch import synchronize_all

@@ -18,7 +18,7 @@ import matrix
 import pytest
 from lives import AWAY, make_lives
 
-from capture.rehearsal.mounts import can_mount
+from capture.rehearsal.small_disks import can_mount
 from storage.shell.outputs import PART
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
+from recipe_app.graphs.formats.by_name import kind_of
 from recipe_app.graphs.formats.dot import format_dot, parse_dot
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.graph_json import EDGE_KINDS, SPAN_KINDS, format_graph_json, parse_graph_json
-from recipe_app.graphs.formats.kinds import kind_of
 from recipe_app.graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
 
 LABEL = st.text(min_size=1, max_size=30).filter(

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from recipe_app.commands.group import graph as command
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.order.diverse import draw_diverse
 from recipe_app.graphs.order.orders import draw_orders

@@ -17,7 +17,7 @@ from recipe_app.graphs.formats.captaincook4d import (
     layout_of,
     parse_captaincook4d,
 )
-from recipe_app.graphs.formats.files import MAX_BYTES, read_graph
+from recipe_app.graphs.formats.graph_files import MAX_BYTES, read_graph
 from recipe_app.graphs.model import Graph, Step
 
 TWO_EQUAL_TEXTS = "mezze_platter"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recipe_app.commands.group import graph as command
 from recipe_app.errors import NoSuchScript
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.mistakes.hints import (
     CATEGORY_NAMES,
     Hint,

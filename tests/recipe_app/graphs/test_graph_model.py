@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recipe_app.errors import CyclicGraph
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.order.closure import find_cycle, redundant_edges, relation, topological
 from recipe_app.graphs.scoring.validate import check_graph

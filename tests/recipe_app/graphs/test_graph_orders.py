@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from recipe_app.errors import CyclicGraph, TooManyOrders, TooManyStates
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.order.closure import Relation, relation
 from recipe_app.graphs.order.orders import Orders, count_orders, draw_orders

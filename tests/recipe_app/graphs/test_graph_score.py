@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from recipe_app.commands.group import graph as command
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import parse_annotations
-from recipe_app.graphs.formats.files import read_annotations, read_task_graphs
+from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
 from recipe_app.graphs.scoring.score import score, without_graph

@@ -18,7 +18,7 @@ from script_checker import complaints, truth
 from recipe_app.commands.group import graph as command
 from recipe_app.errors import CyclicGraph, NoSuchScript
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.mistakes import certificate
 from recipe_app.graphs.mistakes.scripts import Script, Wish, draw_script
 from recipe_app.graphs.mistakes.wording import cautions, say

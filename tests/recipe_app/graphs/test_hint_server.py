@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from recipe_app.commands.group import graph as command
 from recipe_app.commands.hint_server import KEY_ENV, MAX_ANSWER_BYTES, MODEL, URL, model_hints, server_of
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 
 QUESADILLA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "pan_quesadilla.json"
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.files import read_graph
+from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.scoring.validate import check_graph

@@ -12,7 +12,7 @@ import pytest
 from histories import history, operation, recording_body
 
 from recipe_app.operations.fold import UNDOABLE, fold
-from recipe_app.store.records import new_id
+from recipe_app.store.app_records import new_id
 
 FOLD_JS = Path(__file__).resolve().parents[3] / "recipe_app" / "static" / "core" / "fold.js"
 RNG = random.Random(1)

@@ -13,8 +13,8 @@ from recipe_app.people.door import Door
 from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import Database
-from recipe_app.store.records import AppRecords
 
 SECOND_NS = 1_000_000_000
 PIN, PASSWORD = "482916", "a long enough pass phrase"

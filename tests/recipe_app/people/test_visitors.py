@@ -9,8 +9,8 @@ import pytest
 from recipe_app.people.door import LOGIN_NS, Visitor
 from recipe_app.people.visitors import REMEMBERED_S, Tokens, Visitors
 from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
-from recipe_app.store.records import AppRecords
 
 PIN = "482916"
 

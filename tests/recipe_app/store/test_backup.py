@@ -26,10 +26,10 @@ from recipe_app.commands.keep import restore as restore_command
 from recipe_app.errors import BadSetup
 from recipe_app.people.door import Door
 from recipe_app.store import oplog, projections, tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.backup import back_up, check
 from recipe_app.store.database import Database, open_database
 from recipe_app.store.oplog import NewOp
-from recipe_app.store.records import AppRecords
 from recipe_app.store.restore import restore
 
 PIN = "482916"

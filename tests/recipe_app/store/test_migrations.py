@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import create_engine, event, inspect, text
 
 from recipe_app.people.door import Door
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import migrate, open_database
-from recipe_app.store.records import AppRecords
 
 
 def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:

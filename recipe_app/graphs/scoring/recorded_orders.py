@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recipe_app.graphs.formats.files import read_annotations, read_text
+from recipe_app.graphs.formats.graph_files import read_annotations, read_text
 from recipe_app.graphs.formats.strict_json import Reader, load
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.scoring.score import observations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.arrays import Int64
+from sensors.array_types import Int64
 from storage.errors import BadChunk
 from storage.notes import Note, read_notes
 from sync.answers import plain

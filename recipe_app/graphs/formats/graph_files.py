@@ -16,7 +16,7 @@ from recipe_app.graphs.formats.annotations import (
     Annotations,
     parse_annotations,
 )
-from recipe_app.graphs.formats.kinds import kind_of, parse_graph
+from recipe_app.graphs.formats.by_name import kind_of, parse_graph
 from recipe_app.graphs.model import Graph
 
 MAX_BYTES = 20_000_000
