@@ -35,7 +35,8 @@ from calibration.geometry.look_up_table import LookUpTable  # noqa: E402
 from calibration.geometry.reference_frames import inverse, rig_from_sensor  # noqa: E402
 from calibration.geometry.registration import drawn, registered  # noqa: E402
 from calibration.space.mesh_fusion import PinholeDepth, open3d_or_refuse  # noqa: E402
-from sensors.hololens import calibration, depth_longthrow  # noqa: E402
+from sensors.hololens import calibration  # noqa: E402
+from sensors.hololens.streams import depth_longthrow  # noqa: E402
 from storage.calibration import ConstantTable, write_calibration  # noqa: E402
 from storage.chunks.chunk import Packet, seal  # noqa: E402
 from virtual_kitchen.headset.cameras import AHAT, LONGTHROW, constants  # noqa: E402
@@ -152,7 +153,7 @@ def recording_of(folder: Path, minutes: float) -> Path:
     write_manifest(recording, {name: {}}, {"hololens": "hololens"})
     tables = [
         ConstantTable(c.name, c.values, c.unit, c.frame, c.meaning)
-        for c in calibration.parse("depth_longthrow", constants(LONGTHROW))
+        for c in calibration.parse(depth_longthrow.STREAM, constants(LONGTHROW))
     ]
     write_calibration(recording / "hololens" / "calibration" / "depth_longthrow.h5", tables, {})
     return recording

@@ -24,10 +24,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from sensors.hololens import wire
-from sensors.hololens.catalogue import STREAMS, StreamSpec
+from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.client import StreamClient
 
 PAYLOAD_BYTES = {
@@ -97,15 +98,7 @@ def exact(port: int, name: str) -> float:
 def ours(port: int, name: str) -> float:
     """Receive, frame and cut every packet as the recorder does; return CPU seconds."""
     spec = STREAMS[name.split()[0]]
-    here = StreamSpec(
-        spec.name,
-        port,
-        spec.pose_bytes,
-        spec.nominal_hz,
-        spec.max_payload_bytes,
-        spec.sends_first,
-        spec.module,
-    )
+    here = replace(spec, port=port)
     client = StreamClient(here, "127.0.0.1", b"")
     client.connect()
     begin = time.thread_time()

@@ -23,7 +23,8 @@ import furnished as room  # noqa: E402
 from clouds import pose_of, recording_of, watched  # noqa: E402
 from small_takes import write_manifest  # noqa: E402
 
-from sensors.hololens import imu, pv  # noqa: E402
+from sensors.hololens import imu  # noqa: E402
+from sensors.hololens.streams import pv  # noqa: E402
 from storage.chunks.chunk import Packet, seal  # noqa: E402
 from virtual_kitchen.headset.client_configuration import AskedEncoding  # noqa: E402
 from virtual_kitchen.headset.video_encoder import PictureGroup, RateControl  # noqa: E402

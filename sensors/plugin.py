@@ -7,11 +7,11 @@ of `rig.toml` (`[sensor.NAME]` without `kind`) and returns a `Sensor`. Examples:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol, cast
 
 from sensors.errors import SensorError
+from sensors.stream import SensorStream
 
 GROUP = "kitchensync.sensors"
 
@@ -22,21 +22,6 @@ class SensorPacket(NamedTuple):
     device_ticks: int
     "The sensor's stamp, 100 ns of its own clock."
     payload: bytes
-
-
-@dataclass(frozen=True)
-class SensorStream:
-    """What is fixed about one stream of a sensor."""
-
-    name: str
-    nominal_hz: float = 0.0
-    "Packets a second, 0 where nobody can say."
-    max_payload_bytes: int = 1 << 20
-    "A packet beyond this is an error of the sensor."
-    adaptive: bool = False
-    "True when the sensor changes its rate by itself."
-    format: dict[str, Any] = field(default_factory=dict)
-    "Whatever a reader needs to decode a payload; kept in the manifest."
 
 
 class Sensor(Protocol):

@@ -21,8 +21,9 @@ from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
 from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 from sensors.hololens import remote, wire
-from sensors.hololens.catalogue import Profile, configuration, stream_spec
+from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
+from sensors.hololens.profile import Profile
 
 TOGETHER = 32
 """XADDs in one send."""
@@ -63,7 +64,7 @@ def served(case: Case, receive: Callable[[str, str, bytes], None]) -> None:
                 remote.start_pv(host)
             profile = profile_of(case)
             threads = [
-                threading.Thread(target=receive, args=(host, short, configuration(short, profile)))
+                threading.Thread(target=receive, args=(host, short, headset_stream(short).configure(profile)))
                 for short in case.streams
             ]
             for thread in threads:
@@ -80,7 +81,7 @@ def packets_of(case: Case) -> dict[str, list[QueuedPacket]]:
     kept: dict[str, list[QueuedPacket]] = {short: [] for short in case.streams}
 
     def receive(host: str, short: str, configured: bytes) -> None:
-        spec = stream_spec(short)
+        spec = headset_stream(short)
         client = StreamClient(spec, host, configured, first_packet_timeout_s=120)
         client.connect()
         try:
@@ -107,7 +108,7 @@ def bare_receive(case: Case, packets: int) -> Part:
 
     def receive(host: str, short: str, configured: bytes) -> None:
         buffer, size, begin_s = bytearray(1 << 20), 0, 0.0
-        with socket.create_connection((host, stream_spec(short).port)) as connection:
+        with socket.create_connection((host, headset_stream(short).port)) as connection:
             connection.sendall(configured)
             while count := connection.recv_into(buffer):
                 begin_s = begin_s or time.perf_counter()

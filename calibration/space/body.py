@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calibration.geometry.reference_frames import transform_points, world_from_local
 from calibration.recorded import TICKS_PER_S
 from sensors.array_types import Floats
-from sensors.hololens import eye_tracking, spatial_input
+from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.notes import read_notes
 from storage.recording import Recording, StoredStream
 from storage.worlds import world_frames

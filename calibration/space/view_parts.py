@@ -21,7 +21,8 @@ from calibration.space.drawn_time import DrawnTime
 from sensors.array_types import Floats, Int64
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
-from sensors.hololens import imu, spatial_input
+from sensors.hololens import imu
+from sensors.hololens.streams import spatial_input
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, StoredStream
 

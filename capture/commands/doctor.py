@@ -45,12 +45,13 @@ def doctor(
     """
     from capture.doctor.checks import BAD, GOOD, examine_computer
     from capture.doctor.headset import examine_headset
-    from sensors.hololens.catalogue import DEFAULT_SET, Profile, stream_spec
+    from sensors.hololens.catalogue import DEFAULT_SET, headset_stream
+    from sensors.hololens.profile import Profile
 
     if host is None:
         report = examine_computer(data, minutes, link)
     else:
-        wanted = [stream_spec(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
+        wanted = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
         report = examine_headset(host, wanted, Profile(link=link), accept_version)
     if as_json:
         click.echo(json.dumps(report.as_dict()))

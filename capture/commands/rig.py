@@ -64,11 +64,12 @@ def check(path: Path, as_json: bool) -> None:
       kitchensync rig check rig.toml
     """
     from capture.rig.rig_file import order_from
-    from sensors.hololens.catalogue import Profile, describe
+    from sensors.hololens.catalogue import headset_stream
+    from sensors.hololens.profile import Profile
 
     order = order_from("check", record_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
     streams = {
-        f"{headset.name}/{short}": describe(short, Profile(**headset.profile))
+        f"{headset.name}/{short}": headset_stream(short).describe(Profile(**headset.profile))
         for headset in order.headsets
         for short in headset.streams
     }

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from capture.doctor.checks import BAD, GOOD, LOOK, Report
 from sensors.errors import SensorError, UnsupportedServer
-from sensors.hololens.catalogue import STREAMS, Profile, configuration, forbidden_together
+from sensors.hololens.catalogue import STREAMS, forbidden_together, headset_stream
 from sensors.hololens.client import StreamClient
-from sensors.hololens.configurations import bits_per_second
-from sensors.hololens.profile import VIDEO_PROFILES
+from sensors.hololens.profile import Profile
 from sensors.hololens.remote import RemoteControl, require_version
 
 CONNECT_S = 3.0
@@ -91,11 +90,11 @@ def _try_port(host: str, port: int) -> str:
 
 
 def _try_stream(host: str, name: str, profile: Profile) -> str:
-    spec = STREAMS[name]
-    state = _try_port(host, spec.port)
-    if state != _OPEN or name == "pv" or name.startswith("extended_") or name == "depth_longthrow":
+    stream = STREAMS[name]
+    state = _try_port(host, stream.port)
+    if state != _OPEN or stream.opens_a_device:
         return state  # opening these would start a camera, or a sensor that shares one
-    client = StreamClient(spec, host, configuration(name, profile), CONNECT_S, FIRST_PACKET_S)
+    client = StreamClient(stream, host, stream.configure(profile), CONNECT_S, FIRST_PACKET_S)
     try:
         client.connect()
         client.read_frame()
@@ -134,38 +133,16 @@ def _together(report: Report, streams: list[str]) -> None:
     pair = forbidden_together(streams)
     seen = f"{pair[0]} with {pair[1]}" if pair else "the wanted streams go together"
     report.add("combination", BAD if pair else GOOD, seen, "one physical sensor: leave one of them out")
-    if "depth_longthrow" in streams and "pv" in streams:
-        report.add("combination", LOOK, "pv with depth_longthrow", "reported to crash the app now and then")
+    for name in streams:
+        for other in headset_stream(name).unsteady_with:
+            if other in streams:
+                report.add(
+                    "combination", LOOK, f"{other} with {name}", "reported to crash the app now and then"
+                )
 
 
 def _bandwidth(report: Report, streams: list[str], profile: Profile) -> None:
-    megabits = sum(stream_bits_per_s(name, profile) for name in streams) / 1e6
+    megabits = sum(headset_stream(name).bits_per_s(profile) for name in streams) / 1e6
     report.facts["expected_megabit_per_s"] = round(megabits, 2)
     status = GOOD if megabits < 40 else LOOK
     report.add("bandwidth", status, f"{megabits:.1f} Mbit/s expected", "more than Wi-Fi carries: use USB-C")
-
-
-def stream_bits_per_s(name: str, profile: Profile) -> float:
-    """Expected bits a second of one stream with these settings."""
-    small = {
-        "gyroscope": 1.71e6, "accelerometer": 0.29e6, "magnetometer": 0.016e6, "spatial_input": 0.47e6,
-        "eye_tracking": 1344.0 * profile.eye_tracking_hz, "depth_longthrow": 7e6, "extended_depth": 8e6,
-        "microphone": {"aac": 0.2e6, "pcm": 1.5e6, "array": 7.7e6}[profile.microphone],
-        "extended_audio": 0.2e6 if profile.extended_audio == "aac" else 1.5e6,
-    }  # fmt: skip
-    if name in small:
-        return small[name]
-    codec: str
-    if name == "pv":
-        size, codec = (profile.pv_width, profile.pv_height, profile.pv_hz), profile.pv_codec
-    elif name == "extended_video":
-        size = (profile.extended_video_width, profile.extended_video_height, profile.extended_video_hz)
-        codec = profile.extended_video_codec
-    elif name == "depth_ahat":
-        size, codec = (512, 512, 45), profile.ahat_codec
-        if codec == "raw":
-            return 377.5e6
-    else:
-        size, codec = (640, 480, 30), profile.vlc_codec
-    shared = name == "depth_ahat" and profile.depth_ahat_packing == "same"
-    return float(bits_per_second(*size, VIDEO_PROFILES[codec], shared=shared))

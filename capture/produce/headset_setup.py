@@ -12,8 +12,11 @@ import numpy as np
 from capture.process.log import tell
 from capture.produce.notes import Ledger
 from sensors.errors import SensorError, StreamRefused
-from sensors.hololens import calibration, commands, pv, remote
-from sensors.hololens.catalogue import Profile, stream_spec
+from sensors.hololens import calibration, commands, remote
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.headset_stream import HeadsetStream
+from sensors.hololens.profile import Profile
+from sensors.hololens.streams import pv
 from sensors.host_clock import host_ns
 from storage.calibration import CALIBRATION, ConstantTable, write_calibration
 from storage.errors import StorageError
@@ -48,18 +51,18 @@ class HeadsetSetup:
         self._starts = 0
         self._asked_ns, self._gone = -ANSWER_AGE_NS, ""
 
-    def before_stream(self, short: str) -> None:
+    def before_stream(self, stream: HeadsetStream) -> None:
         """Give the orders that come before all streams, once, and download this stream's constants, once.
 
         Nothing here is worth a recording: what fails is noted and the stream is opened all the same.
         """
         try:
             self._give_orders()
-            if short == "pv":
+            if stream.is_front_camera:
                 self.open_camera()
-            self._download(short)
+            self._download(stream)
         except SensorError as error:
-            self.ledger.note("calibration_missing", f"{self.device}/{short}", _at_once, why=str(error))
+            self.ledger.note("calibration_missing", f"{self.device}/{stream.name}", _at_once, why=str(error))
 
     def _give_orders(self) -> None:
         with self.lock:
@@ -69,16 +72,16 @@ class HeadsetSetup:
                 self._utc_offset = control.utc_offset()
                 self._order(control, self._utc_offset)
 
-    def before_connect(self, short: str, *, is_again: bool) -> None:
+    def before_connect(self, stream: HeadsetStream, *, is_again: bool) -> None:
         """Do what a connection wants done before it, each time: the front camera is to be on.
 
         A start of the app that is new has not heard the orders; grey cameras want theirs before they are opened.
         Raises SensorError when the front camera does not start, or nobody takes orders yet.
         """
-        if short == "pv":
+        if stream.is_front_camera:
             self.open_camera()
-        elif is_again and short.startswith("vlc_"):
-            self._renew_orders(short)
+        elif is_again and stream.is_grey_camera:
+            self._renew_orders(stream.name)
 
     def _renew_orders(self, short: str) -> None:
         try:
@@ -92,22 +95,23 @@ class HeadsetSetup:
             self.ledger.note("orders_missing", f"{self.device}/{short}", _at_once, why=str(error))
 
     def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
-        ports = [stream_spec(short).port for short in self.streams if short.startswith("vlc_")]
-        control.give_orders(commands.before_streams(ports))
+        streams = [headset_stream(short) for short in self.streams]
+        grey_ports = [stream.port for stream in streams if stream.is_grey_camera]
+        control.give_orders(commands.before_streams(grey_ports))
         self._ordered_for = utc_offset
 
-    def _download(self, short: str) -> None:
-        path = self.recording / self.device / CALIBRATION / f"{short}.h5"
-        if not calibration.has_constants(short) or path.exists():
+    def _download(self, stream: HeadsetStream) -> None:
+        path = self.recording / self.device / CALIBRATION / f"{stream.name}.h5"
+        if not stream.has_constants or path.exists():
             return
-        found = calibration.download(short, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
+        found = calibration.download(stream, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
         facts: dict[str, Any] = {
             "device": self.device,
-            "stream": short,
-            "port": stream_spec(short).port,
+            "stream": stream.name,
+            "port": stream.port,
             "host_ns": host_ns(),
         }
-        if short == "pv":
+        if stream.is_front_camera:
             facts |= {"width": self.profile.pv_width, "height": self.profile.pv_height}
         tables = [ConstantTable(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
         write_calibration(path, tables, facts)

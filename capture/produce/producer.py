@@ -20,7 +20,8 @@ from capture.produce.stream_watch import RateWatch
 from capture.queue import stream_queue as queue
 from sensors.errors import SensorError
 from sensors.hololens import remote
-from sensors.hololens.catalogue import Profile, configuration, nominal_hz, stream_spec
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.profile import Profile
 
 
 class Producer(DeviceProducer):
@@ -40,19 +41,19 @@ class Producer(DeviceProducer):
         recorders = [self._recorder(short) for short in headset.streams]
         self.recorders = recorders
         self.rates = {
-            recorder.name: RateWatch(nominal_hz(recorder.spec.name, profile), adaptive=recorder.spec.adaptive)
+            recorder.name: RateWatch(recorder.stream.rate_hz(profile), adaptive=recorder.stream.adaptive)
             for recorder in recorders
         }
         ask = ask_headset(headset.host, self._setup.lock)
         self.probe = ClockProbe(headset.host, ask, self.writer(clock_stream(headset.name)))
 
     def _recorder(self, short: str) -> StreamRecorder:
-        name = f"{self._headset.name}/{short}"
+        name, stream = f"{self._headset.name}/{short}", headset_stream(short)
         return StreamRecorder(
             name,
             self._headset.host,
-            stream_spec(short),
-            configuration(short, self._setup.profile),
+            stream,
+            stream.configure(self._setup.profile),
             self.writer(name, self._pipe),
             self.ledger,
             self._setup,
@@ -77,7 +78,7 @@ class Producer(DeviceProducer):
 
     def leave(self) -> None:
         """Leave the front camera off, so that the headset does not run hot after the take."""
-        if "pv" not in self._headset.streams:
+        if not any(headset_stream(short).is_front_camera for short in self._headset.streams):
             return
         try:
             with self._setup.lock:

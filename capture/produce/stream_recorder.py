@@ -25,8 +25,8 @@ from sensors.errors import (
     StreamStopped,
 )
 from sensors.hololens import wire
-from sensors.hololens.catalogue import StreamSpec
 from sensors.hololens.client import StreamClient
+from sensors.hololens.headset_stream import HeadsetStream
 from sensors.host_clock import host_ns
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
@@ -44,7 +44,7 @@ class StreamRecorder:
 
     name: str
     host: str
-    spec: StreamSpec
+    stream: HeadsetStream
     configuration: bytes
     writer: QueueWriter
     ledger: Ledger
@@ -88,7 +88,7 @@ class StreamRecorder:
             self._seq = self.state.received = self.writer.next_sequence()
             if self._seq == 0:
                 self.state.state = "preparing"
-                self.setup.before_stream(self.spec.name)
+                self.setup.before_stream(self.stream)
             else:
                 self.state.away = "restart"
                 self._ended_meanwhile()
@@ -127,7 +127,7 @@ class StreamRecorder:
         """See whether the device ended the stream while nobody listened; a connection that comes is used."""
         client = self._new_client()
         try:
-            if self.spec.name == "pv":
+            if self.stream.is_front_camera:
                 self.setup.open_camera()
             client.connect()
         except StreamRefused:
@@ -142,7 +142,7 @@ class StreamRecorder:
         return min(0.25 * 2 ** min(self.state.connections - 1, 3), 2.0) if self.state.connections else 0.0
 
     def _new_client(self) -> StreamClient:
-        client = StreamClient(self.spec, self.host, self.configuration)
+        client = StreamClient(self.stream, self.host, self.configuration)
         self._client = client
         if self._ending.is_set():
             client.stop()
@@ -160,7 +160,7 @@ class StreamRecorder:
         while not self._ending.wait(wait_s):
             client = self._new_client()
             try:
-                self.setup.before_connect(self.spec.name, is_again=self._seq > 0)
+                self.setup.before_connect(self.stream, is_again=self._seq > 0)
                 client.connect()
             except StreamStopped:
                 return None
@@ -189,7 +189,7 @@ class StreamRecorder:
 
     def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
         """Number and stamp whole frames that arrived together."""
-        connection, pose_bytes, first_seq = self.state.connections, self.spec.pose_bytes, self._seq
+        connection, pose_bytes, first_seq = self.state.connections, self.stream.pose_bytes, self._seq
         packets = []
         for seq, frame in enumerate(frames, first_seq):
             (ticks,) = _SIGNED_TICKS.unpack_from(frame)
@@ -200,7 +200,7 @@ class StreamRecorder:
         self._seq += len(packets)
         if self.state.away:
             self.state.away = self.state.fault = self.state.problem = ""
-        if self.spec.name == "pv" and first_seq <= SETTLE_PACKETS < self._seq:
+        if self.stream.is_front_camera and first_seq <= SETTLE_PACKETS < self._seq:
             self._read_settings_back(packets[SETTLE_PACKETS - first_seq].body)
         return packets
 
@@ -210,7 +210,7 @@ class StreamRecorder:
             self._declare_loss(first_seq, last_seq)
         state = self.state
         state.received = packets[-1].seq + 1
-        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.spec.pose_bytes
+        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.stream.pose_bytes
         state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
@@ -229,7 +229,7 @@ class StreamRecorder:
     def _read_settings_back(self, body: bytes | memoryview) -> None:
         """Compare the front camera's settings with those asked for, once it had time to take them."""
         try:
-            differ = self.setup.settings_seen(body[: len(body) - self.spec.pose_bytes])
+            differ = self.setup.settings_seen(body[: len(body) - self.stream.pose_bytes])
         except SensorError as error:
             differ = {str(error): [0.0, 0.0]}
         asked = self.setup.profile.camera_settings
@@ -281,11 +281,13 @@ class StreamRecorder:
 
     def _is_refused(self, wait_s: float) -> bool:
         """Wait, then tell whether a connect is refused; a connection that comes is used, if there is time for it."""
-        only_asks = self._ending.wait(wait_s) or self.spec.name == "pv"  # the camera wants to be on first
-        client = StreamClient(self.spec, self.host, b"") if only_asks else self._new_client()
+        only_asks = (
+            self._ending.wait(wait_s) or self.stream.is_front_camera
+        )  # the camera wants to be on first
+        client = StreamClient(self.stream, self.host, b"") if only_asks else self._new_client()
         try:
             if not only_asks:
-                self.setup.before_connect(self.spec.name, is_again=True)
+                self.setup.before_connect(self.stream, is_again=True)
             client.connect()
         except (StreamRefused, StreamStopped):  # stopped while it asked: it is asked once more
             return True

@@ -16,8 +16,8 @@ from capture.queue.address import check_address
 from capture.rig.schema import RigFile, SensorTable, first_problem
 from sensors.errors import SensorError
 from sensors.gopro.open_camera import SCHEMES
-from sensors.hololens.catalogue import DEFAULT_SET, Profile, forbidden_together, stream_spec
-from sensors.hololens.profile import HeadsetSettings
+from sensors.hololens.catalogue import DEFAULT_SET, forbidden_together, headset_stream
+from sensors.hololens.profile import HeadsetSettings, Profile
 from sensors.plugin import load_sensor
 from storage.names import check_recording_id
 
@@ -154,7 +154,7 @@ def _chosen(device: str, streams: list[str] | None, devices: int) -> list[str]:
             raise BadRig(f"stream {stream!r}: several devices have it; write {device}/{stream}")
         if not sign or prefix == device:
             try:
-                stream_spec(short)
+                headset_stream(short)
             except SensorError as error:
                 raise BadRig(str(error)) from error
             chosen.append(short)

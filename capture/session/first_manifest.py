@@ -8,7 +8,8 @@ from typing import Any
 from capture.order import RecordingRequest
 from capture.plan import Plan
 from capture.zone import local_zone
-from sensors.hololens.catalogue import Profile, describe, nominal_hz, stream_spec
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.profile import Profile
 from sensors.host_clock import utc_anchor
 from sensors.plugin import load_sensor
 from storage.manifest import SCHEMA, Manifest
@@ -21,22 +22,23 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
     for headset in order.headsets:
         profile = Profile(**headset.profile)
         for short in headset.streams:
+            stream = headset_stream(short)
             streams[f"{headset.name}/{short}"] = {
                 "device": headset.name,
-                "port": stream_spec(short).port,
-                "nominal_hz": nominal_hz(short, profile),
-                "adaptive": stream_spec(short).adaptive,
-                "format": describe(short, profile),
+                "port": stream.port,
+                "nominal_hz": stream.rate_hz(profile),
+                "adaptive": stream.adaptive,
+                "format": stream.describe(profile),
             }
     for sensor in order.sensors:
         devices[sensor.name] = {"kind": "plugin", "sensor": sensor.kind, "settings": sensor.settings}
-        for stream in load_sensor(sensor.kind, sensor.settings).streams():
-            if stream.name in sensor.streams:
-                streams[f"{sensor.name}/{stream.name}"] = {
+        for other in load_sensor(sensor.kind, sensor.settings).streams():
+            if other.name in sensor.streams:
+                streams[f"{sensor.name}/{other.name}"] = {
                     "device": sensor.name,
-                    "nominal_hz": stream.nominal_hz,
-                    "adaptive": stream.adaptive,
-                    "format": stream.format,
+                    "nominal_hz": other.nominal_hz,
+                    "adaptive": other.adaptive,
+                    "format": other.format,
                 }
     return {
         "schema": SCHEMA,

@@ -5,7 +5,8 @@ python examples/reading/extended_depth.py data/take-1
 
 import sys
 
-from sensors.hololens import extended_depth, zdepth
+from sensors.hololens import zdepth
+from sensors.hololens.streams import extended_depth
 from storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:

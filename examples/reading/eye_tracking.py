@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from sensors.hololens.eye_tracking import COMBINED
+from sensors.hololens.streams.eye_tracking import COMBINED
 from storage.recording import open_recording
 
 with open_recording(sys.argv[1]) as recording:

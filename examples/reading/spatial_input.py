@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from sensors.hololens.spatial_input import EYE_RAY, HEAD, JOINTS, LEFT_HAND, RIGHT_HAND
+from sensors.hololens.streams.spatial_input import EYE_RAY, HEAD, JOINTS, LEFT_HAND, RIGHT_HAND
 from storage.reading.records import hand
 from storage.recording import open_recording
 

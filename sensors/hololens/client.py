@@ -14,7 +14,7 @@ from sensors.errors import (
     StreamStopped,
     StreamUnreachable,
 )
-from sensors.hololens.catalogue import StreamSpec
+from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.wire import HEADER_BYTES
 
 SMALL_BUFFER_BYTES = 64 * 1024
@@ -39,7 +39,7 @@ class StreamClient:
 
     def __init__(
         self,
-        spec: StreamSpec,
+        spec: HeadsetStream,
         host: str,
         configuration_bytes: bytes,
         connect_timeout_s: float = 5.0,

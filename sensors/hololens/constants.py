@@ -12,7 +12,6 @@ POSE_BYTES = 64
 
 REMOTE_CONFIGURATION = "remote_configuration"
 REMOTE_CONFIGURATION_PORT = 3809
-PV_PORT = 3810
 
 
 class Mode(IntEnum):
@@ -134,8 +133,6 @@ AHAT_WIDTH = AHAT_HEIGHT = 512
 AHAT_HZ = 45
 VLC_WIDTH, VLC_HEIGHT, VLC_HZ = 640, 480, 30
 LONGTHROW_WIDTH, LONGTHROW_HEIGHT = 320, 288
-FORBIDDEN_TOGETHER = (("depth_ahat", "depth_longthrow"),)
-"Near and far depth are one physical sensor."
 
 PV_FORMATS = frozenset(
     [

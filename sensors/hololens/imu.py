@@ -6,11 +6,13 @@ batch carry the same `soc_ticks` (a driver fault), `repaired_soc_ticks` spreads 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sensors.errors import BadPacket
+from sensors.hololens.headset_stream import SAMPLES, HeadsetStream
+from sensors.stream import Format
 
 SAMPLE = np.dtype(
     [
@@ -29,16 +31,6 @@ def decode_samples(name: str, payload: memoryview | bytes) -> np.ndarray:
     return np.frombuffer(payload, SAMPLE)
 
 
-def decoder(name: str) -> Callable[[memoryview | bytes], np.ndarray]:
-    """Return the `decode` of the sensor `name`."""
-
-    def decode(payload: memoryview | bytes) -> np.ndarray:
-        """View a payload as (n,) samples; `BadPacket` when it is none."""
-        return decode_samples(name, payload)
-
-    return decode
-
-
 def encode_samples(samples: np.ndarray) -> bytes:
     """Lay samples out as a payload: the inverse of `decode_samples`."""
     return np.ascontiguousarray(samples, SAMPLE).tobytes()
@@ -53,3 +45,28 @@ def repaired_soc_ticks(samples: np.ndarray) -> np.ndarray:
     if len(samples) < 2 or soc[0] != soc[-1]:
         return soc.copy()
     return soc[0] + (samples["vinyl_ns"] - samples["vinyl_ns"][0]) // 100
+
+
+def inertial_stream(
+    name: str, *, nominal_hz: float, max_payload_bytes: int, unit: str, bits_per_s: float, **facts: Any
+) -> HeadsetStream:
+    """Make the stream of one inertial sensor; `facts` are fields of `HeadsetStream`."""
+
+    def check(payload: bytes, form: Format) -> None:
+        if not np.isfinite(decode_samples(name, payload)["xyz"]).all():
+            raise BadPacket(name, "samples that are no numbers")
+
+    return HeadsetStream(
+        name,
+        nominal_hz,
+        max_payload_bytes,
+        record=SAMPLE,
+        check=check,
+        decode=lambda payload: decode_samples(name, payload),
+        encode=encode_samples,
+        kind=SAMPLES,
+        is_default=True,
+        details=lambda _: {"codec": "imu samples", "unit": unit, "loses": []},
+        bits_per_s=lambda _: bits_per_s,
+        **facts,
+    )

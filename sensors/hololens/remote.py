@@ -20,6 +20,7 @@ from sensors.errors import (
 )
 from sensors.hololens import commands, wire
 from sensors.hololens import constants as c
+from sensors.hololens.streams import pv
 from sensors.host_clock import host_ns
 
 Version = tuple[int, int, int, int]
@@ -140,7 +141,7 @@ def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
 
 
 def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
-    where = (host, c.PV_PORT, "pv")
+    where = (host, pv.STREAM.port, pv.NAME)
     with _connect(where, timeout_s) as sock:
         try:
             sock.sendall(message)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import av
 
 _DECODERS = {"h264": "h264", "h265": "hevc"}
+CODECS = tuple(_DECODERS)
 _START_CODE = b"\x00\x00\x01"
 _HEAD_BYTES = 2048
 "Parameter sets stand before the first slice: it nearly always begins within this."

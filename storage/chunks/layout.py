@@ -5,7 +5,6 @@ Whatever the layout, the bytes of every payload come back exactly as the sensor 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,9 +12,7 @@ from functools import cache
 import numpy as np
 
 from sensors.clock_probe import PROBE
-from sensors.errors import UnknownSensorStream
-from sensors.hololens import depth_ahat
-from sensors.hololens.catalogue import stream_spec
+from sensors.hololens.catalogue import STREAMS
 from storage.names import CLOCK_STREAMS
 
 BLOB, RECORDS, FRAMES = "blob", "records", "frames"
@@ -63,31 +60,21 @@ class Frames:
 
 Layout = Blob | RecordLayout | Frames
 
-RAW_AHAT = Frames(
-    head=np.dtype([("size_z", "<u4"), ("size_ab", "<u4")]),
-    frame=np.dtype(("<u2", (2, depth_ahat.AHAT_HEIGHT, depth_ahat.AHAT_WIDTH))),
-    tail=np.dtype([("sensor_ticks", "<u8")]),
-)
-"""Depth in mm and brightness as they come over a wire: the only pictures that arrive without compression."""
-
 
 @cache
 def layout_of(stream: str) -> Layout:
-    """Choose the layout of a stream by what its sensor module says of its payloads (`DTYPE`).
+    """Choose the layout of a stream by what its sensor says of its payloads.
 
     A chunk whose payloads do not fit is stored as a blob all the same: nothing is refused for its size.
     """
     device, _, short = stream.partition("/")
     if device == CLOCK_STREAMS:
         return RecordLayout(PROBE)
-    if short == depth_ahat.NAME:
-        return RAW_AHAT
-    try:
-        module = importlib.import_module(stream_spec(short).module)
-    except UnknownSensorStream:
-        return Blob()
-    record = getattr(module, "DTYPE", None)
-    return RecordLayout(record) if isinstance(record, np.dtype) else Blob()
+    known = STREAMS.get(short)
+    if known is not None and known.picture_parts is not None:
+        return Frames(*known.picture_parts)
+    record = known.record if known is not None else None
+    return Blob() if record is None else RecordLayout(record)
 
 
 def fitting(layout: Layout, sizes: Sequence[int]) -> Layout:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.headset_stream import DEPTH, FRAMES, RECORDS, SAMPLES, SOUND
 from storage.errors import NotOfThisKind
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
-GREY = ("vlc_leftfront", "vlc_leftleft", "vlc_rightfront", "vlc_rightright")
 HEADSET = {
-    "samples": ("gyroscope", "accelerometer", "magnetometer"),
-    "frames": ("pv", *GREY, "extended_video"),
-    "depth": ("depth_ahat", "depth_longthrow", "extended_depth"),
-    "records": ("spatial_input", "eye_tracking"),
-    "sound": ("microphone", "extended_audio"),
+    kind: tuple(stream.name for stream in STREAMS.values() if stream.kind == kind)
+    for kind in (SAMPLES, FRAMES, DEPTH, RECORDS, SOUND)
 }
 CAMERA = {"imu": ("gyroscope", "accelerometer"), "pictures": ("video",), "sound": ("audio",)}
 WORDS = {

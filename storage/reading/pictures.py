@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from sensors.array_types import UInt16
 from sensors.errors import BadPacket, SensorError
-from sensors.hololens import depth_ahat, depth_longthrow, extended_depth, pv, video, vlc, zdepth
+from sensors.hololens import video
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.headset_stream import HeadsetStream, PictureUnit
 from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
@@ -76,55 +78,47 @@ class DepthFrame:
     pose: npt.NDArray[np.float32] | None
 
 
-class _Unit:
-    """One packet on its way to a picture."""
-
-    def __init__(self, payload: bytes, stream: StoredPackets) -> None:
-        kind = stream.name.rpartition("/")[2]
-        self.zdepth: memoryview | None = None
-        self.metadata: Any = None
-        self.sensor_ticks = 0
-        if kind == "depth_ahat":
-            packet = depth_ahat.decode(payload)
-            self.image, self.sensor_ticks = packet.image, packet.sensor_ticks
-            self.zdepth = packet.zdepth if packet.size_z else None
-        elif kind.startswith("vlc_"):
-            grey = vlc.decode(payload)
-            self.image, self.metadata = grey.picture, grey.metadata
-        else:
-            coloured = pv.decode(payload)
-            self.image, self.metadata = coloured.picture, coloured.metadata
-        if len(self.image) == 0:
-            raise BadPacket(kind, "it holds no picture")
+def _stream_of(stream: StoredPackets) -> HeadsetStream:
+    return headset_stream(stream.name.rpartition("/")[2])
 
 
-def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, _Unit]]:
+def _cut(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
+    """Find the picture in a packet. Raises BadPacket where there is none."""
+    assert sensor.cut is not None, "every stream with pictures has one"
+    unit = sensor.cut(payload)
+    if len(unit.image) == 0:
+        raise BadPacket(sensor.name, "it holds no picture")
+    return unit
+
+
+def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit]]:
     """Cut the packets of rows [start, stop); those that are none are told to the stream and left out."""
+    sensor = _stream_of(stream)
     for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
         try:
-            yield row, _Unit(payload, stream)
+            yield row, _cut(sensor, payload)
         except SensorError as error:
             stream.bad[row] = str(error)
 
 
 def key_row(stream: StoredPackets, row: int) -> int:
     """Find the nearest row at or before `row` where decoding can start (the first row when there is none)."""
-    codec = stream.format.get("codec", RAW)
-    if codec == RAW:
+    codec, sensor = stream.format.get("codec", RAW), _stream_of(stream)
+    if codec not in video.CODECS:
         return row
     for candidate in range(row, -1, -1):
         try:
-            if video.is_key_frame(codec, _Unit(stream.payload(candidate), stream).image):
+            if video.is_key_frame(codec, _cut(sensor, stream.payload(candidate)).image):
                 return candidate
         except SensorError:
             continue
     return 0
 
 
-def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, _Unit, Any]]:
+def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
     """Yield (row, unit, picture) of the rows [start, stop) of an encoded stream."""
     rows: list[int] = []
-    units: dict[int, _Unit] = {}
+    units: dict[int, PictureUnit] = {}
 
     def images() -> Iterator[memoryview]:
         for row, unit in _units(stream, key_row(stream, start), stop):
@@ -148,36 +142,28 @@ def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
     """
     check_kind(stream.name, "frames")
-    return _frames(stream, stream.name.rpartition("/")[2], start, stop)
+    return _frames(stream, _stream_of(stream), start, stop)
 
 
-def _frames(stream: StoredPackets, kind: str, start: int, stop: int) -> Iterator[Frame]:
-    ticks = stream.index["device_ticks"]
-    found: Iterator[tuple[int, _Unit, Any]]
-    if stream.format.get("codec", RAW) == RAW:
-        found = ((row, unit, _raw(kind, unit)) for row, unit in _units(stream, start, stop))
+def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
+    """Yield (row, unit, picture) of the rows [start, stop); the picture is None where no video codec made it."""
+    if stream.format.get("codec", RAW) in video.CODECS:
+        yield from _decoded(stream, start, stop)
     else:
-        found = _decoded(stream, start, stop)
-    for row, unit, picture in found:
-        if picture is None:
+        yield from ((row, unit, None) for row, unit in _units(stream, start, stop))
+
+
+def _frames(stream: StoredPackets, sensor: HeadsetStream, start: int, stop: int) -> Iterator[Frame]:
+    ticks = stream.index["device_ticks"]
+    assert sensor.raw_picture is not None, "every camera has one"
+    for row, unit, decoded in _pictures(stream, start, stop):
+        try:
+            picture = sensor.raw_picture(unit) if decoded is None else decoded
+        except SensorError:
             stream.bad[row] = "a raw picture of another size"
             continue
-        optics = None
-        if kind == "pv":
-            fx, fy = (float(value) for value in unit.metadata["focal_length"])
-            cx, cy = (float(value) for value in unit.metadata["principal_point"])
-            optics = (fx, fy, cx, cy)
+        optics = sensor.optics(unit.metadata)
         yield Frame(row, int(ticks[row]), picture, _pose(stream, row), optics, unit.metadata)
-
-
-def _raw(kind: str, unit: _Unit) -> npt.NDArray[np.uint8] | None:
-    if kind.startswith("vlc_"):
-        grey = np.frombuffer(unit.image, np.uint8)
-        return grey.reshape(480, 640) if len(grey) == 480 * 640 else None
-    try:
-        return pv.raw_picture(pv.PvPacket(unit.image, unit.metadata))
-    except SensorError:
-        return None
 
 
 def _pose(stream: StoredPackets, row: int) -> npt.NDArray[np.float32] | None:
@@ -192,62 +178,12 @@ def read_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFr
 
 
 def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
-    readers = {"depth_ahat": _ahat, "depth_longthrow": _longthrow, "extended_depth": _extended}
-    ticks = stream.index["device_ticks"]
-    read = readers[stream.name.rpartition("/")[2]]
-    for row, sensor_ticks, depth, brightness in read(stream, start, stop):
-        yield DepthFrame(row, int(ticks[row]), sensor_ticks, depth, brightness, _pose(stream, row))
-
-
-_Depth = Iterator[tuple[int, int, UInt16, "UInt16 | None"]]
-
-
-def _ahat(stream: StoredPackets, start: int, stop: int) -> _Depth:
-    if stream.format.get("codec") == RAW:
-        pairs: Iterator[tuple[int, _Unit, Any]] = (
-            (row, unit, None) for row, unit in _units(stream, start, stop)
-        )
-    else:
-        pairs = _decoded(stream, start, stop)
-    for row, unit, picture in pairs:
+    sensor, ticks = _stream_of(stream), stream.index["device_ticks"]
+    assert sensor.depth is not None, "every stream of this kind has one"
+    for row, unit, picture in _pictures(stream, start, stop):
         try:
-            depth, brightness = _ahat_images(unit, picture)
+            depth, brightness = sensor.depth(unit, picture, stream.format)
         except SensorError as error:
             stream.bad[row] = str(error)
             continue
-        yield row, unit.sensor_ticks, depth, brightness
-
-
-def _ahat_images(unit: _Unit, picture: Any) -> tuple[UInt16, UInt16]:
-    if unit.zdepth is not None:
-        depth = zdepth.depth(unit.zdepth)
-        if picture is None:
-            return depth, np.frombuffer(unit.image, "<u2").reshape(depth.shape)
-        luma = Frame(0, 0, picture, None, None, np.void(b"")).grey().astype(np.uint16)
-        return depth, luma * luma
-    if picture is None:
-        return depth_ahat.raw_images(unit.image)
-    return depth_ahat.unpack_frame(picture)
-
-
-def _longthrow(stream: StoredPackets, start: int, stop: int) -> _Depth:
-    for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
-        try:
-            packet = depth_longthrow.decode(payload)
-            depth, brightness = depth_longthrow.images(packet.png)
-        except SensorError as error:
-            stream.bad[row] = str(error)
-            continue
-        yield row, packet.sensor_ticks, depth, brightness
-
-
-def _extended(stream: StoredPackets, start: int, stop: int) -> _Depth:
-    for row, payload in zip(count(start), stream.payloads(start, stop), strict=False):
-        try:
-            packet = extended_depth.decode(payload)
-            is_raw = stream.format.get("codec") == RAW
-            depth = extended_depth.raw_depth(packet) if is_raw else zdepth.depth(packet.image)
-        except SensorError as error:
-            stream.bad[row] = str(error)
-            continue
-        yield row, 0, depth, None
+        yield DepthFrame(row, int(ticks[row]), unit.sensor_ticks, depth, brightness, _pose(stream, row))

@@ -11,13 +11,12 @@ import numpy.typing as npt
 
 from sensors.array_types import Floats32
 from sensors.errors import SensorError
-from sensors.hololens import eye_tracking, microphone, spatial_input
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.streams import microphone, spatial_input
 from storage.reading.kinds import check_kind
 
 if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
-
-_KINDS = {"spatial_input": spatial_input, "eye_tracking": eye_tracking}
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,9 @@ class Hand:
 def read_records(stream: StoredPackets) -> Records:
     """Read all packets of spatial input or of the eye tracker. Raises NotOfThisKind."""
     check_kind(stream.name, "records")
-    module = _KINDS[stream.name.rpartition("/")[2]]
-    size, kept, rows = module.DTYPE.itemsize, [], []
+    record = headset_stream(stream.name.rpartition("/")[2]).record
+    assert record is not None, "every stream of this kind has one"
+    size, kept, rows = record.itemsize, [], []
     for row, payload in enumerate(stream.payloads()):
         if len(payload) == size:
             kept.append(payload)
@@ -63,7 +63,7 @@ def read_records(stream: StoredPackets) -> Records:
             stream.bad[row] = f"{len(payload)} bytes instead of {size}"
     index = np.array(rows, np.int64)
     ticks = stream.index["device_ticks"].astype(np.int64)[index]
-    return Records(np.frombuffer(b"".join(kept), module.DTYPE), index, ticks)
+    return Records(np.frombuffer(b"".join(kept), record), index, ticks)
 
 
 def hand(records: Records, side: str) -> Hand:

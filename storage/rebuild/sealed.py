@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sensors.errors import UnknownSensorStream
-from sensors.hololens.catalogue import STREAMS, Profile, nominal_hz, stream_spec
+from sensors.hololens.catalogue import STREAMS, headset_stream
+from sensors.hololens.profile import Profile
 from storage.calibration import calibration_files
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import Chunk, chunk_paths
@@ -102,10 +103,14 @@ def _described(name: str, form: dict[str, Any]) -> dict[str, Any]:
     device, _, short = name.partition("/")
     entry: dict[str, Any] = {"device": device}
     try:
-        spec = stream_spec(short)
+        sensor = headset_stream(short)
         sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
-        usual_hz = nominal_hz(short, Profile(microphone=sound, extended_audio=sound))
-        entry |= {"port": spec.port, "nominal_hz": float(form.get("hz", usual_hz)), "adaptive": spec.adaptive}
+        usual_hz = sensor.rate_hz(Profile(microphone=sound, extended_audio=sound))
+        entry |= {
+            "port": sensor.port,
+            "nominal_hz": float(form.get("hz", usual_hz)),
+            "adaptive": sensor.adaptive,
+        }
     except UnknownSensorStream:
         entry |= {"nominal_hz": 0.0, "adaptive": True}  # of a plug-in sensor nobody else knows
     return entry | ({"format": form} if form else {})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sensors.hololens.soundness import Look, look_of
+from sensors.hololens.catalogue import STREAMS
 from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK
@@ -27,7 +27,7 @@ from storage.verify.deep import decode
 from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.good_for import good_for
 from storage.verify.quality import judge
-from storage.verify.sealed_files import SealedFiles
+from storage.verify.sealed_files import Look, SealedFiles
 from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
@@ -151,7 +151,8 @@ def _check_streams(
 def _look(name: str, manifest: Manifest) -> Look | None:
     """Return how to see whether packets can be decoded; of plug-in sensors nobody knows."""
     description = manifest["streams"][name].get("format") or {}
-    return look_of(name.rpartition("/")[2], description) if "module" in description else None
+    stream = STREAMS.get(name.rpartition("/")[2]) if "module" in description else None
+    return None if stream is None else lambda payload: stream.check(payload, description)
 
 
 def _side_streams(recording: Path, manifest: Manifest) -> list[str]:

@@ -7,7 +7,7 @@ never closed), is opened by a process apart first: HDF5 may hang or crash over d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens.soundness import Look
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
 from storage.disk.read_back import file_sha256
@@ -42,6 +41,10 @@ class Contents:
     "What is wrong with the first of them."
     tracked: dict[str, float] = field(default_factory=dict)
     "Share of the packets in which the headset knew this part: head, gaze, hands, pose."
+
+
+Look = Callable[[bytes], None]
+"""Takes a payload. Raises SensorError where it cannot be decoded."""
 
 
 class _Reader:

@@ -7,22 +7,8 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from sensors.hololens import eye_tracking, spatial_input
+from sensors.hololens.catalogue import STREAMS
 
-_PARTS = {
-    "spatial_input": {
-        "head": spatial_input.HEAD,
-        "gaze": spatial_input.EYE_RAY,
-        "left_hand": spatial_input.LEFT_HAND,
-        "right_hand": spatial_input.RIGHT_HAND,
-    },
-    "eye_tracking": {"gaze": eye_tracking.COMBINED},
-}
-_PLACE = {
-    "spatial_input": (spatial_input.DTYPE.itemsize, 0),
-    "eye_tracking": (eye_tracking.DTYPE.itemsize, 88),
-}
-"""Bytes of a packet, and where its flags stand: an unsigned number of 4 bytes."""
 POSE = "pose"
 
 
@@ -31,8 +17,11 @@ class Tracking:
 
     def __init__(self, short_name: str) -> None:
         """`short_name` is the stream's, without its device."""
-        self._parts = _PARTS.get(short_name, {})
-        self._size, self._at = _PLACE.get(short_name, (0, 0))
+        stream = STREAMS.get(short_name)
+        flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
+        self._parts = flags.parts if flags is not None else {}
+        self._at = flags.at if flags is not None else 0
+        self._size = record.itemsize if record is not None else 0
         self._seen: Counter[str] = Counter()
         self._packets = self._poses = 0
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens import imu, spatial_input, wire
+from sensors.hololens import imu, wire
+from sensors.hololens.streams import spatial_input
 from storage.notes import Note
 from storage.recording import StoredStream
 from storage.worlds import world_frames

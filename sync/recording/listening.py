@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens import microphone
+from sensors.hololens.streams import microphone
 from storage.recording import StoredStream
 from sync.align.sound import SOUND_HZ, Sound
 from sync.fit.stamps import TICKS_PER_S, repair_batches

@@ -179,7 +179,7 @@ def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
 
 def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
     """Decode the picture of one packet from the key frame before it; None when there is none or it fails."""
-    from sensors.hololens import pv as pv_stream
+    from sensors.hololens.streams import pv as pv_stream
     from sensors.hololens.video import decode_units, is_key_frame
 
     codec = str(pv.format.get("codec", "h265"))

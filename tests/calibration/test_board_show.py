@@ -17,7 +17,7 @@ from calibration.jobs.joint_lenses import _lens
 from calibration.jobs.lens import calibrate_lens
 from calibration.results import load
 from kitchensync.cli import main
-from sensors.hololens import depth_longthrow, pv
+from sensors.hololens.streams import depth_longthrow, pv
 from virtual_kitchen.gopro.chapters import WallTimes
 from virtual_kitchen.gopro.models import MODELS, FileIds
 from virtual_kitchen.gopro.recorder import TakeFile

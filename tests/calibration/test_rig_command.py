@@ -24,7 +24,7 @@ from small_takes import (
 from calibration.commands.calibrate import calibrate
 from calibration.results import save
 from sensors.gopro.media import open_media
-from sensors.hololens import pv
+from sensors.hololens.streams import pv
 from virtual_kitchen.gopro.board_film import HELD_FRAMES, film_board
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.kitchen import Kitchen

@@ -26,7 +26,7 @@ from small_takes import (
 )
 
 from calibration.commands.view import view
-from sensors.hololens import pv
+from sensors.hololens.streams import pv
 from storage.events import EventLog
 from storage.recording import open_recording
 from virtual_kitchen.kitchen import Kitchen

@@ -6,7 +6,7 @@ import socket
 
 from capture.doctor.checks import BAD, LOOK
 from capture.doctor.headset import examine_headset
-from sensors.hololens.catalogue import Profile
+from sensors.hololens.profile import Profile
 
 
 def findings(host: str) -> tuple[object, dict[str, tuple[str, str]]]:

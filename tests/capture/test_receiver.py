@@ -13,7 +13,7 @@ from collections.abc import Callable
 from capture.produce.receiver import Receiver
 from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
-from sensors.hololens.catalogue import stream_spec
+from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
 from sensors.hololens.wire import HEADER, HEADER_BYTES
 
@@ -22,7 +22,7 @@ class Pair(StreamClient):
     """A client whose other end is here."""
 
     def __init__(self, short: str, stall_timeout_s: float) -> None:
-        super().__init__(stream_spec(short), "pair", b"", stall_timeout_s=stall_timeout_s)
+        super().__init__(headset_stream(short), "pair", b"", stall_timeout_s=stall_timeout_s)
         self._sock, self.device = socket.socketpair()
 
     def frame(self, ticks: int, size: int) -> bytes:

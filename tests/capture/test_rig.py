@@ -15,7 +15,8 @@ from capture.errors import BadRig
 from capture.order import RecordingRequest
 from capture.rig.rig_file import order_from
 from capture.rig.template import template
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, describe
+from sensors.hololens.catalogue import DEFAULT_SET, STREAMS
+from sensors.hololens.profile import Profile
 
 PREFIXES = ("# pv_", "# vlc_", "# depth_", "# microphone", "# eye_", "# extended_")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/rig.schema.json").read_text())
@@ -44,8 +45,8 @@ def test_each_headset_has_the_settings_of_the_rig_and_its_own(tmp_path: Path) ->
     assert (first.name, first.host, second.name, second.host) == ("a", "127.0.0.1", "b", "127.0.0.2")
     assert Profile(**first.profile) == Profile(link="wired", pv_hz=15)
     assert Profile(**second.profile) == Profile(link="wifi", pv_hz=15, pv_width=1280, pv_height=720)
-    assert describe("depth_ahat", Profile(**first.profile))["codec"] == "raw"
-    assert describe("depth_ahat", Profile(**second.profile))["codec"] == "h265"
+    assert STREAMS["depth_ahat"].describe(Profile(**first.profile))["codec"] == "raw"
+    assert STREAMS["depth_ahat"].describe(Profile(**second.profile))["codec"] == "h265"
 
 
 def test_what_is_asked_for_on_the_command_line_holds_for_all(tmp_path: Path) -> None:

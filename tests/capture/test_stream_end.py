@@ -17,7 +17,8 @@ from capture.produce.receiver import Receiver
 from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
 from capture.produce.stream_recorder import StreamRecorder
 from capture.queue.stream_queue import QueuePipe, QueueWriter
-from sensors.hololens.catalogue import Profile, stream_spec
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.profile import Profile
 from storage.manifest import write_json
 
 PORTS = {"gyroscope": 3807, "accelerometer": 3806}
@@ -84,7 +85,7 @@ def take(server, client, loopback_host, tmp_path) -> Iterator[Take]:
     made = Take(FakeHeadset(loopback_host, PORTS), ledger)
     for name in PORTS:
         writer = QueueWriter(client, "u", name, 7, pipe=pipe)
-        parts = (loopback_host, stream_spec(name), b"\x01", writer, ledger, setup, receiver, streams)
+        parts = (loopback_host, headset_stream(name), b"\x01", writer, ledger, setup, receiver, streams)
         made.recorders[name] = StreamRecorder(name, *parts)
     receiver.start()
     for recorder in made.recorders.values():

@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from sensors.hololens import pv
+from sensors.hololens.streams import pv
 from storage.chunks.chunk import Packet, seal
 from storage.errors import NotOfThisKind
 from storage.manifest import write_json

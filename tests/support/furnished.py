@@ -16,7 +16,8 @@ from small_takes import SEED, START_WORLD_S, seal_stream, true_alignment, truth_
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import calibration as constants_parser
-from sensors.hololens import depth_longthrow, pv
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.streams import depth_longthrow, pv
 from storage.calibration import ConstantTable, write_calibration
 from storage.manifest import write_json
 from virtual_kitchen.gopro.encoders import VideoEncoder
@@ -190,7 +191,7 @@ def film_room(folder: Path, kitchen: Kitchen) -> None:
 def write_tables(recording: Path, stream: str, answer: bytes) -> None:
     tables = [
         ConstantTable(c.name, c.values, c.unit, c.frame, c.meaning)
-        for c in constants_parser.parse(stream, answer)
+        for c in constants_parser.parse(headset_stream(stream), answer)
     ]
     write_calibration(recording / "hololens" / "calibration" / f"{stream}.h5", tables, {})
 

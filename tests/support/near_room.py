@@ -8,7 +8,7 @@ import furnished as room
 import numpy as np
 from small_takes import START_WORLD_S, write_manifest
 
-from sensors.hololens import depth_ahat
+from sensors.hololens.streams import depth_ahat
 from virtual_kitchen.headset.cameras import AHAT, constants
 from virtual_kitchen.kitchen import Kitchen
 

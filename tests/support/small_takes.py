@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from sensors import clock_probe
-from sensors.hololens import imu, spatial_input
+from sensors.hololens import imu
+from sensors.hololens.streams import spatial_input
 from storage.calibration import ConstantTable, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from small_takes import SECONDS
 
 from sensors.gopro.media import open_media
-from sensors.hololens import spatial_input
+from sensors.hololens.streams import spatial_input
 from storage.instants import NotIndexed
 from storage.recording import open_recording
 from storage.timeline.clock_map import ClockMap

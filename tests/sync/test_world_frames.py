@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from small_takes import SECONDS, seal_stream, write_manifest
 
-from sensors.hololens import spatial_input
+from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk_format import INDEX
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of

@@ -12,13 +12,17 @@ import resource
 import socket
 import struct
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sensors.errors import AbsurdSize, SensorError, StreamClosed
-from sensors.hololens import (
+from sensors.hololens import video, wire, zdepth
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.client import StreamClient
+from sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     depth_longthrow,
@@ -29,13 +33,8 @@ from sensors.hololens import (
     microphone,
     pv,
     spatial_input,
-    video,
     vlc,
-    wire,
-    zdepth,
 )
-from sensors.hololens.catalogue import STREAMS, StreamSpec
-from sensors.hololens.client import StreamClient
 
 PACKETS = int(os.environ.get("KITCHENSYNC_FUZZ_PACKETS", "300"))
 A_CONNECTION = 50
@@ -83,9 +82,9 @@ def read_all_of(name: str, payload: memoryview) -> None:
         extended_depth.raw_depth(extended_depth.decode(payload))
     else:
         {
-            "gyroscope": gyroscope.decode,
-            "accelerometer": accelerometer.decode,
-            "magnetometer": magnetometer.decode,
+            "gyroscope": gyroscope.STREAM.decode,
+            "accelerometer": accelerometer.STREAM.decode,
+            "magnetometer": magnetometer.STREAM.decode,
             "microphone": microphone.decode,
             "extended_audio": microphone.decode_pcm,
             "spatial_input": spatial_input.decode,
@@ -147,15 +146,7 @@ def fuzz(name: str, packets: int, seed: int = 1) -> SimpleNamespace:
     batches = [b"".join(frames[i : i + A_CONNECTION]) for i in range(0, len(frames), A_CONNECTION)]
     peer = Peer(batches)
     peer.start()
-    here = StreamSpec(
-        name,
-        peer.port,
-        spec.pose_bytes,
-        spec.nominal_hz,
-        spec.max_payload_bytes,
-        spec.sends_first,
-        spec.module,
-    )
+    here = replace(spec, port=peer.port)
     seen = SimpleNamespace(frames=0, absurd=0, unreadable=0, largest=0)
     for _ in batches:
         with StreamClient(here, "127.0.0.1", b"", 5, 20, 20) as client:
@@ -199,7 +190,7 @@ def test_other_streams_are_untouched() -> None:
     noise = threading.Thread(target=fuzz, args=("pv", PACKETS, 9))
     noise.start()
     spec = STREAMS["gyroscope"]
-    here = StreamSpec("gyroscope", peer.port, 64, 21.0, spec.max_payload_bytes, False, spec.module)
+    here = replace(spec, port=peer.port)
     got = []
     with StreamClient(here, "127.0.0.1", b"", 5, 20, 20) as client, contextlib.suppress(StreamClosed):
         while True:

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sensors.errors import SensorError
-from sensors.hololens import (
+from sensors.hololens import imu, video, wire
+from sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
     gyroscope,
-    imu,
     magnetometer,
     microphone,
     pv,
     spatial_input,
-    video,
     vlc,
-    wire,
 )
 
 blobs = st.binary(min_size=1, max_size=300)
@@ -68,7 +66,7 @@ def test_ahat_round_trip(image: bytes, ticks: int, zdepth: bytes) -> None:
 @given(data=st.data())
 def test_imu_round_trip(module: object, data: st.DataObject) -> None:
     raw = data.draw(st.integers(0, 20).flatmap(lambda n: st.binary(min_size=32 * n, max_size=32 * n)))
-    assert module.encode(module.decode(raw)) == raw  # type: ignore[attr-defined]
+    assert module.STREAM.encode(module.STREAM.decode(raw)) == raw  # type: ignore[attr-defined]
 
 
 @given(records(spatial_input.DTYPE))
@@ -136,7 +134,7 @@ DECODERS = [
     pv.decode,
     vlc.decode,
     depth_ahat.decode,
-    gyroscope.decode,
+    gyroscope.STREAM.decode,
     spatial_input.decode,
     microphone.decode,
     microphone.decode_pcm,

@@ -8,20 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sensors.errors import BadPacket, NoConstants, UnsupportedFormat
-from sensors.hololens import (
-    calibration,
-    commands,
-    configurations,
+from sensors.hololens import calibration, commands, wire, zdepth
+from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together
+from sensors.hololens.constants import Command, DepthProfile, MapDirection, TimeSource
+from sensors.hololens.profile import Profile
+from sensors.hololens.streams import (
     depth_longthrow,
     extended_audio,
     extended_depth,
     extended_video,
     eye_tracking,
-    wire,
-    zdepth,
 )
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, configuration, forbidden_together
-from sensors.hololens.constants import Command, DepthProfile, MapDirection, TimeSource
 
 RAY = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 80 bf"
 
@@ -45,17 +42,17 @@ def hexed(text: str) -> bytes:
         ),
         (commands.rig_poses([123456789012]), "17 01 00 00 00 14 1a 99 be 1c 00 00 00"),
         (commands.loop_control(3800, True), "22 d8 0e 00 00 01 00 00 00"),
-        (calibration.question("pv", Profile(pv_width=1920, pv_height=1080)), "02 80 07 38 04 1e"),
-        (calibration.question("depth_ahat", Profile()), "02"),
-        (configuration("depth_longthrow", Profile()), "01 01 05 00 00 00"),
-        (configuration("eye_tracking", Profile(eye_tracking_hz=90)), "5a"),
-        (configuration("extended_audio", Profile()), "02 00 00 00 00 00 80 3f 00 00 80 3f 03 29"),
+        (calibration.question(STREAMS["pv"], Profile(pv_width=1920, pv_height=1080)), "02 80 07 38 04 1e"),
+        (calibration.question(STREAMS["depth_ahat"], Profile()), "02"),
+        (STREAMS["depth_longthrow"].configure(Profile()), "01 01 05 00 00 00"),
+        (STREAMS["eye_tracking"].configure(Profile(eye_tracking_hz=90)), "5a"),
+        (STREAMS["extended_audio"].configure(Profile()), "02 00 00 00 00 00 80 3f 00 00 80 3f 03 29"),
         (
-            configurations.extended_depth_configuration(DepthProfile.ZDEPTH, 0xFFFFFFFF),
+            extended_depth.configuration(DepthProfile.ZDEPTH, 0xFFFFFFFF),
             "01 01 01 02 fb ff ff ff ff ff ff ff ff ff ff ff 00 00 00 00 "
             "fc ff ff ff ff ff ff ff 3f 00 00 00 00 00 00 00",
         ),
-        (configuration("microphone", Profile(microphone="array")), "ff 2b"),
+        (STREAMS["microphone"].configure(Profile(microphone="array")), "ff 2b"),
     ],
 )
 def test_bytes_to_send(made: bytes, example: str) -> None:
@@ -63,11 +60,11 @@ def test_bytes_to_send(made: bytes, example: str) -> None:
 
 
 def test_extended_streams_open_their_subsystem_in_the_same_connection() -> None:
-    video = configuration("extended_video", Profile(extended_video_source=2))
+    video = STREAMS["extended_video"].configure(Profile(extended_video_source=2))
     assert video[0] == 13
     assert video[1:28] == wire.mrc_video(2.0)
     assert video[28:33] == bytes([0x80, 0x02, 0x68, 0x01, 30])
-    depth = configuration("extended_depth", Profile())
+    depth = STREAMS["extended_depth"].configure(Profile())
     assert (depth[0], depth[28:30]) == (13, b"\x01\x01")
 
 
@@ -149,23 +146,23 @@ def test_zdepth_header() -> None:
     ],
 )
 def test_calibration_answers(name: str, size: int) -> None:
-    assert calibration.answer_bytes(name) == size
+    assert STREAMS[name].constants_bytes == size
     numbers = np.arange(size // 4, dtype="<f4")
-    parsed = calibration.parse(name, numbers.tobytes())
+    parsed = calibration.parse(STREAMS[name], numbers.tobytes())
     joined = np.concatenate([np.ravel(constant.values) for constant in parsed])
     np.testing.assert_array_equal(joined, numbers)
     with pytest.raises(NoConstants):
-        calibration.parse(name, numbers.tobytes()[:-4])
+        calibration.parse(STREAMS[name], numbers.tobytes()[:-4])
 
 
 def test_device_lists() -> None:
     text = "[{}]"
     answer = np.uint32(8).tobytes() + text.encode("utf-16-le")
-    assert calibration.parse("extended_video", answer)[0].values == text
+    assert calibration.parse(STREAMS["extended_video"], answer)[0].values == text
     assert extended_audio.LIST_DEVICES[:4] == b"\x03\x00\x00\x00"
     assert extended_video.LIST_DEVICES == b"\x02"
     with pytest.raises(NoConstants):
-        calibration.parse("extended_video", answer[:-1])
+        calibration.parse(STREAMS["extended_video"], answer[:-1])
 
 
 def test_order_lengths_are_the_tables() -> None:
@@ -232,14 +229,12 @@ def test_garbage_ends_in_our_own_error(garbage: bytes) -> None:
             assert "\n" not in str(error)  # noqa: PT017 (either outcome is right, a third is not)
 
 
-def test_every_stream_has_a_module_with_its_name_and_port() -> None:
+def test_every_stream_has_a_file_of_its_own_or_of_its_family() -> None:
     import importlib
 
     for name, spec in STREAMS.items():
         module = importlib.import_module(spec.module)
-        if name.startswith("vlc_"):
-            assert (name, spec.port) in zip(module.NAMES, module.PORTS, strict=True)
-        else:
-            assert (name, spec.port) == (module.NAME, module.PORT)
-        assert callable(module.decode)
-        assert callable(module.encode)
+        assert module.__name__.rpartition(".")[2] == ("vlc" if name.startswith("vlc_") else name)
+        assert spec in (module.STREAMS if name.startswith("vlc_") else (module.STREAM,))
+        assert callable(spec.encode)
+    assert len({spec.port for spec in STREAMS.values()}) == len(STREAMS)

@@ -10,22 +10,20 @@ import pytest
 from pydantic import ValidationError
 
 from sensors.errors import BadPacket, UnknownSensorStream, UnsupportedFormat
-from sensors.hololens import (
+from sensors.hololens import commands, encoding, remote, wire
+from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, headset_stream
+from sensors.hololens.constants import TimeSource, VideoProfile
+from sensors.hololens.profile import Profile
+from sensors.hololens.streams import (
     accelerometer,
-    catalogue,
-    commands,
     depth_ahat,
     gyroscope,
     magnetometer,
     microphone,
     pv,
-    remote,
     spatial_input,
     vlc,
-    wire,
 )
-from sensors.hololens.catalogue import DEFAULT_SET, STREAMS, Profile, configuration, describe
-from sensors.hololens.constants import TimeSource, VideoProfile
 
 RAY = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 80 bf"
 
@@ -65,15 +63,15 @@ def test_pose() -> None:
 
 def test_pv_configuration_1080p30() -> None:
     example = "01 80 07 38 04 1e 01 03 ff 00 f0 4b 00 01 0a 00 00 00 00 00 00 00 1e 00 00 00 00 00 00 00"
-    assert catalogue.pv_configuration(1920, 1080, 30, VideoProfile.H265_MAIN) == hexed(example)
-    assert configuration("pv", Profile(pv_width=1920, pv_height=1080)) == hexed(example)
+    assert pv.configuration(1920, 1080, 30, VideoProfile.H265_MAIN) == hexed(example)
+    assert STREAMS["pv"].configure(Profile(pv_width=1920, pv_height=1080)) == hexed(example)
 
 
 def test_pv_default_is_640x360_h265() -> None:
-    sent = configuration("pv", Profile())
+    sent = STREAMS["pv"].configure(Profile())
     fields = struct.unpack("<BHHBBBBIBQQ", sent)
     assert fields == (1, 640, 360, 30, 1, 3, 255, 552_960, 1, 10, 30)
-    h264 = struct.unpack("<BHHBBBBIBQQ", configuration("pv", Profile(pv_codec="h264")))
+    h264 = struct.unpack("<BHHBBBBIBQQ", STREAMS["pv"].configure(Profile(pv_codec="h264")))
     assert h264[5:8] == (1, 255, 1_105_920)
 
 
@@ -82,13 +80,13 @@ def test_vlc_configuration() -> None:
         "01 01 03 ff 00 40 0b 00 03 | 0a 00 00 00 00 00 00 00 1e 00 00 00 00 00 00 00 | "
         "ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00 | fe ff ff ff ff ff ff ff b8 17 fe ff ff ff ff ff"
     )
-    assert configuration("vlc_leftfront", Profile()) == hexed(example)
+    assert STREAMS["vlc_leftfront"].configure(Profile()) == hexed(example)
 
 
 def test_ahat_configuration() -> None:
     example = "01 01 00 03 ff 60 66 e6 00 01 | 0a 00 00 00 00 00 00 00 2d 00 00 00 00 00 00 00"
-    assert configuration("depth_ahat", Profile()) == hexed(example)
-    wired = struct.unpack("<BBBBBIBQQ", configuration("depth_ahat", Profile(link="wired")))
+    assert STREAMS["depth_ahat"].configure(Profile()) == hexed(example)
+    wired = struct.unpack("<BBBBBIBQQ", STREAMS["depth_ahat"].configure(Profile(link="wired")))
     assert wired == (1, 1, 0, 255, 255, 2_264_924_160, 1, 10, 1)
 
 
@@ -110,14 +108,14 @@ def test_ahat_configuration() -> None:
     ],
 )
 def test_default_bit_rates(arguments: tuple[int, int, int, int], shared: bool, expected: int) -> None:
-    assert catalogue.bits_per_second(*arguments, shared=shared) == expected
+    assert encoding.bits_per_second(*arguments, shared=shared) == expected
 
 
 def test_short_configurations() -> None:
-    assert configuration("microphone", Profile()) == hexed("03 29")
+    assert STREAMS["microphone"].configure(Profile()) == hexed("03 29")
     for name in ("gyroscope", "accelerometer", "magnetometer"):
-        assert configuration(name, Profile()) == b"\x01"
-    assert configuration("spatial_input", Profile()) == b""
+        assert STREAMS[name].configure(Profile()) == b"\x01"
+    assert STREAMS["spatial_input"].configure(Profile()) == b""
 
 
 def test_catalogue_is_whole() -> None:
@@ -132,20 +130,20 @@ def test_catalogue_is_whole() -> None:
     }
     assert {name: STREAMS[name].port for name in DEFAULT_SET} == ports
     for module in (pv, depth_ahat, gyroscope, accelerometer, magnetometer, spatial_input, microphone):
-        assert STREAMS[module.NAME].module == module.__name__
-        assert STREAMS[module.NAME].port == module.PORT
+        assert STREAMS[module.STREAM.name] is module.STREAM
+        assert module.STREAM.module == module.__name__
     for name, spec in STREAMS.items():
-        assert spec.sends_first == (name == "spatial_input")
+        assert (spec.configure(Profile()) == b"") == (name == "spatial_input"), "the headset speaks first"
         assert spec.pose_bytes == (0 if name in ("spatial_input", "microphone", "extended_audio") else 64)
         assert 0 < spec.max_payload_bytes <= 16 * 2**20
-        assert describe(name, Profile())["configuration"] == configuration(name, Profile()).hex()
+        assert STREAMS[name].describe(Profile())["configuration"] == STREAMS[name].configure(Profile()).hex()
     with pytest.raises(UnknownSensorStream, match="gyroscope"):
-        configuration("gyro", Profile())
+        headset_stream("gyro")
 
 
 def test_describe_says_what_a_profile_loses() -> None:
-    assert any("4 mm" in loss for loss in describe("depth_ahat", Profile())["loses"])
-    assert describe("depth_ahat", Profile(link="wired"))["loses"] == []
+    assert any("4 mm" in loss for loss in STREAMS["depth_ahat"].describe(Profile())["loses"])
+    assert STREAMS["depth_ahat"].describe(Profile(link="wired"))["loses"] == []
 
 
 @pytest.mark.parametrize(
@@ -237,17 +235,17 @@ def test_imu_samples() -> None:
     accel = hexed(
         "00 74 3b a4 0b 00 00 00 14 1a 99 be 1c 00 00 00 00 00 00 00 00 00 1d c1 00 00 80 3e 00 00 12 42"
     )
-    sample = accelerometer.decode(accel)[0]
+    sample = accelerometer.STREAM.decode(accel)[0]
     assert (sample["vinyl_ns"], sample["soc_ticks"]) == (50_000_000_000, 123456789012)
     assert sample["xyz"].tolist() == [0, -9.8125, 0.25]
     assert sample["temperature"] == 36.5
     mag = hexed(
         "00 74 3b a4 0b 00 00 00 14 1a 99 be 1c 00 00 00 00 00 e8 43 00 00 46 c3 00 80 f1 43 00 00 00 00"
     )
-    assert magnetometer.decode(mag)[0]["xyz"].tolist() == [464, -198, 483]
-    assert accelerometer.encode(accelerometer.decode(accel)) == accel
+    assert magnetometer.STREAM.decode(mag)[0]["xyz"].tolist() == [464, -198, 483]
+    assert accelerometer.STREAM.encode(accelerometer.STREAM.decode(accel)) == accel
     with pytest.raises(BadPacket):
-        gyroscope.decode(accel[:-1])
+        gyroscope.STREAM.decode(accel[:-1])
 
 
 def test_adts_header() -> None:

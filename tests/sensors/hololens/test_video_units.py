@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sensors.errors import UnsupportedFormat
-from sensors.hololens import depth_ahat, microphone, video
+from sensors.hololens import video
+from sensors.hololens.streams import depth_ahat, microphone
 
 GOP, COUNT = 5, 12
 AUD = b"\x00\x00\x00\x01\x09\x10"

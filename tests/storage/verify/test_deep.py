@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from timed_takes import host_ns
 
-from sensors.hololens import pv
+from sensors.hololens.streams import pv
 from storage.chunks.chunk import Packet, seal
 from storage.commands.storage import verify as verify_command
 from storage.manifest import write_json

@@ -9,7 +9,7 @@ import pytest
 from small_takes import write_film
 from timed_takes import HZ, Stream, host_ns, make, steady
 
-from sensors.hololens import eye_tracking, spatial_input
+from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.events import EventLog
 from storage.manifest import edit_manifest, write_json
 from storage.verify import verify

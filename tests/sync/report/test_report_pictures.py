@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from sensors.hololens import pv
+from sensors.hololens.streams import pv
 from storage.chunks.chunk import Packet
 from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap

@@ -1,4 +1,4 @@
-"""Head, eye ray and hands, port 3812: 1936 bytes a packet, from accept on.
+"""Head, eye ray and hands: 1936 bytes a packet, from accept on.
 
 Everything is in the world frame of this app start, metres. A part whose bit is not set keeps its last values:
 always test `valid` first.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from sensors.errors import BadPacket
+from sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, check_record
 
 NAME = "spatial_input"
-PORT = 3812
 
 HEAD, EYE_RAY, LEFT_HAND, RIGHT_HAND = 1, 2, 4, 8
 "Bits of `valid`."
@@ -61,3 +61,24 @@ def decode(payload: memoryview | bytes) -> np.void:
 def encode(record: np.ndarray | np.void) -> bytes:
     """Lay a record out as a payload: the inverse of `decode`."""
     return np.asarray(record, DTYPE).tobytes()
+
+
+STREAM = HeadsetStream(
+    NAME,
+    nominal_hz=30.0,
+    max_payload_bytes=4 << 10,
+    port=3812,
+    pose_bytes=0,
+    module=__name__,
+    kind=RECORDS,
+    is_default=True,
+    is_head_pose=True,
+    configure=lambda p: b"",
+    details=lambda p: {"codec": "struct", "unit": "m, world frame of the app start", "loses": []},
+    bits_per_s=lambda p: 0.47e6,
+    record=DTYPE,
+    check=check_record(NAME, DTYPE),
+    decode=decode,
+    encode=encode,
+    flags=Flags(0, {"head": HEAD, "gaze": EYE_RAY, "left_hand": LEFT_HAND, "right_hand": RIGHT_HAND}),
+)

@@ -1,4 +1,4 @@
-"""Far depth (Long Throw), port 3805: 320x288 depth and active brightness (AB), 1 to 5 a second, as PNG.
+"""Far depth (Long Throw): 320x288 depth and active brightness (AB), 1 to 5 a second, as PNG.
 
 Depth is radial, in millimetres, 0 = invalid. The pose of a packet is the rig node.
 """
@@ -6,15 +6,19 @@ Depth is radial, in millimetres, 0 = invalid. The pose of a packet is the rig no
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sensors.errors import BadPacket
+from sensors.hololens import constants as c
 from sensors.hololens.constants import LONGTHROW_HEIGHT, LONGTHROW_WIDTH
+from sensors.hololens.encoding import SCALE, camera_constants
+from sensors.hololens.headset_stream import DEPTH, HeadsetStream, PictureUnit
+from sensors.hololens.profile import Profile
+from sensors.stream import Format
 
 NAME = "depth_longthrow"
-PORT = 3805
 SENSOR_HZ = 62_976_000
 "Rate of `sensor_ticks`."
 
@@ -85,3 +89,56 @@ def pack(depth_mm: np.ndarray, ab: np.ndarray) -> bytes:
     both = np.stack([depth_mm, ab]).astype("<u2")
     bgra = both.view(np.uint8).reshape(LONGTHROW_HEIGHT, LONGTHROW_WIDTH, 4)
     return bytes(cv2.imencode(".png", bgra)[1])
+
+
+def configuration(png_filter: int = c.PNG_FILTER_PAETH) -> bytes:
+    """Mode 1, divisor 1, PNG filter (it changes only the size)."""
+    return struct.pack("<BBI", c.Mode.CONTINUOUS_WITH_POSE, 1, png_filter)
+
+
+def _check(payload: bytes, form: Format) -> None:
+    decode(payload)
+
+
+def _cut(payload: bytes) -> PictureUnit:
+    packet = decode(payload)
+    return PictureUnit(packet.png, None, packet.sensor_ticks)
+
+
+def _depth(unit: PictureUnit, picture: Any, form: Format) -> tuple[np.ndarray, np.ndarray]:
+    return images(unit.image)
+
+
+def _details(p: Profile) -> Format:
+    return {
+        "codec": "png",
+        "width": LONGTHROW_WIDTH,
+        "height": LONGTHROW_HEIGHT,
+        "packing": "bgra pixels hold pairs of u16: depth, then brightness",
+        "unit": "mm",
+        "loses": [],
+    }
+
+
+STREAM = HeadsetStream(
+    NAME,
+    nominal_hz=5.0,
+    max_payload_bytes=1 << 20,
+    adaptive=True,
+    port=3805,
+    module=__name__,
+    kind=DEPTH,
+    excludes=("depth_ahat",),
+    unsteady_with=("pv",),
+    opens_a_device=True,
+    configure=lambda p: configuration(),
+    details=_details,
+    bits_per_s=lambda p: 7e6,
+    constants=camera_constants(LONGTHROW_HEIGHT, LONGTHROW_WIDTH, SCALE),
+    check=_check,
+    decode=decode,
+    encode=encode,
+    cut=_cut,
+    depth=_depth,
+    farthest_mm=4000.0,
+)

@@ -1,4 +1,4 @@
-"""Microphone, port 3811: AAC with ADTS headers (default), 16-bit stereo, or the raw array of five; 48 kHz.
+"""Microphone: AAC with ADTS headers (default), 16-bit stereo, or the raw array of five; 48 kHz.
 
 The packet stamp is that of the first sample in it.
 """
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sensors.errors import BadPacket
+from sensors.hololens.encoding import ARRAY_CHANNELS, audio_configuration, audio_hz, describe_audio
+from sensors.hololens.headset_stream import RAW, SOUND, HeadsetStream
+from sensors.stream import Format
 
 NAME = "microphone"
-PORT = 3811
 RATE_HZ = 48_000
 AAC_SAMPLES = 1024
-ARRAY_CHANNELS = ("top_left", "top_centre", "top_right", "bottom_left", "bottom_right")
 
 _ADTS_BYTES = 7
 _ADTS_RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
@@ -108,3 +109,33 @@ def decode_aac(codec: Any, payload: bytes | memoryview) -> list[np.ndarray]:
         return [frame.to_ndarray() for frame in codec.decode(av.Packet(bytes(payload)))]
     except av.FFmpegError as error:
         raise BadPacket(NAME, (error.strerror or str(error)).lower()) from error
+
+
+def check(payload: bytes, form: Format) -> None:
+    """Raise BadPacket for a payload that is no sound of this form."""
+    if form.get("codec", RAW) == "aac":
+        decode(payload)
+    elif form.get("channels", 2) == 2:
+        decode_pcm(payload)
+    else:
+        decode_array(payload)
+
+
+_BITS_PER_S = {"aac": 0.2e6, "pcm": 1.5e6, "array": 7.7e6}
+STREAM = HeadsetStream(
+    NAME,
+    nominal_hz=46.9,
+    max_payload_bytes=256 << 10,
+    port=3811,
+    pose_bytes=0,
+    module=__name__,
+    kind=SOUND,
+    is_default=True,
+    configure=lambda p: audio_configuration(p.microphone),
+    details=lambda p: describe_audio(p.microphone),
+    hz_by_profile=lambda p: audio_hz(p.microphone),
+    bits_per_s=lambda p: _BITS_PER_S[p.microphone],
+    check=check,
+    decode=decode,
+    encode=encode,
+)

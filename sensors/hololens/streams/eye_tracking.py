@@ -1,4 +1,4 @@
-"""Extended eye tracker, port 3817: combined, left and right gaze rays, 30, 60 or 90 a second, with a pose.
+"""Extended eye tracker: combined, left and right gaze rays, 30, 60 or 90 a second, with a pose.
 
 Rays are in the frame of the tracker's node; the packet's pose brings them to the world. Fields without their
 bit in `valid` are zero. Its stamps go through the headset's UTC: an NTP step there shifts them.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from sensors.errors import BadPacket
+from sensors.hololens.headset_stream import RECORDS, Flags, HeadsetStream, check_record
 
 NAME = "eye_tracking"
-PORT = 3817
 
 CALIBRATION, COMBINED, LEFT, RIGHT, LEFT_OPENNESS, RIGHT_OPENNESS, VERGENCE = (1 << bit for bit in range(7))
 "Bits of `valid`."
@@ -41,3 +41,23 @@ def decode(payload: memoryview | bytes) -> np.void:
 def encode(record: np.ndarray | np.void) -> bytes:
     """Lay a record out as a payload: the inverse of `decode`."""
     return np.asarray(record, DTYPE).tobytes()
+
+
+STREAM = HeadsetStream(
+    NAME,
+    nominal_hz=30.0,
+    max_payload_bytes=4 << 10,
+    port=3817,
+    module=__name__,
+    kind=RECORDS,
+    rays_from_own_pose=True,
+    configure=lambda p: bytes([p.eye_tracking_hz]),
+    details=lambda p: {"codec": "struct", "unit": "m, node of the eye tracker", "loses": []},
+    hz_by_profile=lambda p: float(p.eye_tracking_hz),
+    bits_per_s=lambda p: 1344.0 * p.eye_tracking_hz,
+    record=DTYPE,
+    check=check_record(NAME, DTYPE),
+    decode=decode,
+    encode=encode,
+    flags=Flags(88, {"gaze": COMBINED}),
+)

@@ -1,0 +1,17 @@
+"""Accelerometer: about 93 samples a packet, 11.8 packets a second."""
+
+from __future__ import annotations
+
+from sensors.hololens.headset_stream import EXTRINSICS
+from sensors.hololens.imu import inertial_stream
+
+STREAM = inertial_stream(
+    "accelerometer",
+    port=3806,
+    nominal_hz=11.8,
+    max_payload_bytes=64 << 10,
+    module=__name__,
+    unit="m/s^2",
+    bits_per_s=0.29e6,
+    constants=(EXTRINSICS,),
+)

@@ -1,0 +1,17 @@
+"""Gyroscope: about 315 samples a packet, 21 packets a second; deg/s or rad/s, the format leaves it open."""
+
+from __future__ import annotations
+
+from sensors.hololens.headset_stream import EXTRINSICS
+from sensors.hololens.imu import inertial_stream
+
+STREAM = inertial_stream(
+    "gyroscope",
+    port=3807,
+    nominal_hz=21.0,
+    max_payload_bytes=128 << 10,
+    module=__name__,
+    unit="as sent: deg/s or rad/s, decided at alignment",
+    bits_per_s=1.71e6,
+    constants=(EXTRINSICS,),
+)

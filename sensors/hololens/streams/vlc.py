@@ -1,0 +1,134 @@
+"""The four grey cameras: 640x480, 30 a second, one encoded picture a packet.
+
+The sensors are mounted turned: turn left-front and right-right by 90 degrees clockwise, left-left and
+right-front counter-clockwise, to see them upright. Calibration holds for the picture as sent.
+The pose of a packet is the rig node.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sensors.errors import BadPacket
+from sensors.hololens import constants as c
+from sensors.hololens import wire
+from sensors.hololens.encoding import (
+    bits_per_second,
+    camera_constants,
+    check_unit,
+    describe_video,
+    key_frame_period,
+)
+from sensors.hololens.headset_stream import FRAMES, RAW, HeadsetStream, PictureUnit
+from sensors.hololens.profile import VIDEO_PROFILES, Profile
+from sensors.stream import Format
+
+METADATA = np.dtype(
+    [
+        ("sensor_ticks", "<u8"),  # ns of the sensor's clock: the better key to pair the four
+        ("exposure_ns", "<u8"),
+        ("gain", "<u4"),  # sensor units
+        ("reserved", "<u4"),
+    ]
+)
+"The last 24 bytes of every payload."
+
+
+class VlcPacket(NamedTuple):
+    """One grey-camera packet."""
+
+    picture: memoryview
+    "Access unit whose luma is the picture (chroma 128), or 640x480 raw bytes."
+    metadata: np.void
+
+
+def decode(payload: memoryview | bytes) -> VlcPacket:
+    """Cut a payload into picture and metadata, without copying; `BadPacket` when either is missing."""
+    view = memoryview(payload)
+    if len(view) <= METADATA.itemsize:
+        raise BadPacket("vlc", f"{len(view)} bytes hold no picture")
+    return VlcPacket(view[: -METADATA.itemsize], np.frombuffer(view[-METADATA.itemsize :], METADATA)[0])
+
+
+def encode(picture: bytes | memoryview, metadata: np.ndarray | np.void) -> bytes:
+    """Put picture and metadata together: the inverse of `decode`."""
+    return bytes(picture) + np.asarray(metadata, METADATA).tobytes()
+
+
+def configuration(video_profile: int) -> bytes:
+    """Mode 1, divisor 1, encoding, one key frame a second, and the stamp shift of -12.5 ms."""
+    rate = bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, video_profile)
+    return (
+        bytes([c.Mode.CONTINUOUS_WITH_POSE, 1])
+        + wire.video_encoding(video_profile, c.LEVEL_DEFAULT, rate)
+        + wire.encoder_options(
+            {
+                c.EncoderOption.GOP_SIZE: key_frame_period(video_profile, c.VLC_HZ),
+                c.EncoderOption.VLC_TIMESTAMP_FACTOR: 0,
+                c.EncoderOption.VLC_TIMESTAMP_CONSTANT: c.VLC_TIMESTAMP_SHIFT,
+            }
+        )
+    )
+
+
+def raw_grey(unit: PictureUnit) -> np.ndarray:
+    """View a raw picture as (480, 640) uint8; `BadPacket` when it is of another size."""
+    pixels = c.VLC_WIDTH * c.VLC_HEIGHT
+    if len(unit.image) != pixels:
+        raise BadPacket("vlc", f"{len(unit.image)} bytes instead of {pixels}")
+    return np.frombuffer(unit.image, np.uint8).reshape(c.VLC_HEIGHT, c.VLC_WIDTH)
+
+
+def cut(payload: bytes) -> PictureUnit:
+    """Find the picture and its metadata."""
+    return PictureUnit(*decode(payload))
+
+
+def _check(name: str, payload: bytes, form: Format) -> None:
+    if len(payload) == METADATA.itemsize:
+        return
+    unit, pixels = cut(payload), c.VLC_WIDTH * c.VLC_HEIGHT
+    if form.get("codec", RAW) != RAW:
+        check_unit(name, unit.image)
+    elif len(unit.image) != pixels:
+        raise BadPacket(name, f"{len(unit.image)} bytes instead of {pixels}")
+
+
+def _details(p: Profile) -> Format:
+    details = describe_video(p.vlc_codec, c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ)
+    return details | {"timestamp_shift_ticks": c.VLC_TIMESTAMP_SHIFT}
+
+
+def _rate(p: Profile) -> float:
+    return float(bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, VIDEO_PROFILES[p.vlc_codec]))
+
+
+def _camera(name: str, port: int) -> HeadsetStream:
+    return HeadsetStream(
+        name,
+        nominal_hz=30.0,
+        max_payload_bytes=1 << 20,
+        port=port,
+        module=__name__,
+        kind=FRAMES,
+        is_grey_camera=True,
+        configure=lambda p: configuration(VIDEO_PROFILES[p.vlc_codec]),
+        details=_details,
+        bits_per_s=_rate,
+        constants=camera_constants(c.VLC_HEIGHT, c.VLC_WIDTH),
+        check=lambda payload, form: _check(name, payload, form),
+        decode=decode,
+        encode=encode,
+        cut=cut,
+        raw_picture=raw_grey,
+    )
+
+
+STREAMS = (
+    _camera("vlc_leftfront", 3800),
+    _camera("vlc_leftleft", 3801),
+    _camera("vlc_rightfront", 3802),
+    _camera("vlc_rightright", 3803),
+)
