@@ -11,6 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from sensors.files_on_disk import sync_path
 from storage.chunks.chunk import set_attribute
 from storage.errors import BadChunk
 
@@ -42,8 +43,7 @@ def write_calibration(path: Path, tables: list[ConstantTable], facts: dict[str, 
             dataset = file.create_dataset(table.name, data=_fixed(table.values) if text else table.values)
             for name in ("unit", "frame", "meaning"):
                 set_attribute(dataset.attrs, name, getattr(table, name))
-    with part.open("rb") as written:
-        os.fsync(written.fileno())
+    sync_path(part)
     os.replace(part, path)
 
 

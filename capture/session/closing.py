@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from capture.process.outcome import NO_SPACE, Outcome
 from capture.queue import stream_queue as queue
 from capture.queue.server import QueueServer
 from capture.session.reserve import RESERVE
+from sensors.files_on_disk import file_sha256
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
 from storage.chunks.chunk import chunk_paths
@@ -136,9 +136,7 @@ def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
     prefix = folder.relative_to(plan.path).as_posix()
     for path in chunk_paths(folder):
         if path.name not in known:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            known[path.name] = {"bytes": path.stat().st_size, "sha256": digest}
+            known[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     return {f"{prefix}/{name}": facts for name, facts in known.items()}
 
 

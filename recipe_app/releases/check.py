@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import Annotations, parse_annotations
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
 from recipe_app.graphs.formats.graph_files import read_text
+from sensors.files_on_disk import file_sha256
 
 SUMS = "SHA256SUMS"
 TEXTS = ("annotation_json", "annotation_csv", "data_splits", "metadata", "task_graphs")
@@ -69,7 +69,7 @@ def _sums(folder: Path, found: ReleaseFaults) -> None:
             continue
         named.add(match[2])
         file = folder / match[2]
-        got = _digest(file) if file.is_file() else "no file"
+        got = file_sha256(file) if file.is_file() else "no file"
         if got != match[1]:
             found.differs(match[2], "", match[1], got)
     there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {SUMS}
@@ -77,11 +77,6 @@ def _sums(folder: Path, found: ReleaseFaults) -> None:
         found.differs(SUMS, name, "a line for every file", "none")
     for name in sorted(name for name in there if name.partition("/")[0] not in TOP):
         found.differs(name, "", "a file of the published form", "another file")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _forms(annotations: Annotations, texts: dict[str, str], found: ReleaseFaults) -> None:

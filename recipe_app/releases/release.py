@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from recipe_app.releases.data_set import LINKS, Cooked, Member, numbered, text_f
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
+from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
 from storage.exports.film import write_small_film
 from storage.shell.outputs import write_into, written
@@ -62,11 +62,7 @@ def release(
 
 def checksums(out: Path, names: Iterable[str]) -> str:
     """Return the lines of `SHA256SUMS`, as `sha256sum -c` reads them."""
-    lines = []
-    for name in sorted(names):
-        with (out / name).open("rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
-    return "".join(lines)
+    return "".join(f"{file_sha256(out / name)}  {name}\n" for name in sorted(names))
 
 
 def _opened(paths: Iterable[Path], result: Released) -> Iterator[OwnRecording]:

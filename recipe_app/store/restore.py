@@ -21,6 +21,7 @@ from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, opened, proven
 from recipe_app.store.database import Database, open_database
+from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
 
 BATCH = 500
@@ -103,8 +104,7 @@ def _into_file(
         finally:
             database.close()
         _fold_in(made)
-        with open(made, "rb") as file:
-            os.fsync(file.fileno())
+        sync_path(made)
         made.chmod(0o600)
         put()
         made.rename(place)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sensors.errors import DownloadFailed, SensorError, UnsafeName
+from sensors.files_on_disk import file_sha256, sync_path
 from sensors.gopro.names import card_name, check_safe, group_takes
 from sensors.gopro.take import Take, open_take
 
@@ -92,12 +93,6 @@ def _started_s(take: Take) -> float | None:
     return whole_s + (wall_s % 1.0 if wall_s is not None else 0.5)
 
 
-def file_sha256(path: Path) -> str:
-    """Hash a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def copy_verified(source: Path, target: Path, progress: Callable[[int], None] = lambda _: None) -> str:
     """Copy a file under a partial name, sync it, read it back past the page cache, compare, rename; return its hash.
 
@@ -121,11 +116,7 @@ def copy_verified(source: Path, target: Path, progress: Callable[[int], None] = 
                 source.name, f"the copy in {target.parent} is not what was written; check that disk"
             )
         os.replace(part, target)
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(target.parent)
     except OSError as error:
         with suppress(OSError):
             part.unlink()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sensors.errors import CameraRefused, DownloadFailed
+from sensors.files_on_disk import sync_path
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.camera_types import MediaFile
 from sensors.gopro.entry import CameraAddress, entry_of
@@ -124,11 +125,7 @@ def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
         part.unlink()
         raise
     os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_path(path.parent)
 
 
 class _Fetch:

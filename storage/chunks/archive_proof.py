@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.files_on_disk import file_sha256
 from storage.chunks.chunk_reader import UNREADABLE, Chunk
-from storage.disk.read_back import file_sha256, forget_cache
+from storage.disk.read_back import forget_cache
 from storage.errors import BadChunk
 from storage.names import chunk_number
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from sensors.files_on_disk import sync_path
+
 Buffer = bytes | bytearray | memoryview
 
 GATHER = 512
@@ -116,11 +118,7 @@ class LocalDisk:
 
     def sync_folder(self, path: Path) -> None:
         """Sync a folder."""
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_path(path)
 
 
 def _written(handle: int, views: list[memoryview]) -> int:

@@ -18,12 +18,6 @@ DIRECT, DROPPED, CACHED = "direct", "dropped", "cached"
 """How a file was read: round the cache; cache dropped before; neither was to be had (not on this system)."""
 
 
-def file_sha256(path: Path) -> str:
-    """Hash a file, by whatever way reading is quickest."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def forget_cache(path: Path) -> bool:
     """Sync a file and ask the system to drop what it remembers of it; tell whether that can be asked here."""
     if not hasattr(os, "posix_fadvise"):

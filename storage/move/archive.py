@@ -7,19 +7,18 @@ lies on the disk is readable at any moment, and another run goes on.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sensors.files_on_disk import file_sha256, sync_path
 from storage.chunks.archive_file import write_archive
 from storage.chunks.archive_proof import prove
 from storage.chunks.chunk import chunk_paths, is_archive
 from storage.copies.copies import freed_to
 from storage.disk.durable import LOCAL, Disk
-from storage.disk.read_back import file_sha256
 from storage.errors import BadChunk, NotPackable
 from storage.life import usable_manifest
 from storage.manifest import edit_manifest, read_manifest
@@ -90,7 +89,7 @@ def archive_stream(
     part = path.with_name(path.name + PART_SUFFIX)
     try:
         write_archive(part, chunks, tell)
-        _sync(part)
+        sync_path(part)
         prove(part, chunks, tell)
         disk.rename(part, path)
     except OSError as error:
@@ -131,14 +130,6 @@ def _check_room(folder: Path, size: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise NotPackable(folder, f"needs {needed / 1e6:.0f} MB for a moment, {free / 1e6:.0f} MB are free")
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _replace(recording: Path, stream: str, path: Path, chunks: list[Path], disk: Disk) -> None:

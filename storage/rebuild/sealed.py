@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sensors.errors import UnknownSensorStream
+from sensors.files_on_disk import file_sha256
 from sensors.hololens.catalogue import STREAMS, headset_stream
 from sensors.hololens.profile import Profile
 from storage.calibration import calibration_files
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import Chunk, chunk_paths
 from storage.copies.copies import COPIED, read_book
-from storage.disk.read_back import file_sha256
 from storage.errors import CannotRebuild
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
 from storage.notes import Note, notes_in

@@ -5,12 +5,12 @@ Never inside what was recorded, never over a file without `--force`; written bes
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
 from storage.errors import StorageError
 from storage.names import CLOCK_STREAMS, COPIES, LEDGER_STREAMS, MANIFEST, MEDIA, WORK, chunk_range
@@ -130,8 +130,7 @@ def publish(part: Path, path: Path, *, force: bool = False) -> None:
     """Give a whole file its name, durably; what came there meanwhile is asked for again. Raises CannotWrite."""
     place = check_output(path, force=force)
     try:
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_path(part)
         LOCAL.rename(part, place)
         LOCAL.sync_folder(place.parent)
     except OSError as error:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sensors.files_on_disk import file_sha256
 from sensors.hololens.catalogue import STREAMS
 from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK
 from storage.copies.read_through import readable_folder
-from storage.disk.read_back import file_sha256
 from storage.disk.self_check import is_sound, torn_tail, whole_lines
 from storage.errors import BadEventLog, FilesFreed, NotARecording
 from storage.events import read_lines

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.disk.read_back import file_sha256
+from sensors.files_on_disk import file_sha256
 from storage.disk.self_check import is_sound
 from storage.media_blocks import damaged_stretches
 from storage.names import MEDIA

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
+from sensors.files_on_disk import file_sha256
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
-from storage.disk.read_back import file_sha256
 from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
 from storage.verify.findings import FAIL, Findings

@@ -5,13 +5,13 @@ Whatever fails before that, a full disk or a killed process, leaves the last set
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
 from storage.names import PART_SUFFIX
 from sync.result.state import OWN, STATE
@@ -47,7 +47,7 @@ def _put_in_place(folder: Path, own: Path) -> None:
     """Rename the new files over the last ones. All that needs room comes first, and the state is the last of all."""
     made = _files(folder)
     for name in made:
-        _sync(folder / name)
+        sync_path(folder / name)  # some disks say only then that they are full
         (own / name).parent.mkdir(exist_ok=True)
     state = Path(STATE.name)
     (own / state).unlink(missing_ok=True)  # from here until the new one is there the set may be mixed
@@ -72,12 +72,3 @@ def _last_set(own: Path) -> set[Path]:
         {Path(ALIGNMENT) / name for name in _files(own / ALIGNMENT)} if (own / ALIGNMENT).is_dir() else set()
     )
     return inside | {Path(name) for name in TABLES if (own / name).is_file()}
-
-
-def _sync(path: Path) -> None:
-    """Make a file durable: some disks say only then that they are full."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,8 +15,8 @@ from small_takes import HOST0_NS
 import storage.move.mover_process
 from capture.camera.fetch import takes_in
 from kitchensync.cli import main
+from sensors.files_on_disk import file_sha256
 from storage.chunks.chunk import Packet, chunk_paths, seal
-from storage.disk.read_back import file_sha256
 from storage.life import life_of
 from storage.manifest import edit_manifest, write_json
 from storage.move.archive import archive
