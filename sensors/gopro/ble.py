@@ -6,36 +6,30 @@ reached so keeps its files on the card: bring them home with `kitchensync gopro 
 
 from __future__ import annotations
 
-import logging
-import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import CameraLost, CameraRefused
-from sensors.gopro.camera import GoProHttp
+from sensors.errors import CameraRefused
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile
 from sensors.gopro.entry import CameraAddress
-from sensors.gopro.sdk import COMMAND_LIMIT_S, SETTINGS, Loop, NoRadio, collect_quietly, need_library
+from sensors.gopro.library import COMMAND_LIMIT_S, SETTINGS, LibraryCamera, Loop, NoRadio, need_library
 from sensors.host_clock import host_ns
 
 OPEN_LIMIT_S = 60.0
 NO_ADDRESS = "http://127.0.0.1:9"
 
 
-class BleCamera(GoProHttp):
+class BleCamera(LibraryCamera):
     """One camera on Bluetooth, by the last four digits of its name; the same interface, without files."""
 
     def __init__(self, identity: str, timeout_s: float = 10.0, *, radio: type[Any] | None = None) -> None:
         """`radio` is a `BLEController` of the library to use instead of this computer's Bluetooth."""
         need_library(f"ble:{identity}")
-        super().__init__(CameraAddress(NO_ADDRESS), timeout_s)
-        self.base_url = f"ble:{identity}"
+        super().__init__(f"ble:{identity}", CameraAddress(NO_ADDRESS), timeout_s)
+        self.base_url = self.url
         self._identity = identity
         self._radio = radio
-        self._loop: Loop | None = None
-        self._sdk: Any = None
-        self._folder = tempfile.TemporaryDirectory(prefix="kitchensync-gopro-")
 
     def open(self) -> None:
         """Scan, connect and pair; the library sets the camera's clock by itself while it does."""
@@ -54,20 +48,6 @@ class BleCamera(GoProHttp):
         )
         self._call(sdk.open(), OPEN_LIMIT_S, "to open")
         self._sdk = sdk
-
-    def close(self) -> None:
-        """Disconnect."""
-        if self._loop is not None:
-            if self._sdk is not None:
-                try:
-                    self._loop.call(self._sdk.close(), COMMAND_LIMIT_S)
-                except Exception:  # noqa: BLE001 (the library's own; the camera may be gone, and we are leaving)
-                    logging.getLogger(__name__).warning("%s: not closed in order", self.base_url)
-            self._loop.close()
-        self._loop = self._sdk = None
-        collect_quietly()
-        self._folder.cleanup()
-        super().close()
 
     def info(self) -> CameraInfo:
         """Ask for model, firmware and serial number."""
@@ -126,15 +106,6 @@ class BleCamera(GoProHttp):
         if not answer.ok:
             raise CameraRefused(self.base_url, name, 500)
         return answer.data
-
-    def _call(self, work: Any, limit_s: float, what: str) -> Any:
-        assert self._loop is not None
-        try:
-            return self._loop.call(work, limit_s)
-        except Exception as error:
-            raise CameraLost(
-                self.base_url, f"{what}: {str(error) or type(error).__name__}".lower()
-            ) from error
 
 
 def _by_number(values: dict[Any, Any]) -> dict[str, Any]:

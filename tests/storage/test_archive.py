@@ -169,7 +169,7 @@ def test_chunks_stay_when_the_archive_reads_back_otherwise(take, monkeypatch):
         part.write_bytes(content)
         real(part)
 
-    monkeypatch.setattr(archive_module, "_sync", corrupting)
+    monkeypatch.setattr(archive_module, "sync_path", corrupting)
     monkeypatch.setattr(archive_module, "streams_with_files", lambda _: [GYROSCOPE])
     with pytest.raises(BadChunk, match="packet 3"):
         archive(path)
