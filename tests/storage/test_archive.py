@@ -161,7 +161,7 @@ def test_a_killed_process_leaves_a_whole_recording_and_the_next_goes_on(take, de
 
 def test_chunks_stay_when_the_archive_reads_back_otherwise(take, monkeypatch):
     path, truth = take
-    real = archive_module._sync
+    real = archive_module.sync_path
 
     def corrupting(part: Path) -> None:
         content = bytearray(part.read_bytes())
