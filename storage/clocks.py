@@ -38,3 +38,11 @@ def session_time(recording: Recording, headset: str) -> SessionTime | None:
         if name.startswith(f"{headset}/") and len(recording[name])
     ]
     return SessionTime(min(firsts), device_clock(recording, headset)) if firsts else None
+
+
+def main_session(recording: Recording) -> tuple[str, SessionTime] | None:
+    """Return the first headset that sent anything, and session time by it; None without one."""
+    for name, device in recording.manifest["devices"].items():
+        if device["kind"] == "hololens" and (session := session_time(recording, name)) is not None:
+            return name, session
+    return None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
+    from storage.timeline.session_time import SessionTime
 
 
 class StoredStream(StoredPackets):
@@ -152,6 +153,14 @@ class Recording:
         from storage.reading.cameras import camera_stream
 
         return camera_stream(self.gopro_files, name, take)
+
+    @cached_property
+    def session_time(self) -> SessionTime | None:
+        """Ns since the main headset's first packet, of its ticks and of host times; None without a headset."""
+        from storage.clocks import main_session
+
+        found = main_session(self)
+        return found[1] if found else None
 
     def events(self) -> list[Event]:
         """Return what people did, by time on the capture clock."""

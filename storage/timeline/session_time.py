@@ -49,10 +49,12 @@ class SessionTime:
         if self.clock is None:
             return None
         at = np.asarray(host_ns, np.int64)
-        first = self._by(self.clock.lines[0], at)
         if len(self.clock.lines) == 1:
-            return first
-        return np.where(at < self.clock.breaks_host_ns[0], first, self._after_the_first(at))
+            return self._by(self.clock.lines[0], at)
+        is_first = at < self.clock.breaks_host_ns[0]
+        session_ns = self._after_the_first(at)
+        session_ns[is_first] = self._by(self.clock.lines[0], at[is_first])  # its line says nothing of later
+        return session_ns
 
     def _by(self, line: HostLine, host_ns: Int64) -> Int64:
         session_ns: Int64 = (line.to_ticks(host_ns) - self.ticks0) * NS_PER_TICK

@@ -8,6 +8,7 @@ from typing import Any
 
 from storage.events import Event
 from storage.manifest import Manifest
+from sync.report.shown_time import ShownTime
 from sync.tables.event_frames import in_words, read_event_frames
 from sync.tables.noted import read_noted
 
@@ -65,19 +66,19 @@ class Story:
         return [m for m in self.marks if (m.kind if m.kind in KINDS else "other") == kind]
 
 
-def read_story(recording: Path, manifest: Manifest, zero_host_ns: int) -> Story:
+def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
     story = Story()
     events, story.problems = read_noted(recording)
     undone = _taken_back(events)
     places = _places(recording)
     for number, event in enumerate(events, start=1):
-        mark = _mark(number, event, zero_host_ns, undone=event["op_id"] in undone)
+        mark = _mark(number, event, time, undone=event["op_id"] in undone)
         story.marks.append(replace(mark, shown=places.get((event["writer"], event["host_ns"]), "")))
     chosen = [event["body"] for event in events if event["kind"] == "recipe"]
     shown = {**(chosen[-1] if chosen else {}), **(manifest.get("recipe") or {})}
     if shown:
-        story.recipe = _recipe(shown, events, undone, zero_host_ns)
+        story.recipe = _recipe(shown, events, undone, time)
     return story
 
 
@@ -99,7 +100,7 @@ def _places(recording: Path) -> dict[tuple[str, int], str]:
     return {(str(one["writer"]), int(one["host_ns"])): in_words(one["frames"]) for one in placed}
 
 
-def _mark(number: int, event: Event, zero_host_ns: int, *, undone: bool) -> Mark:
+def _mark(number: int, event: Event, time: ShownTime, *, undone: bool) -> Mark:
     kind, body = str(event.get("kind", "")), event["body"]
     what = _first(body, "category_name") if kind == "error" else None
     text = _first(body, "text", "title", "name", "note") or ""
@@ -111,7 +112,7 @@ def _mark(number: int, event: Event, zero_host_ns: int, *, undone: bool) -> Mark
     return Mark(
         number=number,
         kind=kind,
-        at_s=(event["host_ns"] - zero_host_ns) / 1e9,
+        at_s=time.seconds(event["host_ns"]),
         label=(label or kind)[:MOST_LABEL],
         words=", ".join(part for part in words if part) + (" (taken back)" if undone else ""),
         uncertainty_ms=float(event.get("uncertainty_ns") or 0) / 1e6,
@@ -124,7 +125,7 @@ def _first(body: dict[str, Any], *names: str) -> str | None:
     return next((str(body[name]) for name in names if body.get(name) not in (None, "")), None)
 
 
-def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], zero_host_ns: int) -> ShownRecipe:
+def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], time: ShownTime) -> ShownRecipe:
     valid = [event for event in events if event["op_id"] is None or event["op_id"] not in undone]
     steps = recipe.get("steps") or {}
     shown = []
@@ -141,7 +142,7 @@ def _recipe(recipe: dict[str, Any], events: list[Event], undone: set[Any], zero_
             ShownStep(
                 position,
                 _text(steps, node),
-                (done - zero_host_ns) / 1e9 if done is not None else None,
+                time.seconds(done) if done is not None else None,
                 errors,
             )
         )

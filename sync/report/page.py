@@ -21,6 +21,7 @@ from sync.report.numbers import numbers
 from sync.report.pictures import DAMAGED, Strip, picture_strip
 from sync.report.rates import rate_of
 from sync.report.render import render
+from sync.report.shown_time import ShownTime
 from sync.report.streams import ReadStream, TicksToHost, read_clock, read_stream
 from sync.report.timeline import (
     Hole,
@@ -66,9 +67,9 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     clocks = _clocks(recording, streams)
     alignments = read_alignments(recording.path)
     cameras = read_cameras(recording, alignments, clocks)
-    zero_ns = _zero(manifest, streams)
-    story = read_story(recording.path, manifest, zero_ns)
-    span = span_of(list(_moments(streams, clocks, cameras, story, zero_ns)), zero_ns)
+    time = _time(recording, streams)
+    story = read_story(recording.path, manifest, time)
+    span = span_of(list(_moments(streams, clocks, cameras, story, time)), time)
     holes = _holes(streams, verification, clocks, span)
     armed = [name for name, device in manifest["devices"].items() if device.get("kind") == "gopro"]
     problems = [*story.problems, *(f"{f.name}: {f.problem}" for f in cameras if f.problem)]
@@ -84,7 +85,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "profiles": facts.profiles(manifest),
         "losses": facts.losses(manifest),
         "damages": facts.damages(streams, [d for c in clocks.values() for d in c.damage], problems),
-        "zero": _zero_words(manifest, zero_ns),
+        "zero": _zero_words(manifest, time),
         "lanes": list(_lanes(streams, holes, clocks, cameras, story, armed, span)),
         "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),
         "most_gaps": MOST_GAPS,
@@ -107,18 +108,27 @@ def _clocks(recording: Recording, streams: list[ReadStream]) -> dict[str, TicksT
     return {device: known for device, known in found.items() if known is not None}
 
 
-def _zero(manifest: dict[str, Any], streams: list[ReadStream]) -> int:
-    """Host ns of the axis' zero: the first packet, else the start of the recording."""
+def _time(recording: Recording, streams: list[ReadStream]) -> ShownTime:
+    """Session time; where damage or the lack of a headset hides it, since the first packet, or the start."""
+    try:
+        session = recording.session_time
+    except DAMAGED:
+        session = None
+    if session is not None and session.clock is not None:
+        return ShownTime(session, int(session.clock.lines[0].to_host_ns(session.ticks0)))
     arrivals = [int(stream.index["host_ns"][0]) for stream in streams if len(stream.index)]
-    return min(arrivals) if arrivals else int((manifest.get("started") or {}).get("host_ns") or 0)
+    started = recording.manifest.get("started") or {}
+    return ShownTime(None, min(arrivals) if arrivals else int(started.get("host_ns") or 0))
 
 
-def _zero_words(manifest: dict[str, Any], zero_ns: int) -> str:
+def _zero_words(manifest: dict[str, Any], time: ShownTime) -> str:
     started = manifest.get("started") or {}
+    whose = "recording computer" if time.session is None else "headset"
+    words = f"Minutes and seconds on the clock of the {whose}; 0:00 is the first packet"
     if not started.get("utc_ns") or not started.get("host_ns"):
-        return "0:00 is the first packet"
-    utc_ns = int(started["utc_ns"]) + zero_ns - int(started["host_ns"])
-    return f"0:00 is the first packet, {local_time(utc_ns, manifest.get('zone') or {})}"
+        return words
+    utc_ns = int(started["utc_ns"]) + time.zero_host_ns - int(started["host_ns"])
+    return f"{words}, {local_time(utc_ns, manifest.get('zone') or {})}"
 
 
 def _moments(
@@ -126,16 +136,16 @@ def _moments(
     clocks: dict[str, TicksToHost],
     cameras: list[ShownFile],
     story: Story,
-    zero_ns: int,
-) -> Iterator[int]:
-    """Everything that has to be inside the shown time, host ns."""
+    time: ShownTime,
+) -> Iterator[float]:
+    """Everything that has to be inside the shown time, seconds."""
     for stream in streams:
         if len(stream.index) and stream.device in clocks:
             to_host = clocks[stream.device].to_host
-            yield from (int(to_host.to_host_ns(int(stream.ticks[row]))) for row in (0, -1))
+            yield from (time.seconds(int(to_host.to_host_ns(int(stream.ticks[row])))) for row in (0, -1))
     for file in cameras:
-        yield from (ns for ns in (file.start_host_ns, file.end_host_ns) if ns is not None)
-    yield from (zero_ns + round(mark.at_s * 1e9) for mark in story.marks)
+        yield from (time.seconds(ns) for ns in (file.start_host_ns, file.end_host_ns) if ns is not None)
+    yield from (mark.at_s for mark in story.marks)
 
 
 def _data_s(streams: list[ReadStream], cameras: list[ShownFile]) -> float:

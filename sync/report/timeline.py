@@ -14,6 +14,7 @@ from markupsafe import Markup
 from storage.verify.gaps import Gap
 from sync.report.cameras import ShownFile
 from sync.report.events import Mark
+from sync.report.shown_time import ShownTime
 from sync.report.streams import ReadStream, TicksToHost
 from sync.report.svg import element, glyph, percent
 from sync.report.words import clock, count_of, length, whole_clock
@@ -48,15 +49,15 @@ STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 
 @dataclass(frozen=True, slots=True)
 class ShownSpan:
-    """The time that is shown: host ns of its zero, and its ends in seconds after zero."""
+    """The part of the time that is shown, in seconds after zero."""
 
-    zero_host_ns: int
+    time: ShownTime
     first_s: float
     last_s: float
 
     def seconds(self, host_ns: int) -> float:
         """Seconds after zero."""
-        return (int(host_ns) - self.zero_host_ns) / 1e9
+        return self.time.seconds(host_ns)
 
     def share(self, seconds: float) -> float:
         """Place on the width, 0 to 1, cut at the ends."""
@@ -99,11 +100,10 @@ class Lane:
     drawing: Markup
 
 
-def span_of(moments_host_ns: Sequence[int], zero_host_ns: int) -> ShownSpan:
+def span_of(seconds: Sequence[float], time: ShownTime) -> ShownSpan:
     """Choose the shown time so that everything placed is inside, with a little room."""
-    seconds = [(int(moment) - zero_host_ns) / 1e9 for moment in moments_host_ns] or [0.0]
-    first, last = min(0.0, *seconds), max(1.0, *seconds)
-    return ShownSpan(zero_host_ns, first, last + 0.01 * (last - first))
+    first, last = min([0.0, *seconds]), max([1.0, *seconds])
+    return ShownSpan(time, first, last + 0.01 * (last - first))
 
 
 def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: TicksToHost, span: ShownSpan) -> list[Hole]:

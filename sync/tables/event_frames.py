@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sensors.array_types import Int64
 from storage.events import Event
 from storage.manifest import write_json
+from storage.timeline.session_time import SessionTime
 from sync.align.index import strictly_increasing, tolerance_ticks
 from sync.recording.cameras import CameraFile, CameraTake
 from sync.recording.session import Headset, Session
@@ -76,7 +77,8 @@ def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[st
     streams: dict[str, list[PictureTimes]] = {}
     for pictures in (*_headset_pictures(session), *_camera_pictures(session, pairs)):
         streams.setdefault(pictures.stream, []).append(pictures)
-    placed = [_placed(event, streams) for event in events]
+    time = session.recording.session_time
+    placed = [_placed(event, streams, time) for event in events]
     about = {
         name: {"bound_ms": round(max(p.bound_ns for p in files) / 1e6, 3)} for name, files in streams.items()
     }
@@ -105,9 +107,12 @@ def in_words(frames: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _placed(event: Event, streams: dict[str, list[PictureTimes]]) -> dict[str, Any]:
+def _placed(event: Event, streams: dict[str, list[PictureTimes]], time: SessionTime | None) -> dict[str, Any]:
     at_ns, uncertainty_ns = event["host_ns"], int(event.get("uncertainty_ns") or 0)
     said = {name: event["body"][name] for name in TOLD if name in event["body"]}
+    session_ns = time.of_host([at_ns]) if time is not None else None
+    if session_ns is not None:
+        said["session_ns"] = int(session_ns[0])
     return {
         "writer": event["writer"],
         "op_id": event.get("op_id"),

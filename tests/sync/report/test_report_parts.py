@@ -13,6 +13,7 @@ from sync.report.alignment import lag_figure, overlay_figures, read_alignments, 
 from sync.report.facts import devices
 from sync.report.numbers import numbers
 from sync.report.rates import histogram
+from sync.report.shown_time import ShownTime
 from sync.report.svg import Axis, Plot, element, nice_ticks, thinned, tick_text
 from sync.report.timeline import ShownSpan
 from sync.report.words import clock, count_of, length, local_time, size, whole_clock
@@ -100,7 +101,7 @@ def test_a_histogram_shows_a_single_long_interval():
 
 @pytest.mark.parametrize("whole_s", [0.5, 3, 61, 1200, 10_000, 400_000])
 def test_the_axis_has_some_round_times(whole_s):
-    span = ShownSpan(0, -0.2, whole_s)
+    span = ShownSpan(ShownTime(None, 0), -0.2, whole_s)
     ticks = span.ticks()
     assert 1 <= len(ticks) <= 8
     assert all(-0.2 <= tick <= whole_s for tick in ticks)

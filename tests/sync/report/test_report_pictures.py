@@ -16,6 +16,7 @@ from storage.manifest import write_json
 from storage.timeline.clock_map import ClockMap
 from sync.report.cameras import ShownFile
 from sync.report.pictures import PAIRS, key_frames, picture_strip
+from sync.report.shown_time import ShownTime
 from sync.report.streams import read_clock, read_stream
 from sync.report.timeline import ShownSpan
 
@@ -109,7 +110,7 @@ def world(desk, recording, film):
         start_host_ns=desk.host_ns(OFFSET_S),
         end_host_ns=desk.host_ns(OFFSET_S + SECONDS),
     )
-    return stream, clock, camera, ShownSpan(desk.host_ns(0.0), 0.0, 10.0)
+    return stream, clock, camera, ShownSpan(ShownTime(None, desk.host_ns(0.0)), 0.0, 10.0)
 
 
 def test_matched_pictures_show_the_same_moment(world):
