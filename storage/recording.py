@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sensors.clock_probe import PROBE
 from sensors.gopro.names import card_name
 from storage.chunks.stored_packets import StoredPackets
 from storage.copies.read_through import readable_folder
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from storage.reading.inertial import Samples
     from storage.reading.pictures import DepthFrame, Frame
     from storage.reading.records import Records
+    from storage.timeline.device_clock import HostClock
     from storage.timeline.session_time import SessionTime
 
 
@@ -154,13 +156,39 @@ class Recording:
 
         return camera_stream(self.gopro_files, name, take)
 
+    def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
+        """Return a headset's clock exchanges, (n,) of `sensors.clock_probe.PROBE`, without unreadable ones."""
+        stream = self[f"{CLOCK_STREAMS}/{device}"]
+        if not stream.folder.is_dir() or len(stream) == 0:
+            return np.empty(0, PROBE)
+        whole = [payload for payload in stream.payloads() if len(payload) % PROBE.itemsize == 0]
+        return np.concatenate([np.frombuffer(payload, PROBE) for payload in whole] or [np.empty(0, PROBE)])
+
+    def device_clock(self, device: str) -> HostClock | None:
+        """Return a headset's ticks on the capture clock by its clock exchanges; None without any."""
+        from storage.timeline.device_clock import host_clock
+
+        found = self.clock_exchanges(device)
+        return host_clock(found["host_send_ns"], found["host_receive_ns"], found["device_ticks"])
+
+    @cached_property
+    def main_headset(self) -> str:
+        """The first headset that sent anything, whose clock is session time; nothing without one."""
+        headsets = [name for name, device in self.manifest["devices"].items() if device["kind"] == "hololens"]
+        return next((name for name in headsets if self._first_ticks(name)), "")
+
     @cached_property
     def session_time(self) -> SessionTime | None:
         """Ns since the main headset's first packet, of its ticks and of host times; None without a headset."""
-        from storage.clocks import main_session
+        from storage.timeline.session_time import SessionTime
 
-        found = main_session(self)
-        return found[1] if found else None
+        if not self.main_headset:
+            return None
+        return SessionTime(min(self._first_ticks(self.main_headset)), self.device_clock(self.main_headset))
+
+    def _first_ticks(self, device: str) -> list[int]:
+        streams = [self[name] for name in self.streams if name.startswith(f"{device}/")]
+        return [int(stream.index["device_ticks"][0]) for stream in streams if len(stream)]
 
     def events(self) -> list[Event]:
         """Return what people did, by time on the capture clock."""

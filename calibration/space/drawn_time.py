@@ -10,7 +10,6 @@ import numpy.typing as npt
 from calibration.errors import NotAligned, Refused
 from calibration.recorded import alignments
 from sensors.array_types import Int64
-from storage.clocks import main_session
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
 from storage.timeline.session_time import SessionTime
@@ -34,9 +33,9 @@ class DrawnTime:
 
 def drawn_time(recording: Recording) -> DrawnTime:
     """Return the times of a recording's first headset that sent anything. Raises Refused when none did."""
-    if (found := main_session(recording)) is None:
+    if (session := recording.session_time) is None:
         raise Refused(f"{recording.id} holds no packet of a headset: there is no clock to put things on")
-    headset, session = found
+    headset = recording.main_headset
     try:
         cameras, why = [file for file in alignments(recording) if file.headset == headset], ""
     except NotAligned as error:

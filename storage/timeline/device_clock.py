@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial.polynomial import polyder, polyval
 from scipy.optimize import linprog
 from scipy.stats import ks_2samp
 
@@ -34,13 +35,15 @@ BLOCK_PROBES = 40
 CHANNEL_RANK = 6  # three exchanges hold the channel; the next ones tell how much it hangs on them
 ALIKE_P = 0.01
 NEWTON_STEPS = 3
+STRAIGHT = 2  # coefficients of a line
 
 
 @dataclass(frozen=True, slots=True)
 class HostLine:
     """One unbroken stretch: `host_ns = host0_ns + 100 since + ahead(since)`, `since = ticks - ticks0`.
 
-    `coef_ns` is the polynomial `ahead` in `since / unit_ticks`, lowest first; it holds within `bound_ns`.
+    `coef_ns` is the polynomial `ahead` in `since / unit_ticks`, lowest first; it holds within `bound_ns`. Beyond the
+    exchanges, where `since / unit_ticks` is below 0 or above 1, it goes on straight: a bent one would run away.
     """
 
     ticks0: int
@@ -58,7 +61,11 @@ class HostLine:
         return self.coef_ns[1] / (self.unit_ticks * NS_PER_TICK) if len(self.coef_ns) > 1 else 0.0
 
     def _ahead(self, since: Int64) -> Floats:
-        return np.polynomial.polynomial.polyval(since.astype(np.float64) / self.unit_ticks, self.coef_ns)
+        x = since.astype(np.float64) / self.unit_ticks
+        if len(self.coef_ns) <= STRAIGHT:
+            return polyval(x, self.coef_ns)
+        inside = np.clip(x, 0.0, 1.0)
+        return polyval(inside, self.coef_ns) + (x - inside) * polyval(inside, polyder(self.coef_ns))
 
     def to_host_ns(self, ticks: Int64 | int) -> Int64:
         """Host CLOCK_MONOTONIC ns (int64) at device `ticks`."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from storage.clocks import device_clock
 from storage.recording import Recording, StoredStream
 from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
@@ -107,7 +106,7 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
         clock = inertial_clock(recording[f"{name}/{short}"]) if headset.has(short) else None
         if clock is not None:
             headset.inertial[short] = clock
-    headset.host = device_clock(recording, name) or _host_clock_of_utc(headset)
+    headset.host = recording.device_clock(name) or _host_clock_of_utc(headset)
     if needs_motion and "gyroscope" in headset.inertial:
         headset.gyro = gyroscope(recording[f"{name}/gyroscope"], headset.inertial["gyroscope"])
     elif needs_motion and headset.has("spatial_input"):
