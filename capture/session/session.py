@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -39,6 +37,7 @@ from storage.errors import RecordingExists
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
+from storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
 """Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
@@ -240,7 +239,7 @@ def _queue(order: RecordingRequest, plan: Plan, hold: int) -> Iterator[QueueServ
 
 def _run(supervisor: Supervisor, order: RecordingRequest, show: Callable[[Supervisor], None]) -> Outcome:
     try:
-        with _signals(supervisor):
+        with ending_at_signals(lambda: supervisor.ask_stop("signal")):
             supervisor.run(order.seconds, order.start_timeout_s, show)
     finally:
         supervisor.close()
@@ -249,20 +248,3 @@ def _run(supervisor: Supervisor, order: RecordingRequest, show: Callable[[Superv
         f"{camera.device}: {camera.state.problem}" for camera in supervisor.cameras if camera.state.problem
     ]
     return outcome
-
-
-@contextlib.contextmanager
-def _signals(supervisor: Supervisor) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into the orderly end while the recording runs."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {
-        number: signal.signal(number, lambda *_: supervisor.ask_stop("signal"))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

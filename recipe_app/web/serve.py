@@ -7,7 +7,6 @@ import datetime
 import hashlib
 import logging
 import secrets
-import signal
 import socket
 import tempfile
 import threading
@@ -30,6 +29,7 @@ from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app
 from sensors.host_clock import host_ns, utc_anchor
+from storage.shell.end_signals import ending_at_signals
 from storage.shell.loopback import is_loopback_address
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,12 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
         server = uvicorn.Server(_config(tools, secure))
-        stack.enter_context(_ended_by_signals(server))
+
+        def end() -> None:
+            server.should_exit = True
+
+        # Also before the server listens to signals itself; after its orderly end it raises them again.
+        stack.enter_context(ending_at_signals(end))
         say(f"ready app={url}")
         server.run(sockets=[listener])
 
@@ -246,24 +251,3 @@ def addresses(host: str, port: int, secure: tls.Credentials | None) -> list[str]
         hosts = [one for one in tls.own_addresses() if one not in secure.left_out] or ["127.0.0.1"]
     names = [f"[{one}]" if ":" in one else one for one in hosts]
     return [f"{'https' if secure else 'http'}://{name}:{port}/" for name in names]
-
-
-@contextlib.contextmanager
-def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the server with exit code 0, also before it listens to them itself.
-
-    After its orderly end it raises them again.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(*_: object) -> None:
-        server.should_exit = True
-
-    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 import re
 import socket
 from collections.abc import Collection, Sequence
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from recipe_app.errors import BadSetup
+from sensors.files_on_disk import write_with_rights
 
 LEAF_DAYS = 397
 """The longest that browsers accept."""
@@ -121,8 +121,8 @@ def credentials(
         names = [name for name in names if name not in left_out]
         if not _is_good(found.certificate, authority, names, now):
             leaf_key = ec.generate_private_key(ec.SECP256R1())
-            _write(found.key, _private(leaf_key), 0o600)
-            _write(found.certificate, _pem(_leaf(leaf_key, authority, key, names, now)), 0o644)
+            write_with_rights(found.key, _private(leaf_key))
+            write_with_rights(found.certificate, _pem(_leaf(leaf_key, authority, key, names, now)), 0o644)
     except (OSError, ValueError) as error:
         raise BadSetup(f"{folder}: the certificates cannot be made or read ({error})") from error
     return found
@@ -145,8 +145,8 @@ def _authority(
             return read, key
     key = ec.generate_private_key(ec.SECP256R1())
     made = _self_signed(key, names, now)
-    _write(key_file, _private(key), 0o600)
-    _write(certificate, _pem(made), 0o644)
+    write_with_rights(key_file, _private(key))
+    write_with_rights(certificate, _pem(made), 0o644)
     return made, key
 
 
@@ -289,15 +289,3 @@ def _private(key: Key) -> bytes:
 
 def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that nobody sees half-written nor, for a moment, with other rights."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from sensors.errors import SensorError
+from sensors.gopro.camera import GoProHttp
 from sensors.gopro.camera_types import CameraClock
 from sensors.host_clock import UtcAnchor, host_ns, utc_anchor
 
@@ -16,18 +17,6 @@ NS_PER_S = 1_000_000_000
 POLL_S = 0.005
 CATCH_LIMIT_S = 2.5
 TICKS_WANTED = 2
-
-
-class HasClock(Protocol):
-    """What is needed of a camera."""
-
-    def get_clock(self) -> CameraClock:
-        """Ask for the clock."""
-        ...
-
-    def set_clock(self, local: datetime, zone_minutes: int, summer_time: bool = False) -> None:
-        """Set the clock, whole seconds."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +36,7 @@ class ClockOffset:
         return asdict(self)
 
 
-def set_clock_now(camera: HasClock, zone_minutes: int, summer_time: bool = False) -> None:
+def set_clock_now(camera: GoProHttp, zone_minutes: int, summer_time: bool = False) -> None:
     """Set the camera to this computer's local time, sent so that it arrives at the turn of a second."""
     begin_ns = host_ns()
     camera.get_clock()
@@ -63,7 +52,7 @@ def set_clock_now(camera: HasClock, zone_minutes: int, summer_time: bool = False
 
 
 def measure_clock(
-    camera: HasClock, limit_s: float = CATCH_LIMIT_S, wait: Callable[[float], None] = time.sleep
+    camera: GoProHttp, limit_s: float = CATCH_LIMIT_S, wait: Callable[[float], None] = time.sleep
 ) -> ClockOffset | None:
     """Ask again and again until the second turns; the turn lies between two questions. None when it never did.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import NoCredentials
+from sensors.files_on_disk import write_with_rights
 from sensors.gopro.entry import CameraAddress
 
 VARIABLE = "KITCHENSYNC_CREDENTIALS"
@@ -44,14 +45,7 @@ def write_credentials(name: str, *, address: str, username: str, password: str, 
     known = _read(name) if path.exists() else {}
     known[name] = dict(zip(FIELDS, (address, username, password, certificate), strict=True))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(known, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    write_with_rights(path, json.dumps(known, indent=1).encode())
     return path
 
 

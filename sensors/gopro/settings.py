@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from sensors.errors import CameraRefused
-from sensors.gopro.camera_types import CameraState
+from sensors.gopro.camera import GoProHttp
 
 ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION = 134, 108, 2, 3, 121, 135
 HINDSIGHT, POWER_DOWN, GPS = 167, 59, 83
@@ -50,22 +50,6 @@ class GoProSettings(BaseModel):
     "Recordings are made in people's homes: off unless asked for."
 
 
-class Settable(Protocol):
-    """What is needed of a camera."""
-
-    def state(self) -> CameraState:
-        """Ask for all statuses and settings."""
-        ...
-
-    def set_setting(self, setting: int, option: int) -> None:
-        """Set one; raise CameraRefused."""
-        ...
-
-    def wait_idle(self) -> CameraState:
-        """Wait until it takes commands again."""
-        ...
-
-
 @dataclass
 class Applied:
     """What the camera made of what was wanted."""
@@ -89,7 +73,7 @@ def wanted_options(words: dict[str, Any] | None = None) -> dict[int, int]:
     return {setting: options[setting] for setting in ORDER}
 
 
-def apply_settings(camera: Settable, wanted: dict[int, int]) -> Applied:
+def apply_settings(camera: GoProHttp, wanted: dict[int, int]) -> Applied:
     """Set what differs, one by one, then read everything back; a refusal is noted, the rest goes on.
 
     GPS that stays on is a problem like any other: recordings are made in people's homes.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import threading
 from _thread import start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 def ask_at_signals(numbers: tuple[signal.Signals, ...], ask: Callable[[], object]) -> None:
@@ -15,3 +17,18 @@ def ask_at_signals(numbers: tuple[signal.Signals, ...], ask: Callable[[], object
     """
     for number in numbers:
         signal.signal(number, lambda *_: start_new_thread(ask, ()))
+
+
+@contextlib.contextmanager
+def ending_at_signals(end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` at Ctrl-C and SIGTERM while the block runs; a thread that is not the main one hears no signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, lambda *_: end()) for number in asked}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
