@@ -10,7 +10,6 @@ FOLDERS = ["calibration", "capture", "kitchensync", "recipe_app", "sensors", "st
 """Not the virtual kitchen, which is made of the same devices and apart."""
 MEANS = {
     "adopt": "make a recording of videos that were filmed elsewhere",
-    "by_life": "what a command answers by the life of a recording alone",
     "calibration": "constants of a sensor",
     "camera": "a GoPro",
     "cameras": "the cameras of a recording: their lenses, takes and clocks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +16,15 @@ from sensors.host_clock import utc_anchor
 from storage.copies.copies import freed_to
 from storage.copies.read_through import stores_of
 from storage.copies.target import Target
+from storage.disk.self_check import is_sound, whole_lines
 from storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
 from storage.manifest import SCHEMA, Manifest, read_manifest, write_json
 from storage.names import CLOCK_STREAMS, MANIFEST, MEDIA
 from storage.rebuild.moments import moments_of
-from storage.rebuild.people import entered
 from storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
 
+RECIPE = ("name", "graph_hash", "order", "seed", "source")
+"""What a manifest keeps of the choice of a recipe."""
 NOWHERE = [
     "participant",
     "place",
@@ -177,3 +180,25 @@ def _camera(said: dict[str, Any]) -> dict[str, Any]:
         return {"kind": "video"}
     known: dict[str, Any] = {key: said[key] for key in CAMERA if key in said}
     return {"kind": "gopro", **known}
+
+
+def entered(recording: Path) -> dict[str, Any]:
+    """Return `recipe` and `script` of the last choice, and `withdrawn`, where somebody entered them."""
+    found: dict[str, Any] = {}
+    for event in _events(recording):
+        body = event.get("body") or {}
+        if event.get("kind") == "recipe":
+            found["recipe"] = {key: body.get(key) for key in RECIPE}
+            script = {"strategy": body.get("strategy"), "display": body.get("display")}
+            found["script"] = script | {"certificate": body.get("script")}
+        if event.get("kind") == "withdraw":
+            found["withdrawn"] = {"host_ns": event.get("host_ns")}
+    return found
+
+
+def _events(recording: Path) -> Iterator[dict[str, Any]]:
+    """Yield every event whose line is as it was written, damaged neighbours or not."""
+    for path in sorted((recording / "events").glob("*.jsonl")):
+        for line in whole_lines(path.read_bytes()):
+            if is_sound(line):
+                yield json.loads(line)

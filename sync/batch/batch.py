@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from storage.errors import StorageError
+from storage.copies.read_through import readable_folder
+from storage.errors import FilesFreed, NotFinished, StorageError
+from storage.life import Life, life_by, usable_manifest
 from storage.names import recordings_in
 from sync.batch.cluster import Undone, on_cluster
 from sync.batch.workers import count_of, one_thread_each, pool_of, takes_cluster
 from sync.errors import SyncError
 from sync.recording.trouble import REFUSALS, is_trouble, said_by_computer
-from sync.result.by_life import settled_by_life
 from sync.result.state import finished, forget, kept_answer
 from sync.tables.masters import check_master
 
 SCHEMA = "sync/1"
 NOT_DONE = "not_done"
 """Status of a recording that has no answer yet, since something other than its data stood in the way."""
+NOTHING = "nothing_to_align"
+"""Status of a recording that was given up at its start."""
 WAIT_WORKERS_S = 60.0
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
@@ -175,3 +178,35 @@ def _on_cluster(
         if "error" in answer and undone[path].tried:
             answer["error"] += f"; before, {undone[path].words()}"
         yield path, answer
+
+
+def settled_by_life(path: Path) -> dict[str, Any] | None:
+    """Return the answer for a recording that cannot be worked on now; None where it can.
+
+    One whose files lie elsewhere and cannot be reached keeps its last answer, with `checked` false. Raises Unusable
+    for one that is refused, also where no last answer is known.
+    """
+    manifest = usable_manifest(path)
+    life = life_by(path, manifest)
+    if life == Life.RECORDING:
+        raise NotFinished(path)
+    if life == Life.ABORTED:
+        reason = "it was given up at its start: there is nothing to align"
+        return {
+            "recording": path.name,
+            "status": NOTHING,
+            "path": str(path),
+            "reasons": [reason],
+            "pairs": [],
+        }
+    try:
+        readable_folder(path, manifest)
+    except FilesFreed as error:
+        kept = kept_answer(path)
+        if kept is None:
+            raise
+        return kept | {
+            "checked": False,
+            "reasons": [*kept.get("reasons", []), f"not computed again: {error}"],
+        }
+    return None
