@@ -16,6 +16,8 @@ COMMANDS: Table = {
     "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
+    "list": ("storage.commands.look:list_recordings", "List the recordings in a folder, however deep."),
+    "info": ("storage.commands.look:info", "Say what is in a recording."),
     "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
     "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
     "move": (

@@ -82,10 +82,11 @@ def recordings_in(path: Path) -> list[Path]:
     """
     if not path.is_dir() or (path / MANIFEST).exists() or holds_recorded_files(path):
         return [path]
-    return sorted(folder for folder in path.glob("*") if _is_recording(folder)) or [path]
+    return sorted(folder for folder in path.glob("*") if is_recording(folder)) or [path]
 
 
-def _is_recording(folder: Path) -> bool:
+def is_recording(folder: Path) -> bool:
+    """Tell whether a folder is a recording, or was one before its `recording.json` was lost."""
     if (folder / MANIFEST).exists():
         return True
     return _RECORDING_ID.fullmatch(folder.name) is not None and holds_recorded_files(folder)

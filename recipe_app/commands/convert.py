@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, as_json_option, attempt, show, table
+from recipe_app.commands.options import FILE, as_json_option, attempt, show
 from storage.shell.given_path import given_path
 from storage.shell.output_options import output
 from storage.shell.outputs import write_into, write_output
+from storage.shell.table import show_table
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph
@@ -186,7 +187,7 @@ def agree(first: Path, second: Path, as_json: bool) -> None:
         show(answer)
         return
     forms = ("raw", "raw_with_ends", "reduced", "closure", "cross")
-    table(
+    show_table(
         ["edges", "precision", "recall", "F1"],
         [
             [form.replace("_", " "), *(f"{answer[form][key]:.3f}" for key in ("precision", "recall", "f1"))]

@@ -41,19 +41,3 @@ def attempt(make: Callable[[], Found], *, schema: str, about: Path, as_json: boo
 def show(answer: Mapping[str, Any]) -> None:
     """Print one JSON object."""
     click.echo(json.dumps(answer, ensure_ascii=False))
-
-
-def table(columns: list[str], rows: list[list[object]]) -> None:
-    """Print rows under their columns, the first column to the left, the others to the right."""
-    cells = [columns, *([_cell(value) for value in row] for row in rows)]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
-    for row in cells:
-        first, *others = (
-            text.ljust(width) if index == 0 else text.rjust(width)
-            for index, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        click.echo("  ".join([first, *others]).rstrip())
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import as_json_option, attempt, show, table
+from recipe_app.commands.options import as_json_option, attempt, show
 from storage.shell.given_path import given_path
+from storage.shell.table import show_table
 
 if TYPE_CHECKING:
     from recipe_app.graphs.model import Graph
@@ -73,13 +74,13 @@ def _print_score(answer: dict[str, Any]) -> None:
     totals = answer["totals"]
     if rows:
         rows.append(["all", totals["topological_orders"], *(totals[key] for key in COLUMNS.values())])
-    table(["recipe", "orders", *COLUMNS], rows)
+    show_table(["recipe", "orders", *COLUMNS], rows)
     click.echo()
     sides = ["both", "only_violation", "only_tag", "neither"]
     tags = [
         [question.replace("_", " "), *(n[side] for side in sides)] for question, n in answer["tags"].items()
     ]
-    table(["violation against tag", *(side.replace("_", " ") for side in sides)], tags)
+    show_table(["violation against tag", *(side.replace("_", " ") for side in sides)], tags)
     click.echo()
     for name, found in answer["lists"].items():
         said = (one if isinstance(one, str) else f"{one[0]} step {one[1]}" for one in found)
@@ -153,5 +154,7 @@ def _print_evidence(answer: dict[str, Any]) -> None:
             challenged = f"{len(edge['broken_in_normal'])} of {edge['normal']}" if edge["challenged"] else ""
             said = f"  {edge['edge'][0]} -> {edge['edge'][1]}  {edge['before'][:30]} -> {edge['after'][:30]}"
             rows.append([said, *counts, challenged])
-        table(["  edge", "kept", "overlapped", "late", "hard", "without first", "broken, no error"], rows)
+        show_table(
+            ["  edge", "kept", "overlapped", "late", "hard", "without first", "broken, no error"], rows
+        )
         click.echo()

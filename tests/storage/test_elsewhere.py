@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from processes import kitchensync
 
+from kitchensync.cli import main
 from storage.commands.storage import upload as upload_command
 from storage.commands.storage import verify as verify_command
 from storage.copies.target import MARKER
@@ -68,6 +69,22 @@ def test_verify_reads_the_copy(freed, stores):
     assert answer["read_from"] in [str(store / "take") for store in stores]
     assert answer["streams"]["hololens/pv"]["sha256"] == hashlib.sha256(b"".join(PAYLOADS)).hexdigest()
     assert answer["streams"]["gopro/GX010001.MP4"]["stored"] == 9 << 20
+
+
+def test_info_reads_the_copy_and_without_one_tells_the_last_answer(freed, stores):
+    def told() -> dict:
+        done = CliRunner().invoke(main, ["info", str(freed), "--json"])
+        assert done.exit_code == 0
+        return json.loads(done.stdout)
+
+    here = told()
+    assert here["streams"]["hololens/pv"]["packets"] == 60
+    assert here["cameras"]["gopro"]["bytes"] == 9 << 20
+    assert "problem" not in here
+    unmount(*stores)
+    away = told()
+    assert (away["life"], away["streams"]["hololens/pv"]["packets"]) == ("elsewhere", 60)
+    assert "no copy can be read now" in away["problem"]
 
 
 def test_verify_names_damage_of_the_copy_it_reads(freed, stores):

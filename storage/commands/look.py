@@ -1,0 +1,133 @@
+"""`kitchensync list` and `info`: which recordings there are, and what is in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.given_path import given_path
+from storage.shell.given_recording import GivenRecording
+from storage.shell.table import length_words, show_table, size_words
+
+COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "verdict", "alignment", "size")
+
+
+@click.command("list")
+@click.argument("root", default="data", type=given_path(exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (list/1).")
+def list_recordings(root: Path, as_json: bool) -> None:
+    """List the recordings in ROOT [default: data], however deep they lie.
+
+    The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
+
+    \b
+    Example:
+      kitchensync list data
+    """
+    from storage.listing import line_of, recordings_below
+    from storage.shell.progress import Bar
+
+    lines: list[dict[str, Any]] = []
+    with Bar(unit="recordings") as bar:
+        for recording in recordings_below(root):
+            lines.append(line_of(recording, root))
+            bar.show(len(lines), None, recording.name)
+    if as_json:
+        click.echo(json.dumps({"schema": "list/1", "root": str(root), "recordings": lines}))
+        return
+    if not lines:
+        click.echo(f"{root} holds no recording", err=True)
+        return
+    show_table(COLUMNS, (_row(line) for line in lines), left=8)
+    whole = sum(line.get("bytes", 0) for line in lines)
+    click.echo(f"{len(lines)} recordings, {size_words(whole)}")
+    for line in lines:
+        if line.get("problem"):
+            click.echo(f"{line['path']}: {line['problem']}", err=True)
+
+
+def _row(line: dict[str, Any]) -> list[str]:
+    known = {key: "" if value is None else str(value) for key, value in line.items()}
+    started = known.get("started", "").replace("T", " ").removesuffix("Z")
+    size = size_words(line["bytes"]) if "bytes" in line else ""
+    cells = (known.get(key, "") for key in ("life", "verdict", "alignment"))
+    about = (known.get("recipe", ""), known.get("person", ""), started, length_words(line.get("seconds")))
+    return [line["path"], *about, *cells, size]
+
+
+@click.command()
+@click.argument("path", type=GivenRecording(usable=True))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (info/1).")
+def info(path: Path, as_json: bool) -> None:
+    """Say what is in a recording: streams, cameras, events, alignments, verdict.
+
+    \b
+    Example:
+      kitchensync info data/take-1
+    """
+    from storage.contents import contents_of
+    from storage.names import recordings_in
+    from storage.recording import open_recording
+
+    if (found := recordings_in(path)) != [path]:
+        raise click.UsageError(
+            f"{path} is a folder of {len(found)} recordings; name one, or use `kitchensync list`"
+        )
+    with open_recording(path) as recording:
+        said = contents_of(recording)
+    if as_json:
+        click.echo(json.dumps({"schema": "info/1", **said}))
+    else:
+        _show(said)
+    for problem in _problems(said):
+        click.echo(problem, err=True)
+
+
+def _problems(said: dict[str, Any]) -> list[str]:
+    parts = [
+        *said["streams"].items(),
+        *said["cameras"].items(),
+        *((one["source"], one) for one in said["alignments"]),
+    ]
+    found = [f"{name}: {part['problem']}" for name, part in parts if part.get("problem")]
+    return [*([said["problem"]] if said.get("problem") else []), *found]
+
+
+def _show(said: dict[str, Any]) -> None:
+    about = [said["life"], said.get("recipe"), said.get("person"), said.get("place"), said.get("started")]
+    words = [str(one) for one in (*about, length_words(said.get("seconds"))) if one]
+    click.echo(f"{said['recording']}: {', '.join(words)}; {size_words(said.get('bytes', 0))}")
+    click.echo(f"verdict {said.get('verdict') or 'none yet'}, consent {said.get('consent')}\n")
+    rows = [_stream_row(name, stream) for name, stream in said["streams"].items()]
+    show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)
+    for name, camera in said["cameras"].items():
+        size = f"{camera['width']}x{camera['height']} at {camera['fps']}" if "width" in camera else ""
+        facts = [
+            ", ".join(file["name"] for file in camera["files"]),
+            length_words(camera.get("seconds")),
+            size,
+        ]
+        click.echo(f"{name}: {', '.join(filter(None, facts))}, {size_words(camera['bytes'])}")
+    if said["events"]:
+        click.echo("events: " + ", ".join(f"{count} {kind}" for kind, count in said["events"].items()))
+    for one in said["alignments"]:
+        bound = f", {one['total_ms']:.1f} ms (one sigma, all in)" if one["total_ms"] is not None else ""
+        click.echo(f"{one['source']}: {one['status']}{bound}")
+    if said["calibration"]:
+        click.echo(f"calibration: {len(said['calibration'])} tables")
+
+
+def _stream_row(name: str, stream: dict[str, Any]) -> list[object]:
+    rates = [_hz(stream.get("rate_hz")), _hz(stream.get("nominal_hz"))]
+    return [name, stream.get("packets") or 0, *rates, *_ends(stream), size_words(stream.get("bytes") or 0)]
+
+
+def _hz(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.1f}"
+
+
+def _ends(stream: dict[str, Any]) -> list[str]:
+    return ["" if stream.get(key) is None else f"{stream[key]:.2f} s" for key in ("from_s", "to_s")]
