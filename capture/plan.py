@@ -64,10 +64,9 @@ class Plan:
     """How long packets gather before they travel on together; 0: each by itself."""
 
     @property
-    def producers(self) -> dict[str, str]:
-        """Map every device that sends packets to the module of its producer."""
-        headsets = {headset.name: "capture.produce.producer" for headset in self.headsets}
-        return headsets | {sensor.name: "capture.produce.sensor_producer" for sensor in self.sensors}
+    def producers(self) -> list[str]:
+        """Return every device that sends packets: each has a producer."""
+        return [one.name for one in self.headsets] + [one.name for one in self.sensors]
 
     @property
     def health(self) -> str:

@@ -86,6 +86,15 @@ class StreamStopped(StreamClosed):
         StreamError.__init__(self, host, port, stream, "stopped by this recorder")
 
 
+class PacketsEnded(SensorError):
+    """A plug-in yields no more packets of a stream."""
+
+    at_boundary = True
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"{stream}: the sensor ended it after a whole packet; it is opened again")
+
+
 class AbsurdSize(StreamError):
     """A packet header promises more than its kind can hold: the place in the stream is lost."""
 

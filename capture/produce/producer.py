@@ -1,95 +1,187 @@
-"""The producer of a headset: a thread keeps each stream connected, one thread receives them all.
+"""The producer of one device, of whatever kind: its recorders, its clock probe, its notes and its health.
 
 python -P -m capture.produce.producer PLAN DEVICE [--spare]
 """
 
 from __future__ import annotations
 
-import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from capture.plan import HeadsetPlan, Plan, clock_stream
+from capture.errors import StreamsFailed
+from capture.plan import Plan, clock_stream, ledger_stream
+from capture.process.health import HealthSender
+from capture.process.heartbeat import was_held
+from capture.process.pause import Pause, PauseThread
 from capture.process.worker_process import run_process
-from capture.produce.device_producer import DeviceProducer
-from capture.produce.headset_setup import HeadsetSetup
-from capture.produce.probe_clock import ClockProbe, ask_headset
-from capture.produce.receiver import Receiver
-from capture.produce.stream_end import Streams
-from capture.produce.stream_recorder import StreamRecorder
-from capture.produce.stream_watch import RateWatch
+from capture.produce.device import Device
+from capture.produce.headset_device import HeadsetDevice
+from capture.produce.notes import Ledger
+from capture.produce.plugin_device import PluginDevice
+from capture.produce.probe_clock import ClockProbe
+from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.produce.stream_recorder import StreamRecorder, StreamSource
+from capture.produce.stream_watch import STREAMING, RateWatch
 from capture.queue import stream_queue as queue
-from sensors.errors import SensorError
-from sensors.hololens import remote
-from sensors.hololens.catalogue import headset_stream
-from sensors.hololens.profile import Profile
+from sensors.host_clock import host_ns
+
+HEALTH_PERIOD_S = 0.25
+
+SETTLED_NS = 1_000_000_000
+
+HOLD_S = 3.0
+"""A server syncs its file once a second; on a slow disk a sync may last that long itself."""
 
 
-class Producer(DeviceProducer):
-    """All streams of one headset."""
+class Producer:
+    """All streams of one device."""
 
-    def __init__(self, plan: Plan, headset: HeadsetPlan) -> None:
-        """Connect to the queue; nothing of the headset is touched yet."""
-        super().__init__(plan, headset.name)
-        self._headset = headset
-        profile = Profile(**headset.profile)
-        self._setup = HeadsetSetup(
-            headset.name, headset.host, headset.streams, profile, Path(plan.path), self.ledger
-        )
-        self._pipe = queue.QueuePipe(queue.connect(plan.queue_url))
-        self._streams = Streams()
-        self._receiver = Receiver(self._pipe, plan.linger_ms / 1e3)
-        recorders = [self._recorder(short) for short in headset.streams]
-        self.recorders = recorders
+    def __init__(self, plan: Plan, name: str, make: Callable[[Ledger], Device]) -> None:
+        """Connect to the queue; nothing of the device is touched yet."""
+        self._plan = plan
+        self._epoch_ms = time.time_ns() // 1_000_000
+        self._ending = threading.Event()
+        self._pauses = PauseThread()
+        self._held: list[Pause] = []
+        self._writers: list[queue.QueueWriter] = []
+        self._health = HealthSender(plan.health, f"producer {name}")
+        notes = queue.connect(plan.queue_url)
+        self.ledger = Ledger(notes, plan.uuid, ledger_stream(name), self._epoch_ms)
+        self.device, streams = make(self.ledger), Streams()
+        self.recorders = [self._recorder(name, source, streams) for source in self.device.sources]
         self.rates = {
-            recorder.name: RateWatch(recorder.stream.rate_hz(profile), adaptive=recorder.stream.adaptive)
-            for recorder in recorders
+            recorder.name: RateWatch(self.device.rate_hz(source.stream), adaptive=source.stream.adaptive)
+            for recorder, source in zip(self.recorders, self.device.sources, strict=True)
         }
-        ask = ask_headset(headset.host, self._setup.lock)
-        self.probe = ClockProbe(headset.host, ask, self.writer(clock_stream(headset.name)))
+        ask = self.device.ask
+        self.probe = None if ask is None else ClockProbe(name, ask, self.writer(clock_stream(name)))
 
-    def _recorder(self, short: str) -> StreamRecorder:
-        name, stream = f"{self._headset.name}/{short}", headset_stream(short)
-        return StreamRecorder(
-            name,
-            self._headset.host,
-            stream,
-            stream.configure(self._setup.profile),
-            self.writer(name, self._pipe),
-            self.ledger,
-            self._setup,
-            self._receiver,
-            self._streams,
-        )
+    def _recorder(self, device: str, source: StreamSource, streams: Streams) -> StreamRecorder:
+        name = f"{device}/{source.stream.name}"
+        return StreamRecorder(name, source, self.writer(name, self.device.pipe), self.ledger, streams)
+
+    def writer(self, stream: str, pipe: queue.QueuePipe | None = None) -> queue.QueueWriter:
+        """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""
+        client = queue.connect(self._plan.queue_url)
+
+        def on_loss(first_seq: int, last_seq: int) -> None:
+            self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
+
+        writer = queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
+        self._writers.append(writer)
+        return writer
+
+    def end(self) -> None:
+        """Ask the end: what has been received goes into the queue first."""
+        self._ending.set()
 
     def run(self) -> None:
-        """Receive until every stream has ended or the end is asked."""
-        self._receiver.start()
-        super().run()
+        """Receive until every stream has ended or the end is asked.
 
-    def held_by_queue(self) -> list[tuple[int, int]]:
-        """Return times in which the receiving thread waited for the queue."""
-        held = self._receiver.held_by_queue
-        return [held.popleft() for _ in range(len(held))]
+        Raises StreamsFailed when the last of them have ended by an error: no device has ended those.
+        """
+        self.device.start()
+        for recorder in self.recorders:
+            recorder.start()
+        limit_s: float | None = None
+        self._pauses.start()
+        while any(recorder.is_alive() for recorder in self.recorders):
+            if self._ending.wait(HEALTH_PERIOD_S):
+                limit_s = self._stop_all() if limit_s is None else limit_s
+                time.sleep(0.02)
+                if time.monotonic() > limit_s:
+                    break  # what hangs has queued its packets; its thread dies with us
+            self._note_holds(SETTLED_NS)
+            self._begin_probes()
+            self._tell(done=False)
+        self._pauses.stop()
+        self._note_holds(0)
+        self._check_ends()
+        if self.probe is not None and self.probe.ident is not None:
+            self.probe.stop()
+            self.probe.join(timeout=10)
+        self.device.leave()
+        self.device.rest()
+        self._hold()
+        self._tell(done=True)
+        self._health.close()
 
-    def rest(self) -> None:
-        """End the thread that receives all streams."""
-        self._receiver.stop()
-        self._receiver.join()
+    def _hold(self) -> None:
+        """Stay until a queue server that is killed cannot forget the last packets and notes any more."""
+        end_s = time.monotonic() + HOLD_S
+        for writer in self._writers:
+            writer.hold(end_s - time.monotonic())
+        self.ledger.hold(end_s - time.monotonic())
 
-    def leave(self) -> None:
-        """Leave the front camera off, so that the headset does not run hot after the take."""
-        if not any(headset_stream(short).is_front_camera for short in self._headset.streams):
+    def _check_ends(self) -> None:
+        failed = [one.name for one in self.recorders if one.state.ended not in (STOPPED, BY_DEVICE, LOST)]
+        if failed and not self._ending.is_set():
+            self._tell(done=False)
+            self._health.close()
+            raise StreamsFailed(failed)
+
+    def _stop_all(self) -> float:
+        if self.probe is not None:
+            self.probe.stop()
+        for recorder in self.recorders:
+            recorder.stop()
+        return time.monotonic() + self.device.let_go()
+
+    def _begin_probes(self) -> None:
+        """Ask for the time once packets come: before, the device is busy with starting its sensors."""
+        probe = self.probe
+        if probe is None or probe.ident is not None or self._ending.is_set():
             return
-        try:
-            with self._setup.lock:
-                remote.stop_pv(self._headset.host, timeout_s=3)
-        except SensorError as error:
-            print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
+        if any(recorder.state.first_host_ns for recorder in self.recorders):
+            probe.start()
+
+    def _note_holds(self, settled_ns: int) -> None:
+        """Tell the ledger of times in which nobody received, and why.
+
+        Who was held alone is known once the supervisor, if it was held too, has said so (`settled_ns` later).
+        """
+        for start_ns, end_ns in self.device.held_by_queue():
+            self._note_hold("backpressure", start_ns, end_ns)
+        self._held += self._pauses.taken()
+        settled = [pause for pause in self._held if host_ns() - pause.end_ns >= settled_ns]
+        for pause in settled:
+            self._held.remove(pause)
+            is_suspend = pause.slept or was_held(Path(self._plan.work), pause.start_ns, pause.end_ns)
+            self._note_hold("suspend" if is_suspend else "restart", pause.start_ns, pause.end_ns)
+
+    def _note_hold(self, cause: str, start_ns: int, end_ns: int) -> None:
+        facts = {"cause": cause, "start_host_ns": start_ns, "end_host_ns": end_ns}
+        for recorder in self.recorders:
+            self.ledger.note("held", recorder.name, lambda: True, **facts)
+
+    def _tell(self, *, done: bool) -> None:
+        streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
+        self._health.send(streams=streams, probes=self.probe.probes if self.probe else 0, done=done)
+
+    def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:
+        """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
+        facts, state = asdict(recorder.state), recorder.state
+        if facts["state"] != STREAMING:
+            return facts
+        watch = self.rates[recorder.name]
+        changed = watch.look(host_ns(), state.received, state.last_host_ns)
+        if changed is not None:
+            seen = {"received": state.received, "last_host_ns": state.last_host_ns}
+            self.ledger.note("condition", recorder.name, lambda: True, condition=changed, **seen)
+        return facts | {"state": watch.condition}
 
 
-def producer_of(plan: Plan, device: str) -> Producer:
-    """Make the producer of one headset of a plan."""
-    return Producer(plan, next(headset for headset in plan.headsets if headset.name == device))
+def producer_of(plan: Plan, name: str) -> Producer:
+    """Make the producer of one device of a plan."""
+    headsets = {headset.name: headset for headset in plan.headsets}
+    if name in headsets:
+        return Producer(plan, name, lambda ledger: HeadsetDevice(plan, headsets[name], ledger))
+    sensor = next(sensor for sensor in plan.sensors if sensor.name == name)
+    return Producer(plan, name, lambda ledger: PluginDevice(sensor))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,17 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from capture.queue.pipe import Batch, QueuedPacket, QueuePipe, Writer
-from sensors.errors import AbsurdSize, SensorError, StreamStalled
+from capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
+from capture.queue.stream_entries import QueuedPacket
+from sensors.errors import AbsurdSize, StreamStalled
 from sensors.hololens.client import StreamClient
+from sensors.hololens.wire import stamped
 from sensors.host_clock import host_ns
+
+if TYPE_CHECKING:
+    from capture.produce.stream_recorder import StreamRecorder
 
 LINGER_S = 0.02
 """How long a packet may gather company."""
@@ -36,31 +41,11 @@ LOOK_S = 0.5
 HELD_S = 1.0
 """So late a wait ends only for a process that was held; so long the queue takes packets only when it is held."""
 
-QUEUE_PATIENCE_S = 30.0
-"""How long a packet waits for room in the queue before its loss is declared."""
-
-
-class Receiving(Protocol):
-    """A stream as the receiver sees it."""
-
-    @property
-    def writer(self) -> Writer:
-        """Where its packets go."""
-
-    def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
-        """Number and stamp whole frames that arrived at `arrived_ns`."""
-
-    def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
-        """Hear that these packets are in the queue, but for the sequence numbers lost (first, last)."""
-
-    def silent(self, error: SensorError) -> None:
-        """Hear that nothing has come yet and that the connection is kept."""
-
 
 @dataclass
 class _Connection:
     client: StreamClient
-    stream: Receiving
+    stream: StreamRecorder
     heard_s: float
     waiting: list[QueuedPacket] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
@@ -90,7 +75,7 @@ class Receiver(threading.Thread):
         self._wake = os.eventfd(0)
         self._poll.register(self._wake, select.EPOLLIN)
 
-    def receive(self, client: StreamClient, stream: Receiving) -> None:
+    def receive(self, client: StreamClient, stream: StreamRecorder) -> None:
         """Queue what a connected client receives until it is over; then raise what the client raised."""
         connection = _Connection(client, stream, time.monotonic())
         number = client.fileno()
@@ -150,7 +135,7 @@ class Receiver(threading.Thread):
         connection = self._connections[number]
         try:
             frames = connection.client.take()
-            packets = connection.stream.packets(frames, host_ns()) if frames else []
+            packets = connection.stream.packets(stamped(frames), host_ns()) if frames else []
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
             self._over(number, connection, error)
             return
@@ -184,7 +169,7 @@ class Receiver(threading.Thread):
             self._sent.append((connection, Batch(connection.stream.writer, connection.waiting)))
             connection.waiting = []
         now_s = time.monotonic()
-        self._settle_at_s, self._patient_until_s = now_s + SETTLE_S, now_s + QUEUE_PATIENCE_S
+        self._settle_at_s, self._patient_until_s = now_s + SETTLE_S, now_s + PATIENCE_S
         self._pipe.begin([batch for _, batch in self._sent])
         if not self._linger_s:
             self._settle()

@@ -1,41 +1,80 @@
-"""One sensor stream from its socket into the queue: connect, number, reconnect, and say what happened."""
+"""One stream of any device into the queue: open, number, open again, and say what happened."""
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from capture.produce.headset_setup import SETTLE_PACKETS, HeadsetSetup
 from capture.produce.notes import Ledger
-from capture.produce.receiver import QUEUE_PATIENCE_S, Receiver
-from capture.produce.stream_end import DECIDE_NS, FAILED, Streams, StreamState, end_of
+from capture.produce.stream_end import DECIDE_NS, FAILED, SILENT_NS, Streams, StreamState, end_of
 from capture.produce.stream_watch import StampWatch
-from capture.queue.stream_queue import QueuedPacket, QueueWriter
-from sensors.errors import (
-    AbsurdSize,
-    ConnectFailed,
-    PvNotStarted,
-    SensorError,
-    StreamClosed,
-    StreamRefused,
-    StreamStalled,
-    StreamStopped,
-)
-from sensors.hololens import wire
-from sensors.hololens.client import StreamClient
-from sensors.hololens.headset_stream import HeadsetStream
+from capture.queue.pipe import PATIENCE_S
+from capture.queue.stream_entries import QueuedPacket
+from capture.queue.stream_queue import QueueWriter
+from sensors.errors import AbsurdSize, ConnectFailed, PvNotStarted, SensorError, StreamRefused, StreamStopped
 from sensors.host_clock import host_ns
+from sensors.stream import SensorStream
 
-END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
-"""A device that ended a stream refuses every connect of nearly 3 s."""
+LOOK_S = 0.4
+"""From one look whether other streams go on to the next."""
+
+LEAST_WAIT_S, LONGEST_WAIT_S = 0.25, 2.0
+"""From the end of an opening to the next one; an opening that brought nothing doubles it."""
 
 MOST_FLAGS = 500
 """Flagged stamps that are noted one by one; verify counts all of them."""
 
-_SIGNED_TICKS = struct.Struct("<q")
+
+class StreamSource:
+    """One stream of a device; a kind of device fills in the rest."""
+
+    stream: SensorStream
+    pose_bytes = 0
+    cause = "network"
+    """Of the hole when an opening is over and nothing else is known: a cause of the ledger."""
+    tells_refusal = True
+    """True when a device that has ended the stream refuses to open it; else an opening tells nothing."""
+    end_tries_s: tuple[float, ...] = ()
+    """A device that ended the stream refuses at each of these steps."""
+    silent_ns: float = SILENT_NS
+    """Stopped when nothing has come for so long, it was lost."""
+    settled_at = -1
+    """The number of the packet that `settled` wants to see, -1 for none."""
+
+    is_open = False
+
+    def prepare(self) -> None:
+        """Do what comes before the first opening of the recording."""
+
+    def open(self, *, is_again: bool) -> None:
+        """Open the stream; nothing, when it is open. Raises SensorError."""
+
+    def opened(self, recorder: StreamRecorder) -> None:
+        """Say what a new opening means, once the ledger knows of it."""
+
+    def receive(self, recorder: StreamRecorder) -> None:
+        """Hand packets to the recorder until it is over; return when it was stopped. Raises SensorError."""
+        raise NotImplementedError
+
+    def refuses(self, *, only_ask: bool) -> bool:
+        """Tell whether the device refuses the stream now; unless it is only asked, an opening is kept for `open`."""
+        return True
+
+    def why_gone(self) -> str:
+        """Say why the device does not answer elsewhere than at its streams, "" when it does or cannot be asked."""
+        return ""
+
+    def settled(self, packet: QueuedPacket, recorder: StreamRecorder) -> None:
+        """Look at packet `settled_at`."""
+
+    def stop(self) -> None:
+        """Make a `receive` or `open` that waits return soon; from any thread."""
+
+    def close(self) -> None:
+        """Close what is open."""
 
 
 @dataclass
@@ -43,13 +82,9 @@ class StreamRecorder:
     """Runs in a thread of its own; `stop` may be called from any other."""
 
     name: str
-    host: str
-    stream: HeadsetStream
-    configuration: bytes
+    source: StreamSource
     writer: QueueWriter
     ledger: Ledger
-    setup: HeadsetSetup
-    receiver: Receiver
     streams: Streams
     state: StreamState = field(default_factory=StreamState)
 
@@ -58,10 +93,9 @@ class StreamRecorder:
         self.streams.add(self.name, self.state)
         self._ending = threading.Event()
         self._stopped_ns = 0
-        self._client: StreamClient | None = None
-        self._connected_client: StreamClient | None = None
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._seq = 0
+        self._seq = self._seq_opened = 0
+        self._wait_s = 0.0
         self._stamps = StampWatch()
         self._flags = 0
         self._missed = ""
@@ -74,13 +108,21 @@ class StreamRecorder:
         """Ask the end: what was received is queued, then the thread ends."""
         self._stopped_ns = self._stopped_ns or host_ns()
         self._ending.set()
-        client = self._client
-        if client is not None:
-            client.stop()
+        self.source.stop()
 
     def is_alive(self) -> bool:
         """Tell whether the stream is still being received."""
         return self._thread.is_alive()
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether the end was asked."""
+        return self._ending.is_set()
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next packet."""
+        return self._seq
 
     def _run(self) -> None:
         end: dict[str, object] = {"reason": FAILED}
@@ -88,120 +130,91 @@ class StreamRecorder:
             self._seq = self.state.received = self.writer.next_sequence()
             if self._seq == 0:
                 self.state.state = "preparing"
-                self.setup.before_stream(self.stream)
+                self.source.prepare()
             else:
                 self.state.away = "restart"
-                self._ended_meanwhile()
-            while not self.state.closed_host_ns and not self._ending.is_set():
-                self._one_connection()
-            end = end_of(self.state, self._missed, self._stopped_ns)
+                self._look_whether_it_ended_meanwhile()
+            while not self.state.closed_host_ns and self._open():
+                self._receive()
+            end = end_of(self.state, self._missed, self._stopped_ns, self.source.silent_ns)
         except Exception as error:
             self.state.problem = f"{type(error).__name__}: {error}"
             raise
         finally:
+            self.source.close()
             self.state.state = self.state.ended = str(end["reason"])
-            self.ledger.note("end", self.name, self._patience(), received=self._seq, **end)
+            self.note("end", received=self._seq, **end)
 
-    def _one_connection(self) -> None:
-        """Connect and receive until it is over."""
-        client = self._connect(self._backoff_s())
-        if client is None:
-            return
+    def _look_whether_it_ended_meanwhile(self) -> None:
+        """See whether the device ended the stream while nobody listened; an opening that comes is used."""
         try:
-            self.receiver.receive(client, self)
-        except StreamStopped:
-            return
-        except StreamClosed as error:
-            self._missed = self.state.away
-            self._closed(error, "network", at_boundary=error.at_boundary)
-            if error.at_boundary:
-                self._look_for_end()
-        except AbsurdSize as error:
-            self._closed(error, "corrupt_packet")
-        except StreamStalled as error:
-            self._closed(error, "network")
-        finally:
-            client.close()
-
-    def _ended_meanwhile(self) -> None:
-        """See whether the device ended the stream while nobody listened; a connection that comes is used."""
-        client = self._new_client()
-        try:
-            if self.stream.is_front_camera:
-                self.setup.open_camera()
-            client.connect()
+            self.source.open(is_again=False)
         except StreamRefused:
             self._missed = self.state.away
             self._look_for_end()
         except SensorError as error:
             self._show("reconnecting", error)
-        else:
-            self._connected_client = client
 
-    def _backoff_s(self) -> float:
-        return min(0.25 * 2 ** min(self.state.connections - 1, 3), 2.0) if self.state.connections else 0.0
-
-    def _new_client(self) -> StreamClient:
-        client = StreamClient(self.stream, self.host, self.configuration)
-        self._client = client
-        if self._ending.is_set():
-            client.stop()
-        return client
-
-    def _connect(self, wait_s: float) -> StreamClient | None:
-        """Connect, as often as it takes; None when the end was asked first, or the device has ended all else."""
-        if (client := self._connected_client) is not None:
-            self._connected_client, self._client = None, client
-            if self._ending.is_set():
-                client.close()
-                return None
-            self._connected()
-            return client
-        while not self._ending.wait(wait_s):
-            client = self._new_client()
+    def _open(self) -> bool:
+        """Open the stream, as often as it takes; False when the end was asked, or the device has ended all else."""
+        while not self._ending.wait(0.0 if self.source.is_open else self._wait_s):
+            self._wait_s = min(max(self._wait_s * 2, LEAST_WAIT_S), LONGEST_WAIT_S)
             try:
-                self.setup.before_connect(self.stream, is_again=self._seq > 0)
-                client.connect()
+                self.source.open(is_again=self._seq > 0)
             except StreamStopped:
-                return None
+                return False
             except (ConnectFailed, PvNotStarted) as error:
                 is_refused = isinstance(error, StreamRefused)
                 self._show("refused" if is_refused else "unreachable", error)
-                if is_refused and self.state.away and (over_ns := self.streams.over_since(self.name)):
-                    self._missed, self.state.closed_host_ns = self.state.away, over_ns
-                    return None
+                if is_refused and self.state.away and self._all_else_is_over():
+                    return False
             except SensorError as error:
                 self._show("reconnecting", error)
             else:
-                self._connected()
-                return client
-            wait_s = min(max(wait_s * 2, 0.25), 2.0)
-        return None
+                self._opened()
+                return True
+        return False
 
-    def _connected(self) -> None:
+    def _opened(self) -> None:
         self.state.connections += 1
         self.state.state = "connected"
-        facts = {"connection": self.state.connections, "next_seq": self._seq}
-        self.ledger.note("connected", self.name, self._patience(), **facts)
-        self._stamps = StampWatch()
-        if self.state.connections > 1 or self._seq > 0:
-            self.setup.note_app_start(self.name, self.state.connections, self._seq)
+        self.note("connected", connection=self.state.connections, next_seq=self._seq)
+        self._stamps, self._seq_opened = StampWatch(), self._seq
+        self.source.opened(self)
 
-    def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
-        """Number and stamp whole frames that arrived together."""
-        connection, pose_bytes, first_seq = self.state.connections, self.stream.pose_bytes, self._seq
+    def _receive(self) -> None:
+        """Receive until the opening is over, and see what that means."""
+        try:
+            self.source.receive(self)
+        except SensorError as error:
+            self.source.close()
+            self._over(error)
+        finally:
+            if self._seq > self._seq_opened:
+                self._wait_s = LEAST_WAIT_S
+
+    def _over(self, error: SensorError) -> None:
+        self._missed = self.state.away
+        self._closed(error)
+        if getattr(error, "at_boundary", False):
+            self._look_for_end()
+        elif not self.source.tells_refusal:
+            self.state.fault = self.state.fault or str(error)
+            self._all_else_is_over()
+
+    def packets(self, stamped: list[tuple[int, bytes | memoryview]], arrived_ns: int) -> list[QueuedPacket]:
+        """Number packets (device ticks, payload and pose) that arrived together."""
+        connection, pose_bytes, first_seq = self.state.connections, self.source.pose_bytes, self._seq
         packets = []
-        for seq, frame in enumerate(frames, first_seq):
-            (ticks,) = _SIGNED_TICKS.unpack_from(frame)
+        for seq, (ticks, body) in enumerate(stamped, first_seq):
             if flag := self._stamps.flag(ticks, arrived_ns):
                 self._note_stamp(seq, ticks, *flag)
-            body = frame[wire.HEADER_BYTES :]
             packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, body, pose_bytes))
         self._seq += len(packets)
         if self.state.away:
             self.state.away = self.state.fault = self.state.problem = ""
-        if self.stream.is_front_camera and first_seq <= SETTLE_PACKETS < self._seq:
-            self._read_settings_back(packets[SETTLE_PACKETS - first_seq].body)
+        if first_seq <= self.source.settled_at < self._seq:
+            self.source.settled(packets[self.source.settled_at - first_seq], self)
         return packets
 
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
@@ -210,7 +223,7 @@ class StreamRecorder:
             self._declare_loss(first_seq, last_seq)
         state = self.state
         state.received = packets[-1].seq + 1
-        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.stream.pose_bytes
+        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.source.pose_bytes
         state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
@@ -219,60 +232,61 @@ class StreamRecorder:
         """Show that nothing has come: another client may hold the port, so stay in its line."""
         self._show("silent", error)
 
+    def note(self, kind: str, **facts: Any) -> None:
+        """Write a note of the ledger about this stream."""
+        self.ledger.note(kind, self.name, self.patience(), **facts)
+
+    def patience(self) -> Callable[[], bool]:
+        """Return what says when to give up waiting for room in the queue."""
+        end_s = time.monotonic() + PATIENCE_S
+        return lambda: time.monotonic() > end_s
+
     def _note_stamp(self, seq: int, ticks: int, kind: str, before: int) -> None:
         """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
         self._flags += 1
         if self._flags <= MOST_FLAGS:
-            facts = {"flag": kind, "seq": seq, "ticks": ticks, "ticks_before": before}
-            self.ledger.note("stamp", self.name, self._patience(), **facts)
-
-    def _read_settings_back(self, body: bytes | memoryview) -> None:
-        """Compare the front camera's settings with those asked for, once it had time to take them."""
-        try:
-            differ = self.setup.settings_seen(body[: len(body) - self.stream.pose_bytes])
-        except SensorError as error:
-            differ = {str(error): [0.0, 0.0]}
-        asked = self.setup.profile.camera_settings
-        self.ledger.note("camera_settings", self.name, self._patience(), asked=asked, differ=differ)
-        if differ:
-            self.state.problem = f"the camera did not take {', '.join(differ)}"
-
-    def _patience(self) -> Callable[[], bool]:
-        end_s = time.monotonic() + QUEUE_PATIENCE_S
-        return lambda: time.monotonic() > end_s
+            self.note("stamp", flag=kind, seq=seq, ticks=ticks, ticks_before=before)
 
     def _declare_loss(self, first_seq: int, last_seq: int) -> None:
         self.state.losses += last_seq - first_seq + 1
         self.state.problem = "the queue takes nothing: packets are being lost"
-        self.ledger.note("declared_loss", self.name, self._patience(), first_seq=first_seq, last_seq=last_seq)
+        self.note("declared_loss", first_seq=first_seq, last_seq=last_seq)
 
-    def _closed(self, error: SensorError, cause: str, **facts: object) -> None:
+    def _closed(self, error: SensorError) -> None:
         self._show("reconnecting", error)
+        cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
         self.state.away = self.state.away or cause
-        facts |= {"cause": cause, "next_seq": self._seq, "why": str(error)}
-        self.ledger.note("closed", self.name, self._patience(), **facts)
+        facts = {"at_boundary": error.at_boundary} if hasattr(error, "at_boundary") else {}
+        self.note("closed", cause=cause, next_seq=self._seq, why=str(error), **facts)
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state
         self.state.problem = str(error)
 
+    def _all_else_is_over(self) -> bool:
+        """Tell whether the device has ended another stream and none goes on: then nothing is left to come here."""
+        over_ns = self.streams.over_since(self.name)
+        if over_ns:
+            self._missed, self.state.closed_host_ns = self.state.away, over_ns
+        return bool(over_ns)
+
     def _look_for_end(self) -> None:
-        """See whether the device ended the stream that was closed just now; a connection that comes is used."""
+        """See whether the device ended the stream that was closed just now; an opening that comes is used."""
         closed_ns = host_ns()
         if self._ended_by_device(closed_ns):
             self.state.closed_host_ns = closed_ns
 
     def _ended_by_device(self, closed_ns: int) -> bool:
-        """Tell whether the port refuses, the device answers elsewhere, and no other stream of it goes on for long."""
-        if not all(self._is_refused(wait_s) for wait_s in END_TRIES_S):
+        """Tell whether the stream is refused, the device answers elsewhere, and no other stream of it goes on."""
+        if not all(self._is_refused(wait_s) for wait_s in self.source.end_tries_s):
             return False
-        if why := self.setup.why_gone():
+        if why := self.source.why_gone():
             self.state.fault = why
             return False
         while self.streams.others_come(self.name) and host_ns() < closed_ns + DECIDE_NS:
             if self._ending.is_set() or self.streams.outlived(self.name, closed_ns):
                 break
-            if not self._is_refused(END_TRIES_S[-1]):
+            if not self._is_refused(LOOK_S):
                 return False
         if self.streams.outlived(self.name, closed_ns, stopping=self._ending.is_set()):
             self.state.fault = "the device closed it while its other streams go on"
@@ -280,21 +294,5 @@ class StreamRecorder:
         return self._is_refused(0.0)
 
     def _is_refused(self, wait_s: float) -> bool:
-        """Wait, then tell whether a connect is refused; a connection that comes is used, if there is time for it."""
-        only_asks = (
-            self._ending.wait(wait_s) or self.stream.is_front_camera
-        )  # the camera wants to be on first
-        client = StreamClient(self.stream, self.host, b"") if only_asks else self._new_client()
-        try:
-            if not only_asks:
-                self.setup.before_connect(self.stream, is_again=True)
-            client.connect()
-        except (StreamRefused, StreamStopped):  # stopped while it asked: it is asked once more
-            return True
-        except SensorError:
-            return False
-        if only_asks:
-            client.close()
-        else:
-            self._connected_client = client
-        return False
+        """Wait, then tell whether the stream is refused; an opening that comes is used, if there is time for it."""
+        return self.source.refuses(only_ask=self._ending.wait(wait_s))

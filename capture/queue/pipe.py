@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import redis
+
+from capture.queue.stream_entries import Piece, QueuedPacket, StreamEntries
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
 """The command may or may not have been done: repeat it."""
@@ -25,43 +27,18 @@ NOT_NOW = (LACKS_ROOM, "LOADING", "OOM")
 
 RETRY_S = 0.05
 
+PATIENCE_S = 30.0
+"""How long a packet waits for room in the queue before its loss is declared."""
+
 SYNC_MARK = "ks:sync"
 """A key for a millisecond: written after the packets, so what is synced up to it holds them."""
-
-Piece = bytes | bytearray | memoryview
-
-
-class QueuedPacket(NamedTuple):
-    """A packet on its way into the queue; `body` is payload and pose in one piece, and stays as it is."""
-
-    seq: int
-    device_ticks: int
-    host_ns: int
-    connection: int
-    body: bytes | memoryview
-    pose_bytes: int
-
-
-class Writer(Protocol):
-    """What the pipe asks of a stream's writer."""
-
-    sure_of: int
-
-    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
-        """Append one command a packet."""
-
-    def keep(self, packets: list[QueuedPacket]) -> None:
-        """Keep what the server has taken, for the case that it forgets."""
-
-    def forgotten(self) -> list[QueuedPacket]:
-        """Return what the server has forgotten."""
 
 
 @dataclass
 class Batch:
     """Packets of one stream in order; the first `done` of them are settled: in the queue, or `holes`."""
 
-    writer: Writer
+    writer: StreamEntries
     packets: list[QueuedPacket]
     done: int = 0
     holes: list[int] = field(default_factory=list)
@@ -111,7 +88,7 @@ class QueuePipe:
         self.connections = 0
         """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
         self._batches: Sequence[Batch] = ()
-        self._writers: dict[Writer, None] = {}
+        self._writers: dict[StreamEntries, None] = {}
         """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
         self._asked: list[Batch] = []
         """What the server has been given and has not answered yet."""
@@ -175,7 +152,7 @@ class QueuePipe:
             self._be_sure(writer)
         self._send([batch for batch in self._batches if batch.waiting])
 
-    def _be_sure(self, writer: Writer) -> None:
+    def _be_sure(self, writer: StreamEntries) -> None:
         """Give a server that came back what it has forgotten of this stream."""
         if writer.sure_of == self.connections:
             return

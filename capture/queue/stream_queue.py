@@ -1,23 +1,19 @@
-"""The queue between sensors and disk: one Redis stream a sensor, explicit ids, acknowledged after sealing.
-
-An entry's id is `<epoch of the producer>-<sequence of the packet>`. A retry after an unknown outcome is refused
-by the server, because the id is there, instead of stored twice.
-"""
+"""The queue between sensors and disk: one Redis stream a sensor, explicit ids, acknowledged after sealing."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import redis
 
 from capture.errors import QueueUnavailable
-from capture.queue.pipe import LACKS_ROOM, OUTCOME_UNKNOWN, Batch, Piece, QueuedPacket, QueuePipe
-from capture.queue.reader import META, QueueReader
-from storage.names import files_key, stream_key
+from capture.queue.pipe import LACKS_ROOM, OUTCOME_UNKNOWN, Batch, QueuePipe
+from capture.queue.reader import QueueReader
+from capture.queue.stream_entries import QueuedPacket, StreamEntries
+from storage.names import files_key
 
 __all__ = [
     "OUTCOME_UNKNOWN",
@@ -33,15 +29,8 @@ __all__ = [
     "wait_until_ready",
 ]
 
-COPY_BYTES = 64 << 10
-"""Up to this size a body is copied into one send; a larger one is sent by itself."""
-
 LOADING_S = 120.0
 """A server that was killed reads its append-only file before it answers."""
-
-KEEP_S = 3.0
-KEEP_BYTES = 48 << 20
-"""How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
 
 
 def connect(url: str) -> redis.Redis:
@@ -87,11 +76,8 @@ def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> 
             return
 
 
-class QueueWriter:
-    """Numbers its way: the key of one stream, what was sent last, and the newest packets for a forgetful server.
-
-    A server that is killed may forget what it had not synced (`appendfsync everysec`), and is then given it again.
-    """
+class QueueWriter(StreamEntries):
+    """Puts one stream into the queue, over a pipe that several streams may share."""
 
     def __init__(
         self,
@@ -102,22 +88,9 @@ class QueueWriter:
         on_loss: Callable[[int, int], None] = lambda first, last: None,
         pipe: QueuePipe | None = None,
     ) -> None:
-        """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
-
-        `on_loss(first_seq, last_seq)` is called for what a killed server forgot and we had not kept. Writers that
-        share a `pipe` share its connection; else each has its own.
-        """
-        self._client = client
-        self._key = stream_key(recording_uuid, stream)
-        self._epoch_ms = epoch_ms
-        self._on_loss = on_loss
+        """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
         self._pipe = pipe or QueuePipe(client)
-        self._head = b"*7\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$" % (len(self._key.encode()), self._key.encode())
-        self._recent: deque[tuple[float, int, list[QueuedPacket]]] = deque()
-        self._recent_bytes = 0
-        self._next_seq = 0
-        self.sure_of = self._pipe.connections
-        """The connection since which we know what the server has."""
+        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, self._pipe.connections)
 
     def next_sequence(self) -> int:
         """Return the number after the last one that an earlier run of the producer queued, else 0.
@@ -131,70 +104,11 @@ class QueueWriter:
             self._epoch_ms = last[0] + 1  # the wall clock was set back: the server takes rising ids only
         return self._next_seq
 
-    def _last_id(self) -> tuple[int, int] | None:
-        try:
-            last = self._client.xinfo_stream(self._key)["last-generated-id"]
-        except redis.ResponseError as error:
-            if "no such key" not in str(error):
-                raise
-            return None
-        epoch, _, seq = (last.decode() if isinstance(last, bytes) else str(last)).partition("-")
-        return (int(epoch), int(seq)) if (epoch, seq) != ("0", "0") else None
-
     def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:
         """Queue packets in order; return how many, fewer than given when `give_up` said so before."""
         batch = Batch(self, list(packets))
         self._pipe.put([batch], give_up)
         return batch.done
-
-    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
-        """Append the commands as the server reads them; large bodies stay apart, so that nobody copies them."""
-        small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
-        for seq, device_ticks, host_ns, connection, body, pose_bytes in packets:
-            if small is None:
-                small = bytearray()
-                pieces.append(small)
-            entry_id = b"%d-%d" % (self._epoch_ms, seq)
-            small += self._head
-            small += b"%d\r\n%b\r\n$1\r\nm\r\n$24\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
-                len(entry_id),
-                entry_id,
-                META.pack(host_ns, device_ticks, connection, pose_bytes),
-                len(body),
-            )
-            if len(body) > COPY_BYTES:
-                small = bytearray(b"\r\n")
-                pieces += [body, small]
-            else:
-                small += body
-                small += b"\r\n"
-
-    def forgotten(self) -> list[QueuedPacket]:
-        """Return what a server that came back has forgotten and is to be given; tell of what cannot be given."""
-        last = self._last_id()
-        kept = [
-            packet
-            for _, _, packets in self._recent
-            for packet in packets
-            if last is None or (self._epoch_ms, packet.seq) > last
-        ]
-        known = last[1] + 1 if last else 0
-        first_kept = kept[0].seq if kept else self._next_seq
-        if first_kept > known:
-            self._on_loss(known, first_kept - 1)
-        return kept
-
-    def keep(self, packets: list[QueuedPacket]) -> None:
-        """Keep packets that the server has taken, for some seconds; their bodies must stay as they are."""
-        if not packets:
-            return
-        now_s = time.monotonic()
-        size = sum([len(packet.body) for packet in packets])
-        self._next_seq = max(self._next_seq, packets[-1].seq + 1)
-        self._recent.append((now_s, size, packets))
-        self._recent_bytes += size
-        while self._recent and (self._recent_bytes > KEEP_BYTES or now_s - self._recent[0][0] > KEEP_S):
-            self._recent_bytes -= self._recent.popleft()[1]
 
     def hold(self, limit_s: float) -> None:
         """Stay until the server has synced what it took, at most so long; see `QueuePipe.hold`."""

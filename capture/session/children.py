@@ -32,8 +32,8 @@ class ChildProcesses:
             return Worker(name, [*python, *command], log, hold)
 
         self.producers = [
-            worker(f"producer {device}", module, plan_file, device)
-            for device, module in plan.producers.items()
+            worker(f"producer {device}", "capture.produce.producer", plan_file, device)
+            for device in plan.producers
         ]
         self.drainers = [
             worker(f"drainer {number}", "capture.drain.drainer", plan_file, str(number))

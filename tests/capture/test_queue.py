@@ -8,6 +8,7 @@ import threading
 
 from processes import wait_until_synced
 
+from capture.queue import stream_entries
 from capture.queue import stream_queue as queue
 from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
 
@@ -111,7 +112,7 @@ def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, cli
 
 def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkeypatch):
     losses = []
-    monkeypatch.setattr(queue, "KEEP_BYTES", 60)
+    monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
     put(writer, *range(100))
     kill(server)

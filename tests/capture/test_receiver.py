@@ -15,7 +15,7 @@ from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
-from sensors.hololens.wire import HEADER, HEADER_BYTES
+from sensors.hololens.wire import HEADER
 
 
 class Pair(StreamClient):
@@ -38,11 +38,10 @@ class Stream:
         self.lost: list[tuple[int, int]] = []
         self.error: BaseException | None = None
 
-    def packets(self, frames, arrived_ns):
-        first, self.seq = self.seq, self.seq + len(frames)
+    def packets(self, stamped, arrived_ns):
+        first, self.seq = self.seq, self.seq + len(stamped)
         return [
-            QueuedPacket(seq, seq, arrived_ns, 1, frame[HEADER_BYTES:], 0)
-            for seq, frame in enumerate(frames, first)
+            QueuedPacket(seq, seq, arrived_ns, 1, body, 0) for seq, (_, body) in enumerate(stamped, first)
         ]
 
     def queued(self, packets, lost) -> None:

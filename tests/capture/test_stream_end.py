@@ -12,6 +12,7 @@ import pytest
 from fake_headset import FakeHeadset
 
 from capture.produce import stream_end
+from capture.produce.headset_device import HeadsetSource
 from capture.produce.headset_setup import HeadsetSetup
 from capture.produce.receiver import Receiver
 from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
@@ -42,7 +43,7 @@ class Notes:
 class Setup(HeadsetSetup):
     """Without orders and constants: the fake headset takes none."""
 
-    def before_stream(self, short: str) -> None:
+    def before_stream(self, stream) -> None:
         pass
 
 
@@ -85,8 +86,8 @@ def take(server, client, loopback_host, tmp_path) -> Iterator[Take]:
     made = Take(FakeHeadset(loopback_host, PORTS), ledger)
     for name in PORTS:
         writer = QueueWriter(client, "u", name, 7, pipe=pipe)
-        parts = (loopback_host, headset_stream(name), b"\x01", writer, ledger, setup, receiver, streams)
-        made.recorders[name] = StreamRecorder(name, *parts)
+        source = HeadsetSource(headset_stream(name), setup, receiver)
+        made.recorders[name] = StreamRecorder(name, source, writer, ledger, streams)
     receiver.start()
     for recorder in made.recorders.values():
         recorder.start()

@@ -11,7 +11,8 @@ import pytest
 from capture.errors import StreamsFailed
 from capture.process.heartbeat import HELD
 from capture.process.pause import Pause
-from capture.produce.device_producer import DeviceProducer
+from capture.produce.device import Device
+from capture.produce.producer import Producer
 from capture.produce.stream_end import StreamState
 
 
@@ -31,10 +32,11 @@ class Over:
         return False
 
 
-def producer(plan, *ends: str) -> DeviceProducer:
-    made = DeviceProducer(plan, "hololens")
+def producer(plan, *ends: str) -> Producer:
+    device = Device()
+    device.sources = []
+    made = Producer(plan, "hololens", lambda ledger: device)
     made.recorders = [Over(f"hololens/{number}", ended) for number, ended in enumerate(ends)]
-    made.rates, made.probe = {}, None
     return made
 
 
@@ -83,7 +85,7 @@ def test_what_the_queue_held_up_is_backpressure(plan):
     made = producer(plan, "")
     told = []
     made.ledger.note = lambda kind, stream, give_up, **facts: told.append(facts)
-    made.held_by_queue = lambda: [(5, 9)]
+    made.device.held_by_queue = lambda: [(5, 9)]
     made._note_holds(SECOND)
     made._health.close()
     assert told == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]

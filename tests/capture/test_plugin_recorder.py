@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from capture.produce import stream_end
-from capture.produce.sensor_recorder import SensorRecorder
+from capture.produce.plugin_device import PluginSource
 from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.produce.stream_recorder import StreamRecorder
 from capture.queue.stream_queue import QueueWriter
 from sensors.plugin import SensorPacket, SensorStream
 
@@ -55,14 +56,12 @@ def wait_for(what: Callable[[], bool]) -> None:
 def take(server, client):
     device, notes, together = Device(), Notes(), Streams()
     recorders = {
-        name: SensorRecorder(
+        name: StreamRecorder(
             name,
-            device,
-            SensorStream(name, nominal_hz=50),
+            PluginSource(SensorStream(name, nominal_hz=50), device, device.ask),
             QueueWriter(client, "u", name, 7),
             notes,
             together,
-            device.ask,
         )
         for name in device.over
     }

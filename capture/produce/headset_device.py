@@ -1,0 +1,162 @@
+"""The headset's streams as a producer runs them: sockets that one thread receives from, and the app around them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from capture.plan import HeadsetPlan, Plan
+from capture.produce.device import Device
+from capture.produce.headset_setup import SETTLE_PACKETS, HeadsetSetup
+from capture.produce.notes import Ledger
+from capture.produce.probe_clock import ask_headset
+from capture.produce.receiver import Receiver
+from capture.produce.stream_recorder import StreamRecorder, StreamSource
+from capture.queue import stream_queue as queue
+from capture.queue.stream_entries import QueuedPacket
+from sensors.errors import SensorError, StreamRefused, StreamStopped
+from sensors.hololens import remote
+from sensors.hololens.catalogue import headset_stream
+from sensors.hololens.client import StreamClient
+from sensors.hololens.headset_stream import HeadsetStream
+from sensors.hololens.profile import Profile
+from sensors.stream import SensorStream
+
+END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
+"""A device that ended a stream refuses every connect of nearly 3 s."""
+
+
+class HeadsetSource(StreamSource):
+    """One port of the headset."""
+
+    end_tries_s = END_TRIES_S
+
+    def __init__(self, stream: HeadsetStream, setup: HeadsetSetup, receiver: Receiver) -> None:
+        """Touch nothing yet."""
+        self.stream: HeadsetStream = stream
+        self.pose_bytes = stream.pose_bytes
+        self.settled_at = SETTLE_PACKETS if stream.is_front_camera else -1
+        self._setup, self._receiver = setup, receiver
+        self._configuration = stream.configure(setup.profile)
+        self._client: StreamClient | None = None
+        self._is_stopped = False
+
+    def prepare(self) -> None:
+        """Give the headset its orders and download what the stream's sensor says about itself."""
+        self._setup.before_stream(self.stream)
+
+    def open(self, *, is_again: bool) -> None:
+        """Connect. Raises SensorError."""
+        if self.is_open:
+            return
+        client = self._new_client()
+        self._setup.before_connect(self.stream, is_again=is_again)
+        client.connect()
+        self.is_open = True
+
+    def opened(self, recorder: StreamRecorder) -> None:
+        """Note a start of the app that is new."""
+        if recorder.state.connections > 1 or recorder.next_seq > 0:
+            self._setup.note_app_start(recorder.name, recorder.state.connections, recorder.next_seq)
+
+    def receive(self, recorder: StreamRecorder) -> None:
+        """Let the receiver do it. Raises what the client raises."""
+        assert self._client is not None, "it was opened"
+        try:
+            self._receiver.receive(self._client, recorder)
+        except StreamStopped:
+            return
+
+    def refuses(self, *, only_ask: bool) -> bool:
+        """Try to connect; the front camera wants to be on first, so its port is only asked."""
+        only_ask = only_ask or self.stream.is_front_camera
+        client = StreamClient(self.stream, self._setup.host, b"") if only_ask else self._new_client()
+        try:
+            if not only_ask:
+                self._setup.before_connect(self.stream, is_again=True)
+            client.connect()
+        except (StreamRefused, StreamStopped):  # stopped while it asked: it is asked once more
+            return True
+        except SensorError:
+            return False
+        if only_ask:
+            client.close()
+        self.is_open = not only_ask
+        return False
+
+    def why_gone(self) -> str:
+        """Ask the headset at its remote configuration."""
+        return self._setup.why_gone()
+
+    def settled(self, packet: QueuedPacket, recorder: StreamRecorder) -> None:
+        """Compare the front camera's settings with those asked for, once it had time to take them."""
+        try:
+            differ = self._setup.settings_seen(packet.body[: len(packet.body) - self.pose_bytes])
+        except SensorError as error:
+            differ = {str(error): [0.0, 0.0]}
+        recorder.note("camera_settings", asked=self._setup.profile.camera_settings, differ=differ)
+        if differ:
+            recorder.state.problem = f"the camera did not take {', '.join(differ)}"
+
+    def stop(self) -> None:
+        """Wake what waits for the headset."""
+        self._is_stopped = True
+        if self._client is not None:
+            self._client.stop()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.is_open = False
+        if self._client is not None:
+            self._client.close()
+
+    def _new_client(self) -> StreamClient:
+        client = StreamClient(self.stream, self._setup.host, self._configuration)
+        self._client = client
+        if self._is_stopped:
+            client.stop()
+        return client
+
+
+class HeadsetDevice(Device):
+    """One headset: a thread keeps each stream connected, one thread receives them all."""
+
+    def __init__(self, plan: Plan, headset: HeadsetPlan, ledger: Ledger) -> None:
+        """Connect to the queue; nothing of the headset is touched yet."""
+        self._headset = headset
+        self._profile = Profile(**headset.profile)
+        where = headset.name, headset.host, headset.streams, self._profile, Path(plan.path)
+        self._setup = HeadsetSetup(*where, ledger)
+        self.pipe = queue.QueuePipe(queue.connect(plan.queue_url))
+        self._receiver = Receiver(self.pipe, plan.linger_ms / 1e3)
+        self._streams = [headset_stream(short) for short in headset.streams]
+        self.sources = [HeadsetSource(stream, self._setup, self._receiver) for stream in self._streams]
+        self.ask = ask_headset(headset.host, self._setup.lock)
+
+    def rate_hz(self, stream: SensorStream) -> float:
+        """Packets a second with the profile's settings."""
+        return headset_stream(stream.name).rate_hz(self._profile)
+
+    def start(self) -> None:
+        """Start the thread that receives all streams."""
+        self._receiver.start()
+
+    def held_by_queue(self) -> list[tuple[int, int]]:
+        """Return times in which the receiving thread waited for the queue."""
+        held = self._receiver.held_by_queue
+        return [held.popleft() for _ in range(len(held))]
+
+    def leave(self) -> None:
+        """Leave the front camera off, so that the headset does not run hot after the take."""
+        if not any(stream.is_front_camera for stream in self._streams):
+            return
+        try:
+            with self._setup.lock:
+                remote.stop_pv(self._headset.host, timeout_s=3)
+        except SensorError as error:
+            print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
+
+    def rest(self) -> None:
+        """End the thread that receives all streams."""
+        self._receiver.stop()
+        self._receiver.join()

@@ -1,0 +1,101 @@
+"""A plug-in sensor's streams as a producer runs them: each yields packets in the thread of its recorder."""
+
+from __future__ import annotations
+
+from capture.plan import SensorPlan
+from capture.produce.device import Device
+from capture.produce.probe_clock import PROBES_A_ROUND, Ask
+from capture.produce.stream_end import SILENT_NS
+from capture.produce.stream_recorder import StreamRecorder, StreamSource
+from capture.produce.stream_watch import QUIET_PERIODS
+from sensors.errors import PacketsEnded, SensorError
+from sensors.hololens.remote import ClockExchange
+from sensors.host_clock import host_ns
+from sensors.plugin import Sensor, SensorPacket, load_sensor
+from sensors.stream import SensorStream
+
+CLOSE_LIMIT_S = 10.0
+ASK_TRIES = 3
+TICKS = range(-(2**63), 2**63)
+HELD_NS = 1_000_000_000
+"""A packet for which the queue takes so long was held up by it."""
+
+
+class PluginSource(StreamSource):
+    """One stream of a plug-in sensor."""
+
+    cause = "reconnect"
+    tells_refusal = False
+
+    def __init__(self, stream: SensorStream, sensor: Sensor, ask: Ask | None) -> None:
+        """Touch nothing yet; `ask` asks the device for its time, where it has one."""
+        self.stream, self._sensor, self._ask = stream, sensor, ask
+        period_ns = 1e9 / stream.nominal_hz if stream.nominal_hz else float("inf")
+        self.silent_ns = SILENT_NS + QUIET_PERIODS * period_ns
+
+    def receive(self, recorder: StreamRecorder) -> None:
+        """Queue what the plug-in yields. Raises PacketsEnded, and what it raises as SensorError."""
+        try:
+            for packet in self._sensor.packets(self.stream.name):
+                self._queue(packet, recorder)
+                if recorder.is_ending:
+                    return
+        except SensorError:
+            if not recorder.is_ending:  # closing a sensor may make it raise
+                raise
+        except Exception as error:  # a plug-in may raise anything; it is noted and opened again
+            if not recorder.is_ending:
+                raise SensorError(f"{type(error).__name__}: {error}") from error
+        else:
+            if not recorder.is_ending:
+                raise PacketsEnded(self.stream.name)
+
+    def _queue(self, packet: SensorPacket, recorder: StreamRecorder) -> None:
+        arrived_ns = host_ns()
+        if len(packet.payload) > self.stream.max_payload_bytes or packet.device_ticks not in TICKS:
+            raise SensorError(f"a packet of {len(packet.payload)} bytes, stamp {packet.device_ticks}")
+        packets = recorder.packets([(packet.device_ticks, bytes(packet.payload))], arrived_ns)
+        seq = packets[0].seq
+        stored = recorder.writer.put(packets, recorder.patience())
+        recorder.queued(packets, [] if stored else [(seq, seq)])
+        if (end_ns := host_ns()) - arrived_ns > HELD_NS:
+            recorder.note("held", cause="backpressure", start_host_ns=arrived_ns, end_host_ns=end_ns)
+
+    def why_gone(self) -> str:
+        """Ask the device for its time, where it has one."""
+        why = ""
+        for _ in range(ASK_TRIES if self._ask is not None else 0):
+            try:
+                assert self._ask is not None
+                self._ask()
+            except Exception as error:  # noqa: BLE001 (a plug-in may raise anything)
+                why = f"the device does not answer ({error})"
+            else:
+                return ""
+        return why
+
+
+class PluginDevice(Device):
+    """All streams of one plug-in sensor."""
+
+    def __init__(self, plan: SensorPlan) -> None:
+        """Load the plug-in. Raises NoSuchSensor, BadSensor."""
+        self._sensor = load_sensor(plan.kind, plan.settings)
+        self.ask = _ask(self._sensor)
+        self.sources = [
+            PluginSource(stream, self._sensor, self.ask)
+            for stream in self._sensor.streams()
+            if stream.name in plan.streams
+        ]
+
+    def let_go(self) -> float:
+        """Close the sensor, which ends its packets; a plug-in that does not let go is left behind."""
+        self._sensor.close()
+        return CLOSE_LIMIT_S
+
+
+def _ask(sensor: Sensor) -> Ask | None:
+    exchange = getattr(sensor, "clock_exchange", None)
+    if exchange is None:
+        return None
+    return lambda: [ClockExchange(*exchange()) for _ in range(PROBES_A_ROUND)]

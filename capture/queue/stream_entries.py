@@ -1,0 +1,127 @@
+"""One stream's entries in the queue: how a packet becomes one, and the newest ones for a server that forgets.
+
+An entry's id is `<epoch of the producer>-<sequence of the packet>`. A retry after an unknown outcome is refused
+by the server, because the id is there, instead of stored twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import redis
+
+from capture.queue.reader import META
+from storage.names import stream_key
+
+COPY_BYTES = 64 << 10
+"""Up to this size a body is copied into one send; a larger one is sent by itself."""
+
+KEEP_S = 3.0
+KEEP_BYTES = 48 << 20
+"""How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
+
+Piece = bytes | bytearray | memoryview
+
+
+class QueuedPacket(NamedTuple):
+    """A packet on its way into the queue; `body` is payload and pose in one piece, and stays as it is."""
+
+    seq: int
+    device_ticks: int
+    host_ns: int
+    connection: int
+    body: bytes | memoryview
+    pose_bytes: int
+
+
+class StreamEntries:
+    """The key of one stream, what was sent last, and the newest packets.
+
+    A server that is killed may forget what it had not synced (`appendfsync everysec`), and is then given it again.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        recording_uuid: str,
+        stream: str,
+        epoch_ms: int,
+        on_loss: Callable[[int, int], None],
+        sure_of: int,
+    ) -> None:
+        """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
+
+        `on_loss(first_seq, last_seq)` is called for what a killed server forgot and we had not kept.
+        """
+        self._client = client
+        self._key = stream_key(recording_uuid, stream)
+        self._epoch_ms = epoch_ms
+        self._on_loss = on_loss
+        self._head = b"*7\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$" % (len(self._key.encode()), self._key.encode())
+        self._recent: deque[tuple[float, int, list[QueuedPacket]]] = deque()
+        self._recent_bytes = 0
+        self._next_seq = 0
+        self.sure_of = sure_of
+        """The connection since which we know what the server has."""
+
+    def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> None:
+        """Append the commands as the server reads them; large bodies stay apart, so that nobody copies them."""
+        small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
+        for seq, device_ticks, host_ns, connection, body, pose_bytes in packets:
+            if small is None:
+                small = bytearray()
+                pieces.append(small)
+            entry_id = b"%d-%d" % (self._epoch_ms, seq)
+            small += self._head
+            small += b"%d\r\n%b\r\n$1\r\nm\r\n$24\r\n%b\r\n$1\r\nb\r\n$%d\r\n" % (
+                len(entry_id),
+                entry_id,
+                META.pack(host_ns, device_ticks, connection, pose_bytes),
+                len(body),
+            )
+            if len(body) > COPY_BYTES:
+                small = bytearray(b"\r\n")
+                pieces += [body, small]
+            else:
+                small += body
+                small += b"\r\n"
+
+    def forgotten(self) -> list[QueuedPacket]:
+        """Return what a server that came back has forgotten and is to be given; tell of what cannot be given."""
+        last = self._last_id()
+        kept = [
+            packet
+            for _, _, packets in self._recent
+            for packet in packets
+            if last is None or (self._epoch_ms, packet.seq) > last
+        ]
+        known = last[1] + 1 if last else 0
+        first_kept = kept[0].seq if kept else self._next_seq
+        if first_kept > known:
+            self._on_loss(known, first_kept - 1)
+        return kept
+
+    def keep(self, packets: list[QueuedPacket]) -> None:
+        """Keep packets that the server has taken, for some seconds; their bodies must stay as they are."""
+        if not packets:
+            return
+        now_s = time.monotonic()
+        size = sum([len(packet.body) for packet in packets])
+        self._next_seq = max(self._next_seq, packets[-1].seq + 1)
+        self._recent.append((now_s, size, packets))
+        self._recent_bytes += size
+        while self._recent and (self._recent_bytes > KEEP_BYTES or now_s - self._recent[0][0] > KEEP_S):
+            self._recent_bytes -= self._recent.popleft()[1]
+
+    def _last_id(self) -> tuple[int, int] | None:
+        try:
+            last = self._client.xinfo_stream(self._key)["last-generated-id"]
+        except redis.ResponseError as error:
+            if "no such key" not in str(error):
+                raise
+            return None
+        epoch, _, seq = (last.decode() if isinstance(last, bytes) else str(last)).partition("-")
+        return (int(epoch), int(seq)) if (epoch, seq) != ("0", "0") else None
