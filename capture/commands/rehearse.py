@@ -43,9 +43,9 @@ def rehearse(scenarios: int, seed: int, keep: Path | None, as_json: bool) -> Non
       kitchensync rehearse --scenarios 12 --seed 1
     """
     from capture.rehearsal.run import Kept, run
+    from capture.rehearsal.scenario_table import ScenarioTable, answer_of, table_of
     from capture.rehearsal.scenarios import draw
     from capture.rehearsal.small_disks import can_mount
-    from capture.rehearsal.table import ScenarioTable, answer_of, table_of
 
     small_disks = can_mount()
     if not small_disks:

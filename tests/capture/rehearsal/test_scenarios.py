@@ -8,8 +8,8 @@ import pytest
 
 from capture.rehearsal.account import Account
 from capture.rehearsal.run import ROW, Kept, OtherRehearsal
+from capture.rehearsal.scenario_table import answer_of, line_of, table_of
 from capture.rehearsal.scenarios import CAUSES, KINDS, LONG_STOPS, draw
-from capture.rehearsal.table import answer_of, line_of, table_of
 from virtual_kitchen.faults import parse_faults
 
 
