@@ -15,6 +15,7 @@ from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform
 from sensors.array_types import Floats
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
+from sensors.hololens.catalogue import is_front_camera
 from storage.calibration import ConstantTable
 from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
@@ -88,7 +89,7 @@ def _unit(of_headset: Floats, of_camera: Floats) -> float:
 def rig_from(recording: Recording, stream: str) -> Transform:
     """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused."""
     transform = rig_from_sensor(np.asarray(constants_of(recording, stream)["extrinsics"].values))
-    return transform @ inverse(OPENCV_FROM_PV_AXES) if stream.endswith("/pv") else transform
+    return transform @ inverse(OPENCV_FROM_PV_AXES) if is_front_camera(stream) else transform
 
 
 def look_up_table(recording: Recording, stream: str) -> LookUpTable:

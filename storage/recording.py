@@ -146,9 +146,14 @@ class Recording:
     @property
     def camera_streams(self) -> list[str]:
         """Full names of the streams of cameras with files: `gopro/video`, `audio`, `gyroscope`, `accelerometer`."""
-        from storage.reading.cameras import KINDS
+        from storage.reading.kinds import CAMERA_STREAMS
 
-        return [f"{device}/{kind}" for device, files in self.gopro_files.items() if files for kind in KINDS]
+        return [
+            f"{device}/{kind}"
+            for device, files in self.gopro_files.items()
+            if files
+            for kind in CAMERA_STREAMS
+        ]
 
     def camera(self, name: str, take: int = 0) -> CameraStream:
         """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""

@@ -186,15 +186,17 @@ def imu(recording: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))
         return
-    for name, unit in (("gyroscope", "as sent"), ("accelerometer", "m/s^2")):
-        sensor = answer[name]
-        click.secho(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz", bold=True)
-        click.echo(f"  mean   {', '.join(f'{v:.6f}' for v in sensor['mean'])} {unit}")
-        click.echo(
-            f"  noise  {', '.join(f'{v:.2e}' for v in sensor['white_noise_per_sqrt_hz'])} {unit}/sqrt(Hz)"
-        )
+    _show_at_rest("gyroscope", answer["gyroscope"], "as sent")
+    _show_at_rest("accelerometer", answer["accelerometer"], "m/s^2")
     click.echo(f"down in the sensor's axes: {', '.join(f'{v:.4f}' for v in answer['down'])}")
     click.echo(f"kept in {path}")
+
+
+def _show_at_rest(name: str, sensor: dict[str, Any], unit: str) -> None:
+    """Print one sensor for people."""
+    click.secho(f"{name}: still for {sensor['still_s']:.0f} s at {sensor['rate_hz']:.1f} Hz", bold=True)
+    click.echo(f"  mean   {', '.join(f'{v:.6f}' for v in sensor['mean'])} {unit}")
+    click.echo(f"  noise  {', '.join(f'{v:.2e}' for v in sensor['white_noise_per_sqrt_hz'])} {unit}/sqrt(Hz)")
 
 
 def _show_mount(answer: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from calibration.geometry.reference_frames import inverse
 from calibration.recorded import GRID_HZ, rig_from, started_at, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
+from sensors.hololens.catalogue import is_gyroscope
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording
 
@@ -63,16 +64,14 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
     Values are in the units that the headset sends. Raises Refused, StorageError.
     """
     with open_recording(path) as recording:
-        headset = next(
-            (name.partition("/")[0] for name in recording.streams if name.endswith("/gyroscope")), "hololens"
-        )
+        turning_streams = [name for name in recording.streams if is_gyroscope(name)]
+        headset = turning_streams[0].partition("/")[0] if turning_streams else "hololens"
         answer: dict[str, Any] = {"recording": recording.id, "device": headset}
         unit = _gyroscope_scale(recording.manifest["streams"].get(f"{headset}/gyroscope", {}))
-        for name, still in (
-            ("gyroscope", STILL_GYROSCOPE_RAD_PER_S / unit),
-            ("accelerometer", STILL_ACCELEROMETER_M_PER_S2),
-        ):
-            answer[name] = _sensor_at_rest(recording, f"{headset}/{name}", still)
+        still = STILL_GYROSCOPE_RAD_PER_S / unit
+        answer["gyroscope"] = _sensor_at_rest(recording, f"{headset}/gyroscope", still)
+        still = STILL_ACCELEROMETER_M_PER_S2
+        answer["accelerometer"] = _sensor_at_rest(recording, f"{headset}/accelerometer", still)
         felt = np.array(answer["accelerometer"]["mean"])
         direction, excess = down(felt)
         answer["down"] = direction.tolist()

@@ -15,12 +15,17 @@ from calibration.geometry.reference_frames import Transform, tracked, world_from
 from calibration.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
 from calibration.recorded import TICKS_PER_S, constants_of, look_up_table, rig_from
 from sensors.array_types import Floats32, UInt16
+from sensors.hololens.catalogue import STREAMS, headset_stream
+from sensors.hololens.headset_stream import DEPTH
 from storage.notes import read_notes
 from storage.reading.pictures import DepthFrame
 from storage.recording import Recording, StoredStream
 from storage.worlds import world_frames
 
-KINDS = ("depth_longthrow", "depth_ahat")
+CHOICE = sorted(
+    (name for name, stream in STREAMS.items() if stream.kind == DEPTH and stream.has_constants),
+    key=lambda name: -STREAMS[name].farthest_mm,
+)
 "What can be brought to the world, in the order of choice: far depth sees the room, near depth the hands."
 
 
@@ -58,6 +63,7 @@ class DepthSource:
         self.name = name
         self.headset = name.partition("/")[0]
         self.table = look_up_table(recording, name)
+        self._wraps = headset_stream(name.rpartition("/")[2]).wraps
         self.camera = DepthCamera(self.table)
         self.rig_from_depth = rig_from(recording, name)
         self.ticks = self.stream.index["device_ticks"].astype(np.int64)
@@ -94,7 +100,7 @@ class DepthSource:
 
     def _view(self, frame: DepthFrame, world_from_rig: Transform) -> DepthView:
         depth, wrapped = frame.depth_mm, 0
-        if self.name.endswith("depth_ahat") and frame.brightness is not None:
+        if self._wraps and frame.brightness is not None:
             found = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
             self.bright = found.bright
             depth, wrapped = found.depth_mm, int(np.count_nonzero(found.wrapped))
@@ -135,7 +141,7 @@ class NearestDepth:
 
 def depth_stream(recording: Recording, wanted: str | None = None) -> str:
     """Return the full name of a depth stream: the one named, or far depth before near. Raises Refused."""
-    there = [name for kind in KINDS for name in recording.streams if name.rpartition("/")[2] == kind]
+    there = [name for kind in CHOICE for name in recording.streams if name.rpartition("/")[2] == kind]
     if wanted is None and there:
         return there[0]
     chosen = [name for name in there if wanted in (name, name.rpartition("/")[2])]

@@ -28,6 +28,7 @@ from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
+from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera, known_stream
 from storage.notes import read_notes
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
@@ -35,7 +36,7 @@ from storage.worlds import world_frames
 
 Ticks = npt.NDArray[np.int64]
 
-PV = "pv"
+PV = FRONT_CAMERA
 
 
 @dataclass(frozen=True)
@@ -173,22 +174,22 @@ def front_track(recording: Recording, headset: str) -> PoseTrack:
     Raises Refused when no stream of the headset carries poses.
     """
     names = [name for name in recording.streams if name.partition("/")[0] == headset]
-    for name in sorted(names, key=lambda name: not name.endswith("/pv")):
-        poses = None if name.endswith("/eye_tracking") else recording[name].poses()
-        if poses is None:
+    for name in sorted(names, key=lambda name: not is_front_camera(name)):
+        sensor, poses = known_stream(name), recording[name].poses()
+        if poses is None or sensor is None or sensor.rays_from_own_pose:
             continue
         worlds = world_frames(recording[name], read_notes(recording.readable).get(name, []))
         track = PoseTrack.of_wire(recording[name].index["device_ticks"].astype(np.int64), poses, worlds)
-        if name.endswith("/pv"):
+        if sensor.is_front_camera:
             return track.moved(inverse(OPENCV_FROM_PV_AXES))
-        return track.moved(rig_from(recording, f"{headset}/pv"))
+        return track.moved(rig_from(recording, f"{headset}/{PV}"))
     raise Refused(f"no stream of {headset} carries poses: record with mode 1 (with poses)")
 
 
 def eye_of(recording: Recording, camera: str, data: Path) -> Eye:
     """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film. Raises Refused, NotAligned."""
     if camera == PV:
-        names = [name for name in recording.streams if name.endswith("/pv")]
+        names = [name for name in recording.streams if is_front_camera(name)]
         if not names:
             raise Refused(f"{recording.id} has no front camera")
         return FrontCamera(recording, names[0])

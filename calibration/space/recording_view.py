@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from calibration.errors import CalibrationError
+from calibration.space.depth_views import CHOICE
 from calibration.space.drawn_time import DrawnTime, drawn_time
 from calibration.space.view_parts import ViewOptions, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.space.view_parts import log_camera as log_camera_file
 from calibration.space.viewer import open_viewer
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.headset_stream import SAMPLES
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
 
@@ -93,17 +96,15 @@ def _parts(
     headset = time.headset
     has = {name for name in recording.streams if name.startswith(f"{headset}/") and len(recording[name])}
     parts: list[tuple[str, Callable[..., str | None]]] = [("events", partial(log_events, recording, time))]
-    for short in ("gyroscope", "accelerometer", "magnetometer"):
-        if (name := f"{headset}/{short}") in has:
-            parts.append((name, partial(log_inertial, recording[name], time)))
-    if (name := f"{headset}/spatial_input") in has:
-        parts.append((name, partial(log_bodies, recording[name], time)))
-    for short in ("depth_longthrow", "depth_ahat"):
-        if (name := f"{headset}/{short}") in has:
-            parts.append((name, partial(log_cloud, recording, name, time, shown)))
-            break
-    if (name := f"{headset}/pv") in has:
-        parts.append((name, partial(log_pv, recording[name], time, shown)))
+    here = {stream: name for stream in STREAMS.values() if (name := f"{headset}/{stream.name}") in has}
+    inertial = [name for stream, name in here.items() if stream.kind == SAMPLES]
+    bodies = [name for stream, name in here.items() if stream.is_head_pose]
+    clouds = [name for short in CHOICE if (name := f"{headset}/{short}") in has]
+    cameras = [name for stream, name in here.items() if stream.is_front_camera]
+    parts += [(name, partial(log_inertial, recording[name], time)) for name in inertial]
+    parts += [(name, partial(log_bodies, recording[name], time)) for name in bodies]
+    parts += [(name, partial(log_cloud, recording, name, time, shown)) for name in clouds[:1]]
+    parts += [(name, partial(log_pv, recording[name], time, shown)) for name in cameras]
     parts += [
         (
             file.file.relative_to(recording.readable).as_posix(),

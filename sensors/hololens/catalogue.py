@@ -38,7 +38,40 @@ STREAMS: dict[str, HeadsetStream] = {
         extended_depth.STREAM,
     )
 }
+FRONT_CAMERA, GYROSCOPE, MICROPHONE, HEAD_POSE = (
+    next(name for name, stream in STREAMS.items() if plays(stream))
+    for plays in (
+        lambda stream: stream.is_front_camera,
+        lambda stream: stream.is_gyroscope,
+        lambda stream: stream.is_voice,
+        lambda stream: stream.is_head_pose,
+    )
+)
+"""Names of the streams that play a part of their own."""
 DEFAULT_SET = tuple(stream.name for stream in STREAMS.values() if stream.is_default)
+
+
+def known_stream(name: str) -> HeadsetStream | None:
+    """Find a stream by its name in a recording, with or without its device; None for a plug-in's or a camera's."""
+    return STREAMS.get(name.rpartition("/")[2])
+
+
+def is_gyroscope(name: str) -> bool:
+    """Tell whether a stream of a recording is a headset's gyroscope."""
+    stream = known_stream(name)
+    return stream is not None and stream.is_gyroscope
+
+
+def is_head_pose(name: str) -> bool:
+    """Tell whether a stream of a recording says where head, eyes and hands are."""
+    stream = known_stream(name)
+    return stream is not None and stream.is_head_pose
+
+
+def is_front_camera(name: str) -> bool:
+    """Tell whether a stream of a recording is a headset's front camera."""
+    stream = known_stream(name)
+    return stream is not None and stream.is_front_camera
 
 
 def headset_stream(name: str) -> HeadsetStream:

@@ -108,10 +108,18 @@ class HeadsetStream(SensorStream):
     "It is to be switched on before it is opened, and its settings are seen in its pictures."
     is_grey_camera: bool = False
     "It wants orders before it is opened."
+    is_gyroscope: bool = False
+    "Its motion is compared with a camera's."
+    is_voice: bool = False
+    "Its sound is compared with a camera's."
     is_head_pose: bool = False
     "It says where head, eyes and hands are in the world, without a pose beside the payload."
     rays_from_own_pose: bool = False
     "Its directions are in a frame of its own, which the pose of each packet brings to the world."
+    in_pose_table: bool = False
+    "Its poses are a column of the table of poses: of the grey cameras, which share one pose, one is enough."
+    wraps: bool = False
+    "Its depth begins again at 0 after the constant `alias`."
     picture_parts: tuple[np.dtype, np.dtype, np.dtype] | None = None
     "Every raw payload is a head, a picture and a tail of these: it is compressed as pictures on disk."
     cut: Callable[[bytes], PictureUnit] | None = None

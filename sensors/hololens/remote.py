@@ -141,7 +141,8 @@ def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
 
 
 def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
-    where = (host, pv.STREAM.port, pv.NAME)
+    camera = pv.STREAM
+    where = (host, camera.port, camera.name)
     with _connect(where, timeout_s) as sock:
         try:
             sock.sendall(message)

@@ -17,13 +17,11 @@ import numpy.typing as npt
 from sensors.gopro.names import group_takes
 from sensors.gopro.take import Take, open_take
 from storage.errors import UnknownStream
-from storage.reading.kinds import CAMERA, check_kind
+from storage.reading.kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
     from sensors.gopro.motion import ImuTrack
     from sensors.gopro.take import TakePictures
-
-KINDS = ("video", "audio", "gyroscope", "accelerometer")
 
 
 class SoundBlock(NamedTuple):
@@ -46,16 +44,21 @@ class CameraStream:
     @property
     def t_s(self) -> npt.NDArray[np.float64]:
         """Media seconds of every picture or inertial sample, (n,)."""
-        if self.name.endswith("/video"):
+        if self._kind.reader == "pictures":
             return self.take.frame_times_s
-        if self.name.endswith("/audio"):
+        if self._kind.reader == "sound":
             return np.array([block.t_s for block in self.sound()])
         return self.imu().t_s
+
+    @property
+    def _kind(self) -> CameraStreamKind:
+        return CAMERA_STREAMS[self.name.rpartition("/")[2]]
 
     def imu(self) -> ImuTrack:
         """Read the inertial samples: rad/s or m/s^2, X left, Y out of the screen, Z up. Raises NotOfThisKind."""
         check_kind(self.name, "imu", CAMERA)
-        return self.take.gyroscope() if self.name.endswith("/gyroscope") else self.take.accelerometer()
+        assert self._kind.imu is not None, "it is of this kind"
+        return self._kind.imu(self.take)
 
     def pictures(self) -> TakePictures:
         """Open the pictures for access by time or number (a context manager). Raises NotOfThisKind."""
@@ -86,6 +89,6 @@ def camera_stream(files: Mapping[str, list[Path]], name: str, take: int) -> Came
     """Return one stream of one take; raises UnknownStream."""
     device, _, kind = name.rpartition("/")
     groups = group_takes(files.get(device, []))
-    if kind not in KINDS or not 0 <= take < len(groups):
-        raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in KINDS])
+    if kind not in CAMERA_STREAMS or not 0 <= take < len(groups):
+        raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in CAMERA_STREAMS])
     return CameraStream(name, open_take(*groups[take].paths))

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.headset_stream import DEPTH, FRAMES, RECORDS, SAMPLES, SOUND
 from storage.errors import NotOfThisKind
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS
 
+if TYPE_CHECKING:
+    from sensors.gopro.motion import ImuTrack
+    from sensors.gopro.take import Take
+
 HEADSET = {
     kind: tuple(stream.name for stream in STREAMS.values() if stream.kind == kind)
     for kind in (SAMPLES, FRAMES, DEPTH, RECORDS, SOUND)
 }
-CAMERA = {"imu": ("gyroscope", "accelerometer"), "pictures": ("video",), "sound": ("audio",)}
+
+
+class CameraStreamKind(NamedTuple):
+    """One stream of a GoPro's take."""
+
+    name: str
+    reader: str
+    imu: Callable[[Take], ImuTrack] | None = None
+    "Reads its inertial samples."
+
+
+CAMERA_STREAMS = {
+    kind.name: kind
+    for kind in (
+        CameraStreamKind("video", "pictures"),
+        CameraStreamKind("audio", "sound"),
+        CameraStreamKind("gyroscope", "imu", lambda take: take.gyroscope()),
+        CameraStreamKind("accelerometer", "imu", lambda take: take.accelerometer()),
+    )
+}
+CAMERA = {
+    reader: tuple(kind.name for kind in CAMERA_STREAMS.values() if kind.reader == reader)
+    for reader in ("imu", "pictures", "sound")
+}
 WORDS = {
     "samples": "a motion sensor",
     "frames": "a camera",

@@ -12,7 +12,8 @@ from sensors.array_types import Floats, Int64
 from sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
 from sync.fit.stamps import TICKS_PER_S, StampRepair
 
-GYROSCOPE, HEAD_POSE = "gyroscope", "head_pose"
+GYROSCOPE = "gyroscope"
+HEAD_POSE = "head_pose"
 BLOCK_SAMPLES = 1 << 16
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sensors.hololens.catalogue import GYROSCOPE
 from storage.copies.promised import missing_files
 from storage.manifest import write_json
 from storage.recording import Recording, open_recording
@@ -254,9 +255,9 @@ def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list
         {"path": file.relative, "sha256": (known.get(file.relative) or {}).get("sha256")}
         for file in take.files
     ]
-    if headset is not None and "gyroscope" in headset.inertial:
-        digest = headset.inertial["gyroscope"].sha256
-        inputs.insert(0, {"path": f"{headset.name}/gyroscope", "sha256": digest})
+    if headset is not None and GYROSCOPE in headset.inertial:
+        digest = headset.inertial[GYROSCOPE].sha256
+        inputs.insert(0, {"path": f"{headset.name}/{GYROSCOPE}", "sha256": digest})
     return inputs
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sensors.errors import SensorError
 from sensors.gopro.card import CardTake
+from sensors.hololens.catalogue import is_gyroscope
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
@@ -185,7 +186,7 @@ def _headsets(path: Path) -> Iterator[HeadsetGyro]:
     try:
         with open_recording(path) as recording:
             for name in recording.streams:
-                if name.endswith("/gyroscope") and (clock := inertial_clock(recording[name])) is not None:
+                if is_gyroscope(name) and (clock := inertial_clock(recording[name])) is not None:
                     yield gyroscope(recording[name], clock)
     except (StorageError, SyncError, OSError):
         return

@@ -12,11 +12,11 @@ from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
+from sensors.hololens.catalogue import headset_stream
 from storage.reading.pictures import DepthFrame, Frame
 from storage.recording import Recording, StoredStream
 
 WIDTH_PX = 640
-FARTHEST_MM = {"depth_ahat": 1000.0, "depth_longthrow": 4000.0, "extended_depth": 4000.0}
 
 
 class ShownPicture(NamedTuple):
@@ -74,7 +74,7 @@ class HeadsetPictures(_Rising):
 
     def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
         assert isinstance(frame, Frame)
-        if self._stream.name.rpartition("/")[2].startswith("vlc_"):
+        if headset_stream(self._stream.name.rpartition("/")[2]).is_grey_camera:
             return np.repeat(frame.grey()[:, :, None], 3, axis=2)
         return frame.rgb()
 
@@ -89,7 +89,7 @@ class DepthPictures(_Rising):
         import cv2
 
         assert isinstance(frame, DepthFrame)
-        far = FARTHEST_MM[self._stream.name.rpartition("/")[2]]
+        far = headset_stream(self._stream.name.rpartition("/")[2]).farthest_mm
         near = 255 - np.clip(frame.depth_mm * (255.0 / far), 0, 255).astype(np.uint8)
         coloured = cv2.cvtColor(cv2.applyColorMap(near, cv2.COLORMAP_TURBO), cv2.COLOR_BGR2RGB)
         coloured[frame.depth_mm == 0] = 0

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sensors.hololens.catalogue import is_front_camera, known_stream
+from sensors.hololens.headset_stream import DEPTH, FRAMES
 from storage.instants import Instant
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
@@ -63,9 +65,9 @@ def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:
 
 def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[str]:
     names = recording.instants.names
-    there = [name for name in names if _kind(recording, name) is not None]
+    there = [name for name in names if _is_shown(recording, name)]
     if not streams:
-        usual = [name for name in there if _kind(recording, name) in ("pv", "camera")]
+        usual = [name for name in there if name in recording.gopro_files or is_front_camera(name)]
         if not usual:
             raise CannotFilm(
                 path, f"no front camera and no GoPro in the index; choose of: {', '.join(there)}"
@@ -79,21 +81,17 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
     return list(dict.fromkeys(streams))
 
 
-def _kind(recording: Recording, name: str) -> str | None:
-    """Tell how a stream of the index is shown: `camera`, or the last part of its name; None without pictures."""
-    if name in recording.gopro_files:
-        return "camera"
-    short = name.rpartition("/")[2]
-    has_pictures = short in ("pv", "extended_video") or short.startswith(("vlc_", "depth_", "extended_depth"))
-    return short if has_pictures else None
+def _is_shown(recording: Recording, name: str) -> bool:
+    """Tell whether a stream of the index has pictures."""
+    stream = known_stream(name)
+    return name in recording.gopro_files or (stream is not None and stream.kind in (FRAMES, DEPTH))
 
 
 def _pictures(recording: Recording, name: str) -> PictureSource:
-    kind = _kind(recording, name)
-    if kind == "camera":
+    if name in recording.gopro_files:
         return CameraPictures(recording, name)
-    stream = recording[recording.instants.stream_of(name)]
-    return DepthPictures(stream) if "depth" in str(kind) else HeadsetPictures(stream)
+    stream, sensor = recording[recording.instants.stream_of(name)], known_stream(name)
+    return DepthPictures(stream) if sensor is not None and sensor.kind == DEPTH else HeadsetPictures(stream)
 
 
 def _encode(

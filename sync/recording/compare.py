@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sensors.hololens.catalogue import MICROPHONE
 from sync.align.fusion import with_restarts, with_sound
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import HEAD_POSE
@@ -100,10 +101,10 @@ def _by_motion(headset: Headset, take: CameraTake, prior: Prior | None) -> tuple
 
 def _listen(headset: Headset, take: CameraTake, epoch: int) -> Heard | None:
     """Compare the sounds, where both were recorded; None where not."""
-    if not headset.has("microphone"):
+    if not headset.has(MICROPHONE):
         return None
     camera = take_sound([(file.path, file.start_s) for file in take.readable])
     if camera is None:
         return None
-    own = headset_sound(headset.recording[f"{headset.name}/microphone"], epoch)
+    own = headset_sound(headset.recording[f"{headset.name}/{MICROPHONE}"], epoch)
     return align_sounds(own, camera) if own is not None else None

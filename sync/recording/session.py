@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
+from sensors.hololens.headset_stream import SAMPLES
 from storage.recording import Recording, StoredStream
 from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
@@ -17,7 +19,7 @@ from sync.recording.cameras import CameraFile, CameraTake, camera_takes
 from sync.recording.films import film_takes
 from sync.recording.headset import InertialClock, gyroscope, head_poses, inertial_clock
 
-INERTIAL = ("accelerometer", "gyroscope", "magnetometer")
+INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
 FILETIME_OF_UNIX = 116_444_736_000_000_000
 ANCHOR_BOUND_NS = 5_000_000_000
 
@@ -107,10 +109,10 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
         if clock is not None:
             headset.inertial[short] = clock
     headset.host = recording.device_clock(name) or _host_clock_of_utc(headset)
-    if needs_motion and "gyroscope" in headset.inertial:
-        headset.gyro = gyroscope(recording[f"{name}/gyroscope"], headset.inertial["gyroscope"])
-    elif needs_motion and headset.has("spatial_input"):
-        headset.gyro = _gyro_of_poses(recording[f"{name}/spatial_input"])
+    if needs_motion and GYROSCOPE in headset.inertial:
+        headset.gyro = gyroscope(recording[f"{name}/{GYROSCOPE}"], headset.inertial[GYROSCOPE])
+    elif needs_motion and headset.has(HEAD_POSE):
+        headset.gyro = _gyro_of_poses(recording[f"{name}/{HEAD_POSE}"])
     return headset
 
 

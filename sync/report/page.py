@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
+from sensors.hololens.catalogue import is_front_camera
 from storage.errors import StorageError
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import write_output
@@ -201,7 +202,7 @@ def _strip(
     streams: list[ReadStream], clocks: dict[str, TicksToHost], cameras: list[ShownFile], span: ShownSpan
 ) -> Strip:
     """Make the pictures; when a file stands in the way, say which."""
-    pv = next((s for s in streams if s.name.rpartition("/")[2] == "pv" and len(s.index)), None)
+    pv = next((s for s in streams if is_front_camera(s.name) and len(s.index)), None)
     try:
         return picture_strip(pv, clocks.get(pv.device) if pv else None, cameras, span)
     except (*DAMAGED, SyncError, SensorError, StorageError) as error:

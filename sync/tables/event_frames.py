@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Int64
+from sensors.hololens.catalogue import FRONT_CAMERA
 from storage.events import Event
 from storage.manifest import write_json
 from storage.timeline.session_time import SessionTime
@@ -134,14 +135,16 @@ def _in_files(files: list[PictureTimes], at_ns: int, uncertainty_ns: int) -> dic
 
 def _headset_pictures(session: Session) -> Iterator[PictureTimes]:
     for headset in session.headsets:
-        if headset.host is None or not headset.has("pv"):
+        if headset.host is None or not headset.has(FRONT_CAMERA):
             continue
-        index = session.recording[f"{headset.name}/pv"].index
+        index = session.recording[f"{headset.name}/{FRONT_CAMERA}"].index
         taken = headset.host.to_host_ns(
             index["device_ticks"].astype(np.int64), near_host_ns=index["host_ns"].astype(np.int64)
         )
         order = strictly_increasing(taken)
-        yield PictureTimes(f"{headset.name}/pv", taken[order.rows], order.rows, headset.host.bound_ns)
+        yield PictureTimes(
+            f"{headset.name}/{FRONT_CAMERA}", taken[order.rows], order.rows, headset.host.bound_ns
+        )
 
 
 def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[PictureTimes]:

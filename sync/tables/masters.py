@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera
+from sensors.hololens.headset_stream import SAMPLES
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from sync.errors import UnknownMaster
 
-RUNS = ("accelerometer", "gyroscope", "magnetometer", "microphone")
+RUNS = [name for name, stream in STREAMS.items() if stream.kind == SAMPLES or stream.is_voice]
 """Streams of samples rather than frames."""
 
 
@@ -36,5 +38,5 @@ def names_of(manifest: dict[str, Any]) -> set[str]:
     cameras = [n for n, d in (manifest.get("devices") or {}).items() if d.get("kind") in ("gopro", "video")]
     headsets = [n for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "hololens"]
     short = {name.rpartition("/")[2] for name in full} if len(headsets) == 1 else set()
-    kinds = {"pv" for name in full if name.endswith("/pv")} | {"gopro" for _ in cameras}
+    kinds = {FRONT_CAMERA for name in full if is_front_camera(name)} | {"gopro" for _ in cameras}
     return full | short | kinds | {name for one in cameras for name in (one, f"{one}/video")}

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Int64
+from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
 from storage.errors import BadChunk
 from storage.notes import Note, read_notes
 from sync.answers import plain
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"
-POSED = ("pv", "depth_ahat", "depth_longthrow", "vlc_leftfront")
+POSED = [name for name, stream in STREAMS.items() if stream.in_pose_table]
 MEDIA_TICKS_PER_S = 10_000_000
 
 
@@ -85,9 +86,9 @@ def choose_master(
     `wanted` is a name of the index, or of the recording, or `pv` or `gopro` for the first of its kind. Raises
     NoSuchMaster when the wanted one, or any, has no frames.
     """
-    kinds = {"pv": [s for s in frames if s.name.rpartition("/")[2] == "pv"], "gopro": cameras}
+    kinds = {FRONT_CAMERA: [s for s in frames if is_front_camera(s.name)], "gopro": cameras}
     if wanted is None:
-        candidates = [*kinds["pv"], *cameras, *frames]
+        candidates = [*kinds[FRONT_CAMERA], *cameras, *frames]
     else:
         full = {f"{session.main.name}/{s.name}" if session.main else s.name: s for s in frames}
         full |= {f"{s.name}/video": s for s in cameras}
@@ -166,10 +167,10 @@ def _ticks_of_media(media_s: npt.NDArray[np.floating]) -> Int64:
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
     """Head poses first, then those that came with pictures, all on the main headset's clock."""
     for headset in _main_first(session):
-        for short, stream in sorted(headset.streams, key=lambda item: item[0] != "spatial_input"):
+        for short, stream in sorted(headset.streams, key=lambda item: not is_head_pose(item[0])):
             said = notes.get(stream.name, [])
             track = None
-            if short == "spatial_input":
+            if is_head_pose(short):
                 track = head_poses(stream, said)
             elif short in POSED:
                 track = frame_poses(short, stream, said)

@@ -131,6 +131,7 @@ STREAM = HeadsetStream(
     excludes=("depth_ahat",),
     unsteady_with=("pv",),
     opens_a_device=True,
+    in_pose_table=True,
     configure=lambda p: configuration(),
     details=_details,
     bits_per_s=lambda p: 7e6,

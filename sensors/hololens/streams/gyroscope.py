@@ -11,6 +11,7 @@ STREAM = inertial_stream(
     nominal_hz=21.0,
     max_payload_bytes=128 << 10,
     module=__name__,
+    is_gyroscope=True,
     unit="as sent: deg/s or rad/s, decided at alignment",
     bits_per_s=1.71e6,
     constants=(EXTRINSICS,),

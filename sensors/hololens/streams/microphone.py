@@ -131,6 +131,7 @@ STREAM = HeadsetStream(
     module=__name__,
     kind=SOUND,
     is_default=True,
+    is_voice=True,
     configure=lambda p: audio_configuration(p.microphone),
     details=lambda p: describe_audio(p.microphone),
     hz_by_profile=lambda p: audio_hz(p.microphone),

@@ -161,6 +161,7 @@ STREAM = HeadsetStream(
     kind=FRAMES,
     is_default=True,
     is_front_camera=True,
+    in_pose_table=True,
     opens_a_device=True,
     configure=lambda p: configuration(*_settings(p)),
     details=_details,

@@ -105,7 +105,7 @@ def _rate(p: Profile) -> float:
     return float(bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, VIDEO_PROFILES[p.vlc_codec]))
 
 
-def _camera(name: str, port: int) -> HeadsetStream:
+def _camera(name: str, port: int, *, in_pose_table: bool = False) -> HeadsetStream:
     return HeadsetStream(
         name,
         nominal_hz=30.0,
@@ -114,6 +114,7 @@ def _camera(name: str, port: int) -> HeadsetStream:
         module=__name__,
         kind=FRAMES,
         is_grey_camera=True,
+        in_pose_table=in_pose_table,
         configure=lambda p: configuration(VIDEO_PROFILES[p.vlc_codec]),
         details=_details,
         bits_per_s=_rate,
@@ -127,7 +128,7 @@ def _camera(name: str, port: int) -> HeadsetStream:
 
 
 STREAMS = (
-    _camera("vlc_leftfront", 3800),
+    _camera("vlc_leftfront", 3800, in_pose_table=True),
     _camera("vlc_leftleft", 3801),
     _camera("vlc_rightfront", 3802),
     _camera("vlc_rightright", 3803),
