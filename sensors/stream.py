@@ -21,7 +21,7 @@ def accept(payload: bytes, form: Format) -> None:
     """Find nothing wrong with a payload."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SensorStream:
     """One stream of a sensor; what is left out has a value that fits any bytes."""
 

@@ -10,6 +10,7 @@ from capture.produce.stream_recorder import StreamRecorder, StreamSource
 from capture.produce.stream_watch import QUIET_PERIODS
 from sensors.errors import PacketsEnded, SensorError
 from sensors.hololens.remote import ClockExchange
+from sensors.hololens.wire import SIGNED_HEADER
 from sensors.host_clock import host_ns
 from sensors.plugin import Sensor, SensorPacket, load_sensor
 from sensors.stream import SensorStream
@@ -54,7 +55,8 @@ class PluginSource(StreamSource):
         arrived_ns = host_ns()
         if len(packet.payload) > self.stream.max_payload_bytes or packet.device_ticks not in TICKS:
             raise SensorError(f"a packet of {len(packet.payload)} bytes, stamp {packet.device_ticks}")
-        packets = recorder.packets([(packet.device_ticks, bytes(packet.payload))], arrived_ns)
+        header = SIGNED_HEADER.pack(packet.device_ticks, len(packet.payload))
+        packets = recorder.packets([memoryview(header + packet.payload)], arrived_ns)
         seq = packets[0].seq
         stored = recorder.writer.put(packets, recorder.patience())
         recorder.queued(packets, [] if stored else [(seq, seq)])

@@ -19,7 +19,6 @@ from capture.queue.pipe import PATIENCE_S, Batch, QueuePipe
 from capture.queue.stream_entries import QueuedPacket
 from sensors.errors import AbsurdSize, StreamStalled
 from sensors.hololens.client import StreamClient
-from sensors.hololens.wire import stamped
 from sensors.host_clock import host_ns
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Receiver(threading.Thread):
         connection = self._connections[number]
         try:
             frames = connection.client.take()
-            packets = connection.stream.packets(stamped(frames), host_ns()) if frames else []
+            packets = connection.stream.packets(frames, host_ns()) if frames else []
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
             self._over(number, connection, error)
             return

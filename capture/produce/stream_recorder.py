@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from capture.queue.pipe import PATIENCE_S
 from capture.queue.stream_entries import QueuedPacket
 from capture.queue.stream_queue import QueueWriter
 from sensors.errors import AbsurdSize, ConnectFailed, PvNotStarted, SensorError, StreamRefused, StreamStopped
+from sensors.hololens.wire import HEADER_BYTES
 from sensors.host_clock import host_ns
 from sensors.stream import SensorStream
 
@@ -26,6 +28,8 @@ LEAST_WAIT_S, LONGEST_WAIT_S = 0.25, 2.0
 
 MOST_FLAGS = 500
 """Flagged stamps that are noted one by one; verify counts all of them."""
+
+_SIGNED_TICKS = struct.Struct("<q")
 
 
 class StreamSource:
@@ -94,7 +98,8 @@ class StreamRecorder:
         self._ending = threading.Event()
         self._stopped_ns = 0
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._seq = self._seq_opened = 0
+        self._pose_bytes, self._settled_at = self.source.pose_bytes, self.source.settled_at
+        self.next_seq = self._seq_opened = 0
         self._wait_s = 0.0
         self._stamps = StampWatch()
         self._flags = 0
@@ -119,16 +124,11 @@ class StreamRecorder:
         """Tell whether the end was asked."""
         return self._ending.is_set()
 
-    @property
-    def next_seq(self) -> int:
-        """The number of the next packet."""
-        return self._seq
-
     def _run(self) -> None:
         end: dict[str, object] = {"reason": FAILED}
         try:
-            self._seq = self.state.received = self.writer.next_sequence()
-            if self._seq == 0:
+            self.next_seq = self.state.received = self.writer.next_sequence()
+            if self.next_seq == 0:
                 self.state.state = "preparing"
                 self.source.prepare()
             else:
@@ -143,7 +143,7 @@ class StreamRecorder:
         finally:
             self.source.close()
             self.state.state = self.state.ended = str(end["reason"])
-            self.note("end", received=self._seq, **end)
+            self.note("end", received=self.next_seq, **end)
 
     def _look_whether_it_ended_meanwhile(self) -> None:
         """See whether the device ended the stream while nobody listened; an opening that comes is used."""
@@ -160,7 +160,7 @@ class StreamRecorder:
         while not self._ending.wait(0.0 if self.source.is_open else self._wait_s):
             self._wait_s = min(max(self._wait_s * 2, LEAST_WAIT_S), LONGEST_WAIT_S)
             try:
-                self.source.open(is_again=self._seq > 0)
+                self.source.open(is_again=self.next_seq > 0)
             except StreamStopped:
                 return False
             except (ConnectFailed, PvNotStarted) as error:
@@ -178,8 +178,8 @@ class StreamRecorder:
     def _opened(self) -> None:
         self.state.connections += 1
         self.state.state = "connected"
-        self.note("connected", connection=self.state.connections, next_seq=self._seq)
-        self._stamps, self._seq_opened = StampWatch(), self._seq
+        self.note("connected", connection=self.state.connections, next_seq=self.next_seq)
+        self._stamps, self._seq_opened = StampWatch(), self.next_seq
         self.source.opened(self)
 
     def _receive(self) -> None:
@@ -190,7 +190,7 @@ class StreamRecorder:
             self.source.close()
             self._over(error)
         finally:
-            if self._seq > self._seq_opened:
+            if self.next_seq > self._seq_opened:
                 self._wait_s = LEAST_WAIT_S
 
     def _over(self, error: SensorError) -> None:
@@ -202,19 +202,20 @@ class StreamRecorder:
             self.state.fault = self.state.fault or str(error)
             self._all_else_is_over()
 
-    def packets(self, stamped: list[tuple[int, bytes | memoryview]], arrived_ns: int) -> list[QueuedPacket]:
-        """Number packets (device ticks, payload and pose) that arrived together."""
-        connection, pose_bytes, first_seq = self.state.connections, self.source.pose_bytes, self._seq
+    def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
+        """Number and stamp whole frames (header, payload, pose) that arrived together."""
+        connection, pose_bytes, first_seq = self.state.connections, self._pose_bytes, self.next_seq
         packets = []
-        for seq, (ticks, body) in enumerate(stamped, first_seq):
+        for seq, frame in enumerate(frames, first_seq):
+            (ticks,) = _SIGNED_TICKS.unpack_from(frame)
             if flag := self._stamps.flag(ticks, arrived_ns):
                 self._note_stamp(seq, ticks, *flag)
-            packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, body, pose_bytes))
-        self._seq += len(packets)
+            packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, frame[HEADER_BYTES:], pose_bytes))
+        self.next_seq += len(packets)
         if self.state.away:
             self.state.away = self.state.fault = self.state.problem = ""
-        if first_seq <= self.source.settled_at < self._seq:
-            self.source.settled(packets[self.source.settled_at - first_seq], self)
+        if first_seq <= self._settled_at < self.next_seq:
+            self.source.settled(packets[self._settled_at - first_seq], self)
         return packets
 
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
@@ -223,7 +224,7 @@ class StreamRecorder:
             self._declare_loss(first_seq, last_seq)
         state = self.state
         state.received = packets[-1].seq + 1
-        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self.source.pose_bytes
+        state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self._pose_bytes
         state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
@@ -257,7 +258,7 @@ class StreamRecorder:
         cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
         self.state.away = self.state.away or cause
         facts = {"at_boundary": error.at_boundary} if hasattr(error, "at_boundary") else {}
-        self.note("closed", cause=cause, next_seq=self._seq, why=str(error), **facts)
+        self.note("closed", cause=cause, next_seq=self.next_seq, why=str(error), **facts)
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state

@@ -72,7 +72,7 @@ def check_record(name: str, record: np.dtype) -> Callable[[bytes, Format], None]
     return check
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeadsetStream(SensorStream):
     """All that is fixed about one stream of the headset."""
 

@@ -14,8 +14,8 @@ HEADER = struct.Struct("<QI")
 "device_ticks (100 ns since boot), payload size in bytes (without pose)."
 
 HEADER_BYTES = HEADER.size
-_SIGNED_TICKS = struct.Struct("<q")
-"A device that sends garbage must not send numbers that no index can hold."
+SIGNED_HEADER = struct.Struct("<qI")
+"The same as it is recorded: an index holds signed numbers."
 
 POSE = np.dtype(("<f4", (4, 4)))
 "Row-vector matrix, p_world = p_local x M, metres; all zero when not tracked."
@@ -29,12 +29,6 @@ def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memory
     if len(view) != end + pose_bytes:
         raise BadPacket("frame", f"{len(view)} bytes where the header promises {end + pose_bytes}")
     return device_ticks, view[HEADER_BYTES:end], view[end:]
-
-
-def stamped(frames: list[memoryview]) -> list[tuple[int, bytes | memoryview]]:
-    """Cut whole wire frames into device_ticks, and payload and pose in one piece; nothing is copied."""
-    ticks_of = _SIGNED_TICKS.unpack_from
-    return [(ticks_of(frame)[0], frame[HEADER_BYTES:]) for frame in frames]
 
 
 def join_frame(device_ticks: int, payload: bytes, pose: bytes = b"") -> bytes:

@@ -15,7 +15,7 @@ from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
-from sensors.hololens.wire import HEADER
+from sensors.hololens.wire import HEADER, HEADER_BYTES
 
 
 class Pair(StreamClient):
@@ -38,10 +38,11 @@ class Stream:
         self.lost: list[tuple[int, int]] = []
         self.error: BaseException | None = None
 
-    def packets(self, stamped, arrived_ns):
-        first, self.seq = self.seq, self.seq + len(stamped)
+    def packets(self, frames, arrived_ns):
+        first, self.seq = self.seq, self.seq + len(frames)
         return [
-            QueuedPacket(seq, seq, arrived_ns, 1, body, 0) for seq, (_, body) in enumerate(stamped, first)
+            QueuedPacket(seq, seq, arrived_ns, 1, frame[HEADER_BYTES:], 0)
+            for seq, frame in enumerate(frames, first)
         ]
 
     def queued(self, packets, lost) -> None:
