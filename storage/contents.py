@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sensors.errors import SensorError
-from storage.errors import BadEventLog, FilesFreed, StorageError
+from sensors.gopro.media import open_media
+from storage.chunks.chunk import INDEX, Chunk, chunk_paths
+from storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
+from storage.events import read_lines
 from storage.listing import line_of, utc_words
 from storage.reading.alignments import alignment_files, read_alignment
-from storage.recording import Recording, StoredStream
+from storage.recording import Recording, StoredStream, camera_files
 from storage.verify import kept_verdict
+from storage.verify.answer import FILMS
+
+if TYPE_CHECKING:
+    from storage.timeline.session_time import SessionTime
 
 
 def contents_of(recording: Recording) -> dict[str, Any]:
@@ -22,101 +30,125 @@ def contents_of(recording: Recording) -> dict[str, Any]:
     Times are seconds of session time, and UTC. Where its files lie elsewhere and no copy can be reached, its streams
     are told by the last answer of `verify`.
     """
-    path = recording.path
-    said = line_of(path, path.parent)
+    path, devices = recording.path, recording.manifest["devices"]
+    said = line_of(path, path)
+    events, problems = _events(recording)
     try:
-        streams = {name: _stream(recording, name) for name in recording.streams}
-        cameras = {name: _camera(recording, name, files) for name, files in recording.gopro_files.items()}
+        placed = _placing(recording, problems)
+        streams = {name: _stream(recording, name, placed) for name in recording.streams}
+        films = {
+            name: recording.readable / name for name, device in devices.items() if device.get("kind") in FILMS
+        }
+        cameras = {name: _camera(folder) for name, folder in films.items()}
     except FilesFreed as error:
-        streams, cameras, said["problem"] = _kept_streams(path), {}, str(error)
-    events, problem = _events(recording)
+        streams, cameras = _kept_streams(path), {}
+        problems.append(str(error))
     return said | {
-        "devices": {name: device.get("kind") for name, device in recording.manifest["devices"].items()},
+        "devices": {name: device.get("kind") for name, device in devices.items()},
         "streams": streams,
         "cameras": cameras,
         "events": events,
         "alignments": [_alignment(file) for file in alignment_files(path)],
         "calibration": sorted(file.relative_to(path).as_posix() for file in path.glob("*/calibration/*.h5")),
-        **({"problem": problem} if problem else {}),
+        **({"problem": "; ".join(problems)} if problems else {}),
     }
 
 
-def _stream(recording: Recording, name: str) -> dict[str, Any]:
+def _placing(recording: Recording, problems: list[str]) -> Placing:
+    """Return how packets are put on session time: by arrival since the start where it cannot be told."""
+    started = recording.manifest.get("started") or {}
+    try:
+        return Placing(recording.session_time, recording.main_headset, started)
+    except FilesFreed:
+        raise
+    except (StorageError, OSError) as error:
+        problems.append(f"times are seconds since the start, by arrival: {words_of(error)}")
+        return Placing(None, "", started)
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How the packets of a recording are put on session time and UTC."""
+
+    session: SessionTime | None
+    main_headset: str
+    started: dict[str, Any]
+    "`host_ns` and `utc_ns` of the same moment."
+
+    def seconds(self, name: str, rows: np.ndarray) -> list[float]:
+        """Seconds of session time; of another device by arrival, without a headset since the start."""
+        arrived = rows["host_ns"].astype(np.int64)
+        if self.session is not None and name.startswith(f"{self.main_headset}/"):
+            session_ns = self.session.of_ticks(rows["device_ticks"].astype(np.int64), near_host_ns=arrived)
+            return [float(ns) / 1e9 for ns in session_ns]
+        by_session = self.session.of_host(arrived) if self.session is not None else None
+        since_start = arrived - int(self.started.get("host_ns") or arrived[0])
+        return [float(ns) / 1e9 for ns in (since_start if by_session is None else by_session)]
+
+    def utc(self, host_ns: int) -> str | None:
+        """UTC of an arrival; None where nobody wrote when the recording began."""
+        if not self.started.get("utc_ns") or not self.started.get("host_ns"):
+            return None
+        return utc_words(int(self.started["utc_ns"]) + host_ns - int(self.started["host_ns"]))
+
+
+def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     stream, description = recording[name], recording.manifest["streams"].get(name, {})
+    index, size, problems = _opened(recording.readable, stream)
     said = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
-    }
-    try:
-        said |= _of_index(recording, stream)
-    except (StorageError, OSError) as error:
-        said["problem"] = str(error)
-    return said
-
-
-def _of_index(recording: Recording, stream: StoredStream) -> dict[str, Any]:
-    index, size = stream.index, sum(file.stat().st_size for file in stream.folder.glob("*.h5"))
-    said: dict[str, Any] = {
         "packets": len(index),
         "bytes": size,
-        "rate_hz": None,
-        "from_s": None,
-        "to_s": None,
+        **dict.fromkeys(("rate_hz", "from_s", "to_s", "from_utc", "to_utc")),
+        **({"problem": "; ".join(problems)} if problems else {}),
     }
     if len(index) == 0:
         return said
-    ends = index[[0, -1]]
-    seconds = _session_s(recording, stream.name, ends)
-    whole_s = seconds[1] - seconds[0]
-    said |= {"from_s": round(seconds[0], 3), "to_s": round(seconds[1], 3)}
-    said["rate_hz"] = round((len(index) - 1) / whole_s, 3) if whole_s > 0 else None
-    return said | {
-        "from_utc": _utc(recording, int(ends["host_ns"][0])),
-        "to_utc": _utc(recording, int(ends["host_ns"][1])),
+    first_s, last_s = placed.seconds(name, index[[0, -1]])
+    said |= {"from_s": round(first_s, 3), "to_s": round(last_s, 3)}
+    said["rate_hz"] = round((len(index) - 1) / (last_s - first_s), 3) if last_s > first_s else None
+    from_utc, to_utc = (placed.utc(int(host_ns)) for host_ns in index["host_ns"][[0, -1]])
+    return said | {"from_utc": from_utc, "to_utc": to_utc}
+
+
+def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:
+    """Return the index of all chunks that open, bytes of all files, and what is wrong with the others."""
+    size, parts, problems = 0, [np.empty(0, INDEX)], []
+    for path in chunk_paths(stream.folder):
+        try:
+            size += path.stat().st_size
+            with Chunk(path) as chunk:
+                parts.append(chunk.index)
+        except BadChunk as error:
+            problems.append(f"{path.relative_to(folder)}: {error.why}")
+        except OSError as error:
+            problems.append(words_of(error))
+    return np.concatenate(parts), size, problems
+
+
+def _camera(folder: Path) -> dict[str, Any]:
+    files = [_film(path) for path in camera_files(folder)]
+    lengths = [film["seconds"] for film in files if "seconds" in film]
+    bad = [film["problem"] for film in files if "problem" in film]
+    return {
+        "files": files,
+        "bytes": sum(film["bytes"] for film in files),
+        "seconds": round(sum(lengths), 3) if lengths else None,
+        **({"problem": "; ".join(bad)} if bad else {}),
     }
 
 
-def _session_s(recording: Recording, name: str, ends: np.ndarray) -> list[float]:
-    """Seconds of session time; of another device by its arrivals, without a headset since the start."""
-    session = recording.session_time
-    arrived = ends["host_ns"].astype(np.int64)
-    if session is not None and name.startswith(f"{recording.main_headset}/"):
-        found = session.of_ticks(ends["device_ticks"].astype(np.int64), near_host_ns=arrived)
-    else:
-        by_session = session.of_host(arrived) if session is not None else None
-        started_ns = int((recording.manifest.get("started") or {}).get("host_ns") or arrived[0])
-        found = arrived - started_ns if by_session is None else by_session
-    return [float(ns) / 1e9 for ns in found]
-
-
-def _utc(recording: Recording, host_ns: int) -> str | None:
-    started = recording.manifest.get("started") or {}
-    if not started.get("utc_ns") or not started.get("host_ns"):
-        return None
-    return utc_words(int(started["utc_ns"]) + host_ns - int(started["host_ns"]))
-
-
-def _camera(recording: Recording, device: str, files: list[Path]) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "files": [{"name": file.name, "bytes": file.stat().st_size} for file in files],
-        "bytes": sum(file.stat().st_size for file in files),
-    }
-    if not files:
-        return said
+def _film(path: Path) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": path.name, "bytes": path.stat().st_size}
     try:
-        take = recording.camera(f"{device}/video").take
-        video = take.chapters[0].video
-        said |= {"seconds": round(float(take.duration_s), 3), "pictures": len(take.frame_times_s)}
-        if video is not None:
-            said |= {
-                "width": video.width,
-                "height": video.height,
-                "fps": str(video.rate),
-                "codec": video.codec,
-            }
-    except (SensorError, StorageError, OSError) as error:
-        said["problem"] = str(error)
-    return said
+        video = open_media(path).video
+    except (SensorError, OSError) as error:
+        return said | {"problem": words_of(error)}
+    if video is None:
+        return said | {"problem": f"{path}: has no pictures"}
+    picture = {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
+    return said | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture}
 
 
 def _kept_streams(path: Path) -> dict[str, Any]:
@@ -125,20 +157,28 @@ def _kept_streams(path: Path) -> dict[str, Any]:
     return {name: {ours: facts.get(theirs) for ours, theirs in keys.items()} for name, facts in kept.items()}
 
 
-def _events(recording: Recording) -> tuple[dict[str, int], str]:
-    try:
-        return dict(Counter(str(event.get("kind")) for event in recording.events()).most_common()), ""
-    except BadEventLog as error:
-        return {}, str(error)
+def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
+    """Count events by kind, those before a damaged line too; say which lines are damaged."""
+    kinds: Counter[str] = Counter()
+    problems = []
+    for path in sorted((recording.path / "events").glob("*.jsonl")):
+        try:
+            for event, _ in read_lines(path):
+                kinds[str(event.get("kind"))] += 1
+        except (BadEventLog, OSError) as error:
+            problems.append(words_of(error))
+    return dict(kinds.most_common()), problems
 
 
 def _alignment(file: Path) -> dict[str, Any]:
     stored = read_alignment(file)
     sigma = stored.body.get("sigma") or {}
+    bounds = [bound for bound in sigma.get("bound95_ms") or [] if bound is not None]
     said: dict[str, Any] = {
         "source": stored.source,
         "master": stored.body.get("master"),
         "status": stored.status,
+        "bound95_ms": max(bounds, default=None),
+        "total_ms": sigma.get("total_ms"),
     }
-    said["total_ms"] = sigma.get("total_ms")
     return said | ({"problem": stored.problem} if stored.problem else {})

@@ -5,15 +5,16 @@ No chunk is opened: a line is made of the manifest, the answers that were kept, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from storage.errors import StorageError
-from storage.life import Life, life_of
-from storage.manifest import Manifest, read_manifest
+from storage.errors import StorageError, words_of
+from storage.life import Life, life_of, usable_manifest
+from storage.manifest import Manifest
 from storage.names import is_recording
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.verify import FAIL, kept_verdict
@@ -26,59 +27,66 @@ WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
 def recordings_below(root: Path) -> Iterator[Path]:
     """Yield the recordings in a folder, however deep, in order of path; links to folders are not followed.
 
-    A folder whose `recording.json` is lost counts. Raises NotARecording for a folder that cannot be read.
+    A folder whose `recording.json` is lost counts, and so does one that cannot be read: somebody has to name it.
+    Raises OSError when the root itself cannot be read.
     """
     if is_recording(root):
         yield root
         return
-    folders = [
-        Path(one.path)
-        for one in os.scandir(root)
-        if one.is_dir(follow_symlinks=False) and not one.name.startswith(HIDDEN)
-    ]
-    for folder in sorted(folders):
-        if is_recording(folder):
-            yield folder
-        elif os.access(folder, os.R_OK | os.X_OK):
-            yield from recordings_below(folder)
+    for folder in _folders_in(root):
+        try:
+            inside = None if is_recording(folder) else _folders_in(folder)
+        except OSError:
+            inside = None
+        yield from [folder] if inside is None else recordings_below(folder)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    with os.scandir(folder) as entries:
+        here = [one for one in entries if not one.name.startswith(HIDDEN)]
+    return sorted(Path(one.path) for one in here if one.is_dir(follow_symlinks=False))
 
 
 def line_of(recording: Path, root: Path) -> dict[str, Any]:
-    """Say of a recording what can be known without opening its streams; of a withdrawn one that it is."""
-    life = life_of(recording)
-    said: dict[str, Any] = {
-        "recording": recording.name,
-        "path": str(recording.relative_to(root)),
-        "life": str(life),
-    }
-    if life is Life.WITHDRAWN:
-        return said
+    """Say of a recording what can be known without opening its streams; of a withdrawn one that it is.
+
+    What is wrong with a broken one is its `problem`; `life` is None where there is no recording that could have one.
+    """
+    where = recording.name if recording == root else str(recording.relative_to(root))
+    said: dict[str, Any] = {"recording": recording.name, "path": where, "life": None}
     try:
-        said |= _of_manifest(read_manifest(recording))
+        os.scandir(recording).close()
+        said["life"] = str(life_of(recording))
+        if said["life"] == Life.WITHDRAWN:
+            return said
+        return said | _of_manifest(usable_manifest(recording)) | _kept(recording)
     except StorageError as error:
-        return said | {"problem": str(error), "verdict": FAIL, "bytes": sum(_sizes(recording))}
-    verdict = kept_verdict(recording) or {}
-    if (session_s := verdict.get("session_s")) is not None:
-        said["seconds"] = session_s
-    return said | {
-        "verdict": verdict.get("status"),
-        "alignment": _alignment(recording),
-        "bytes": sum(_sizes(recording)),
-    }
+        return said | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
+    except OSError as error:  # of the computer: no verdict on the recording
+        return said | {"problem": words_of(error)}
 
 
 def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
-    known = started.get("host_ns") and stopped.get("host_ns")
+    begin, end = started.get("host_ns"), stopped.get("host_ns")
+    recipe = manifest.get("recipe")
     return {
         "uuid": manifest.get("uuid"),
-        "recipe": (manifest.get("recipe") or {}).get("name"),
+        "recipe": recipe.get("name") if isinstance(recipe, dict) else recipe,
         "person": manifest.get("pseudonym"),
         "place": manifest.get("place"),
         "consent": manifest.get("consent", "none"),
         "started": utc_words(started.get("utc_ns")),
-        "seconds": (stopped["host_ns"] - started["host_ns"]) / 1e9 if known else None,
+        "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
     }
+
+
+def _kept(recording: Path) -> dict[str, Any]:
+    """What was found out about a recording last, and its size."""
+    verdict = kept_verdict(recording) or {}
+    session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
+    about = {"verdict": verdict.get("status"), "alignment": _alignment(recording)}
+    return session | about | {"bytes": sum(_sizes(recording))}
 
 
 def utc_words(utc_ns: int | None) -> str | None:
@@ -95,8 +103,11 @@ def _alignment(recording: Path) -> str | None:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    for one in os.scandir(folder):
+    with os.scandir(folder) as entries:
+        here = list(entries)
+    for one in here:
         if one.is_dir(follow_symlinks=False):
             yield from _sizes(Path(one.path))
         elif one.is_file(follow_symlinks=False):
-            yield one.stat(follow_symlinks=False).st_size
+            with contextlib.suppress(FileNotFoundError):  # a recorder at work renames and removes
+                yield one.stat(follow_symlinks=False).st_size

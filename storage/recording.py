@@ -141,7 +141,7 @@ class Recording:
     def gopro_files(self) -> dict[str, list[Path]]:
         """Camera files by device name, in the order of chapter and number. Raises FilesFreed."""
         cameras = [name for name, device in self.manifest["devices"].items() if device["kind"] == "gopro"]
-        return {name: _camera_files(self.readable / name) for name in cameras}
+        return {name: camera_files(self.readable / name) for name in cameras}
 
     @property
     def camera_streams(self) -> list[str]:
@@ -200,8 +200,8 @@ class Recording:
         return read_events(self.path)
 
 
-def _camera_files(folder: Path) -> list[Path]:
-    """Sort by file number, then chapter: GX020001 is the next chapter of GX010001, GX010002 another take."""
+def camera_files(folder: Path) -> list[Path]:
+    """Return a camera's files by number, then chapter: GX020001 goes on after GX010001, GX010002 is another clip."""
 
     def place(path: Path) -> tuple[str, str, int, str]:
         known = card_name(path.name)

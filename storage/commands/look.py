@@ -39,14 +39,14 @@ def list_recordings(root: Path, as_json: bool) -> None:
         click.echo(json.dumps({"schema": "list/1", "root": str(root), "recordings": lines}))
         return
     if not lines:
-        click.echo(f"{root} holds no recording", err=True)
+        click.echo(f"kitchensync: {root} holds no recording", err=True)
         return
     show_table(COLUMNS, (_row(line) for line in lines), left=8)
     whole = sum(line.get("bytes", 0) for line in lines)
     click.echo(f"{len(lines)} recordings, {size_words(whole)}")
     for line in lines:
         if line.get("problem"):
-            click.echo(f"{line['path']}: {line['problem']}", err=True)
+            click.echo(f"kitchensync: {line['problem']}", err=True)
 
 
 def _row(line: dict[str, Any]) -> list[str]:
@@ -83,7 +83,7 @@ def info(path: Path, as_json: bool) -> None:
     else:
         _show(said)
     for problem in _problems(said):
-        click.echo(problem, err=True)
+        click.echo(f"kitchensync: {problem}", err=True)
 
 
 def _problems(said: dict[str, Any]) -> list[str]:
@@ -104,17 +104,14 @@ def _show(said: dict[str, Any]) -> None:
     rows = [_stream_row(name, stream) for name, stream in said["streams"].items()]
     show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)
     for name, camera in said["cameras"].items():
-        size = f"{camera['width']}x{camera['height']} at {camera['fps']}" if "width" in camera else ""
-        facts = [
-            ", ".join(file["name"] for file in camera["files"]),
-            length_words(camera.get("seconds")),
-            size,
-        ]
-        click.echo(f"{name}: {', '.join(filter(None, facts))}, {size_words(camera['bytes'])}")
+        for film in camera["files"]:
+            picture = f"{film['width']}x{film['height']} at {film['fps']}" if "width" in film else ""
+            facts = (length_words(film.get("seconds")), picture, size_words(film["bytes"]))
+            click.echo(f"{name}/{film['name']}: {', '.join(filter(None, facts))}")
     if said["events"]:
         click.echo("events: " + ", ".join(f"{count} {kind}" for kind, count in said["events"].items()))
     for one in said["alignments"]:
-        bound = f", {one['total_ms']:.1f} ms (one sigma, all in)" if one["total_ms"] is not None else ""
+        bound = f", within {one['bound95_ms']:.2f} ms (95 %)" if one["bound95_ms"] is not None else ""
         click.echo(f"{one['source']}: {one['status']}{bound}")
     if said["calibration"]:
         click.echo(f"calibration: {len(said['calibration'])} tables")

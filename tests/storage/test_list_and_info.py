@@ -11,8 +11,10 @@ from typing import Any
 import h5py
 import pytest
 from click.testing import CliRunner
+from small_takes import write_film
 
 from kitchensync.cli import main
+from storage.chunks.chunk import Packet, seal
 from storage.manifest import edit_manifest
 from storage.verify import keep_verdict, verify
 
@@ -95,8 +97,9 @@ def test_info_says_of_a_stream_what_its_chunks_hold(data: Path) -> None:
     assert stream["packets"] == count == 60
     assert stream["bytes"] == sum(path.stat().st_size for path in folder.glob("*.h5"))
     assert said["verdict"] == "PASS"
-    assert said["cameras"]["gopro"]["files"] == [{"name": "GX010001.MP4", "bytes": 9 << 20}]
-    assert "problem" in said["cameras"]["gopro"], "no film, and it is said"
+    (film,) = said["cameras"]["gopro"]["files"]
+    assert (film["name"], film["bytes"]) == ("GX010001.MP4", 9 << 20)
+    assert "GX010001.MP4" in said["cameras"]["gopro"]["problem"], "no film, and it is said"
     assert said["calibration"] == ["hololens/calibration/pv.h5"]
 
 
@@ -104,3 +107,119 @@ def test_info_of_a_folder_of_recordings_names_the_other_command(data: Path) -> N
     refused = CliRunner().invoke(main, ["info", str(data)])
     assert refused.exit_code == 2
     assert "kitchensync list" in refused.stderr
+
+
+def odd(recording: Path, **fields: object) -> None:
+    """Change a manifest as a program does that writes other things into it."""
+    with edit_manifest(recording) as manifest:
+        manifest |= fields
+
+
+BREAKS = {
+    "of another program": lambda path: (path / "recording.json").write_text("{}"),
+    "flipped": lambda path: (path / "recording.json").write_bytes(
+        (path / "recording.json").read_bytes().replace(b'"complete"', b'"complexe"', 1)
+    ),
+    "without streams": lambda path: odd(path, streams=[]),
+    "times as words": lambda path: odd(path, started={"host_ns": "noon", "utc_ns": []}, recipe="tea"),
+    "times as a list": lambda path: odd(path, started=[1]),
+    "no folder": lambda path: (shutil.rmtree(path), path.write_text("")),
+    "a dangling link": lambda path: (shutil.rmtree(path), path.symlink_to("nowhere")),
+    "bad answers": lambda path: [
+        (path / "sync" / "alignment").mkdir(parents=True),
+        (path / "sync" / "alignment" / "a.json").write_text('{"schema": "alignment/1", "status": 5}'),
+        (path / "sync" / "verify.json").write_text('{"status": "PASS", "streams": 3}'),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", list(BREAKS))
+def test_one_that_is_broken_is_named_and_ends_no_listing(name: str, data: Path, finished: Path) -> None:
+    broken = data / "mid" / "broken"
+    shutil.copytree(finished, broken)
+    BREAKS[name](broken)
+    done = CliRunner().invoke(main, ["list", str(data)])
+    lines = {line["path"]: line for line in asked("list", str(data))["recordings"]}
+    assert (done.exit_code, done.exception) == (0, None)
+    assert {"take-1", "north/2026/take-2", "south/take-3"} <= lines.keys()
+    if name in ("of another program", "flipped", "without streams", "times as a list"):
+        assert lines["mid/broken"]["problem"]
+        assert f"kitchensync: {lines['mid/broken']['problem']}" in done.stderr.splitlines()
+    elif name in ("times as words", "bad answers"):
+        assert lines["mid/broken"]["life"] == "complete"
+    else:
+        assert "mid/broken" not in lines
+
+
+def test_a_folder_that_cannot_be_read_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.scandir
+
+    def refusing(path: Any) -> Any:
+        if Path(path).name == "notes":
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)  # tests may run as root, whom nothing is forbidden
+    done = CliRunner().invoke(main, ["list", str(data)])
+    assert done.exit_code == 0
+    (line,) = (line for line in done.stderr.splitlines() if "notes" in line)
+    assert "permission denied" in line
+    assert "take-1" in done.stdout
+
+
+def test_a_recording_itself_is_listed_by_its_name(data: Path) -> None:
+    (line,) = asked("list", str(data / "take-1"))["recordings"]
+    assert (line["recording"], line["path"]) == ("take-1", "take-1")
+
+
+def test_info_tells_what_opens_beside_a_damaged_chunk(data: Path) -> None:
+    chunk = data / "take-1" / "hololens" / "pv" / "000002.h5"
+    chunk.write_bytes(chunk.read_bytes()[:300])
+    said = asked("info", str(data / "take-1"))
+    stream = said["streams"]["hololens/pv"]
+    assert stream["packets"] == 40
+    assert "hololens/pv/000002.h5" in stream["problem"]
+    assert said["exit"] == 0
+
+
+def test_info_measures_every_film_of_a_camera(data: Path) -> None:
+    folder = data / "take-1" / "gopro"
+    for name, frames in (("GX010001.MP4", 60), ("GX010002.MP4", 90)):
+        made = folder.parent.parent / "film" / name
+        write_film(made.parent, 3, frames)
+        shutil.move(made.parent / "GX010001.MP4", folder / name)
+        shutil.rmtree(made.parent)
+    camera = asked("info", str(data / "take-1"))["cameras"]["gopro"]
+    assert [file["name"] for file in camera["files"]] == ["GX010001.MP4", "GX010002.MP4"]
+    assert [file["seconds"] for file in camera["files"]] == pytest.approx([2.002, 3.003], abs=0.002)
+    assert camera["seconds"] == pytest.approx(5.005, abs=0.003)
+    assert "problem" not in camera
+
+
+def test_info_shows_the_film_of_an_adopted_recording(data: Path) -> None:
+    with edit_manifest(data / "take-1") as manifest:
+        manifest["devices"]["gopro"] = {"kind": "video"}
+    assert asked("info", str(data / "take-1"))["cameras"]["gopro"]["bytes"] == 9 << 20
+
+
+def test_info_says_how_good_an_alignment_is(data: Path) -> None:
+    folder = data / "take-1" / "sync" / "alignment"
+    folder.mkdir(parents=True)
+    sigma = {"bound95_ms": [0.05, 0.061, 0.04], "total_ms": 15.1}
+    body = {"schema": "alignment/1", "source": "gopro/GX010001.MP4", "status": "check", "sigma": sigma}
+    (folder / "GX010001.MP4.json").write_text(json.dumps(body))
+    (one,) = asked("info", str(data / "take-1"))["alignments"]
+    assert (one["status"], one["bound95_ms"], one["total_ms"]) == ("check", 0.061, 15.1)
+    assert "within 0.06 ms (95 %)" in CliRunner().invoke(main, ["info", str(data / "take-1")]).stdout
+
+
+def test_info_places_a_plugin_stream_by_its_arrivals_without_a_headset(data: Path) -> None:
+    folder = data / "take-1" / "scale" / "weight"
+    folder.mkdir(parents=True)
+    seal(folder, 1, [Packet(n, 1, 7 * n, 2 * 10**9 + n * 10**8, 1, b"5 g", b"") for n in range(31)], {})
+    with edit_manifest(data / "take-1") as manifest:
+        manifest["streams"]["scale/weight"] = {"device": "scale", "nominal_hz": 12.5}
+    stream = asked("info", str(data / "take-1"))["streams"]["scale/weight"]
+    assert (stream["packets"], stream["nominal_hz"], stream["rate_hz"]) == (31, 12.5, 10.0)
+    assert (stream["from_s"], stream["to_s"]) == (1.0, 4.0)
+    assert (stream["from_utc"], stream["to_utc"]) == ("2025-06-15T15:06:41Z", "2025-06-15T15:06:44Z")

@@ -25,6 +25,8 @@ from capture.rehearsal.small_disks import FILLER, fill
 
 TAKE = "data/take"
 COMMANDS: dict[str, list[str]] = {
+    "list": ["data"],
+    "info": [TAKE],
     "verify": [TAKE],
     "archive": [TAKE],
     "move": [TAKE, "--to", "store"],

@@ -56,6 +56,31 @@ def test_a_take_that_the_devices_end_is_equal_to_the_truth_and_aligned_with_it(k
         true = clock["epoch_ticks"] + 1e7 * (t + clock["tau0_s"] + clock["drift_ppm"] * 1e-6 * t)
         assert abs(ticks - true) < 20_000, f"{(ticks - true) / 1e4:.2f} ms off at {t:.2f} s"
     assert (data / "take" / "sync" / "index.parquet").exists()
+    described_as_sent(data, truth, place.out / "truth", pair["status"])
+
+
+def described_as_sent(data: Path, truth: dict, folder: Path, status: str) -> None:
+    """`info` and `list` say of a recording what the kitchen sent: packets, rates, seconds, films."""
+    said = json.loads(kitchensync("info", data / "take", "--json").stdout)
+    files = {name: folder / f"{name}.jsonl" for name in truth["streams"]}
+    sent = {
+        name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in files.items()
+    }
+    zero = min(lines[0]["ticks"] for lines in sent.values())
+    for name, lines in sent.items():
+        stream, first, last = said["streams"][name], lines[0]["ticks"], lines[-1]["ticks"]
+        assert stream["packets"] == len(lines), name
+        assert stream["rate_hz"] == pytest.approx((len(lines) - 1) / (last - first) * 1e7, rel=1e-3), name
+        seconds = pytest.approx([(first - zero) / 1e7, (last - zero) / 1e7], abs=1e-3)
+        assert [stream["from_s"], stream["to_s"]] == seconds, name
+    (film,), (alignment,) = said["cameras"]["gopro"]["files"], said["alignments"]
+    assert (film["name"], film["bytes"]) == tuple(truth["gopro"][0][key] for key in ("file", "bytes"))
+    assert alignment["status"] == status
+    (row,) = json.loads(kitchensync("list", data, "--json").stdout)["recordings"]
+    assert (row["recording"], row["life"], row["alignment"]) == ("take", "complete", status)
+    du = subprocess.run(["du", "-ab", data / "take"], capture_output=True, text=True, check=True).stdout
+    sizes = {Path(path): int(size) for size, path in (line.split("\t") for line in du.splitlines())}
+    assert row["bytes"] == sum(size for path, size in sizes.items() if path.is_file())
 
 
 def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tmp_path):
