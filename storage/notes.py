@@ -1,18 +1,15 @@
-"""The ledger's notes read back: what a recorder said about a stream besides its packets."""
+"""The ledger of a recording read back: what its recorder said about each stream besides its packets."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from storage.chunks.chunk import Chunk, chunk_paths
 from storage.errors import BadChunk
+from storage.ledger import Note, read_note
 from storage.names import LEDGER_STREAMS
-
-Note = dict[str, Any]
 
 
 def read_notes(recording: Path) -> dict[str, list[Note]]:
@@ -32,6 +29,6 @@ def notes_in(paths: Iterable[Path]) -> dict[str, list[Note]]:
             if damage := chunk.damage():
                 raise BadChunk(path, ", ".join(damage))
             for payload in chunk.payloads():
-                note = json.loads(payload)
-                notes[note["stream"]].append(note)
+                note = read_note(payload)
+                notes[note.stream].append(note)
     return dict(notes)

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.chunks.stored_packets import StoredPackets
-from storage.notes import Note
-
-NEW_WORLD = "new_world_frame"
+from storage.ledger import NewWorldFrameNote, Note, of_kind
 
 
 def world_frames(stream: StoredPackets, notes: list[Note]) -> npt.NDArray[np.int32]:
@@ -26,11 +24,11 @@ def frames_of(index: npt.NDArray[np.void], notes: list[Note]) -> npt.NDArray[np.
     the first packet is taken at its word.
     """
     frames = np.zeros(len(index), dtype=np.int32)
-    for note in notes:
-        if note["note"] == NEW_WORLD:
-            by_packet = "next_seq" in note
-            number = index["seq" if by_packet else "connection"].astype(np.int64)
-            frames[number >= int(note["next_seq" if by_packet else "connection"])] = int(note["app_start"])
+    for note in of_kind(notes, NewWorldFrameNote):
+        if note.next_seq is not None:
+            frames[index["seq"].astype(np.int64) >= note.next_seq] = note.app_start
+        else:
+            frames[index["connection"].astype(np.int64) >= note.connection] = note.app_start
     return frames
 
 

@@ -18,6 +18,7 @@ from watch import Watch
 from sensors.host_clock import utc_anchor
 from storage.chunks.chunk import chunk_paths
 from storage.chunks.chunk_reader import Chunk
+from storage.ledger import EndNote, of_kind, read_note
 
 COMMAND = str(Path(sys.executable).parent / "kitchensync")
 LONGEST_S = 300
@@ -169,6 +170,5 @@ def _ended_ns(recording: Path) -> int:
     ended = [0]
     for path in chunk_paths(recording / "ledger" / "hololens"):
         with Chunk(path) as chunk:
-            notes = [json.loads(payload) for payload in chunk.payloads()]
-            ended += [note["host_ns"] for note in notes if note["note"] == "end"]
+            ended += [note.host_ns for note in of_kind(map(read_note, chunk.payloads()), EndNote)]
     return max(ended)

@@ -21,6 +21,7 @@ from sensors.hololens.client import StreamClient
 from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.profile import Profile
 from sensors.stream import SensorStream
+from storage.ledger import CameraSettingsNote
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
 """A device that ended a stream refuses every connect of nearly 3 s."""
@@ -94,7 +95,7 @@ class HeadsetSource(StreamSource):
             differ = self._setup.settings_seen(packet.body[: len(packet.body) - self.pose_bytes])
         except SensorError as error:
             differ = {str(error): [0.0, 0.0]}
-        recorder.note("camera_settings", asked=self._setup.profile.camera_settings, differ=differ)
+        recorder.note(CameraSettingsNote(asked=self._setup.profile.camera_settings, differ=differ))
         if differ:
             recorder.state.problem = f"the camera did not take {', '.join(differ)}"
 

@@ -20,6 +20,7 @@ from sensors.hololens.streams import pv
 from sensors.host_clock import host_ns
 from storage.calibration import CALIBRATION, ConstantTable, write_calibration
 from storage.errors import StorageError
+from storage.ledger import CalibrationMissingNote, NewWorldFrameNote, OrdersMissingNote
 from storage.manifest import read_manifest
 
 DOWNLOAD_TIMEOUT_S = 6.0
@@ -62,7 +63,7 @@ class HeadsetSetup:
                 self.open_camera()
             self._download(stream)
         except SensorError as error:
-            self.ledger.note("calibration_missing", f"{self.device}/{stream.name}", _at_once, why=str(error))
+            self.ledger.note(CalibrationMissingNote(why=str(error)), f"{self.device}/{stream.name}", _at_once)
 
     def _give_orders(self) -> None:
         with self.lock:
@@ -92,7 +93,7 @@ class HeadsetSetup:
         except StreamRefused:
             raise  # the app is still coming up: try again soon
         except SensorError as error:
-            self.ledger.note("orders_missing", f"{self.device}/{short}", _at_once, why=str(error))
+            self.ledger.note(OrdersMissingNote(why=str(error)), f"{self.device}/{short}", _at_once)
 
     def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
         streams = [headset_stream(short) for short in self.streams]
@@ -144,15 +145,10 @@ class HeadsetSetup:
             self._starts += is_new
             starts = self._starts
         if starts:
-            self.ledger.note(
-                "new_world_frame",
-                stream,
-                _at_once,
-                connection=connection,
-                next_seq=next_seq,
-                app_start=starts,
-                utc_offset_ticks=utc_offset,
+            note = NewWorldFrameNote(
+                connection=connection, next_seq=next_seq, app_start=starts, utc_offset_ticks=utc_offset
             )
+            self.ledger.note(note, stream, _at_once)
 
     def why_gone(self) -> str:
         """Ask the headset elsewhere than at its streams; say why it is not the one that opened them, "" if it is."""

@@ -1,20 +1,19 @@
 """The ledger: what happened to a stream besides its packets, queued and stored like packets themselves.
 
-Notes are JSON objects with `note`, `stream`, `host_ns` and facts. `storage.verify` reads them.
+`storage.ledger` says what they are.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import redis
 
 from capture.process.log import tell
 from capture.queue.stream_queue import QueuedPacket, QueueWriter
 from sensors.host_clock import host_ns
+from storage.ledger import Note, written
 
 
 class Ledger:
@@ -27,14 +26,11 @@ class Ledger:
         self._seq = self._writer.next_sequence()
         self._unsaid: list[QueuedPacket] = []
 
-    def note(self, kind: str, stream: str, give_up: Callable[[], bool] = lambda: False, **facts: Any) -> None:
-        """Write one note: `connected`, `closed`, `end`, `declared_loss`, `corrupt_packet`, `stalled`.
-
-        One that found no room when `give_up` said so goes with the next.
-        """
+    def note(self, note: Note, stream: str, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Write one note about a stream. One that found no room when `give_up` said so goes with the next."""
         now_ns = host_ns()
-        tell(kind, stream=stream, **facts)
-        text = json.dumps({"note": kind, "stream": stream, "host_ns": now_ns, **facts})
+        tell(note.kind, stream=stream, **note.facts())
+        text = written(note, stream, now_ns).line()
         with self._lock:
             self._unsaid.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
             self._seq += 1

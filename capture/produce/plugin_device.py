@@ -14,6 +14,7 @@ from sensors.hololens.wire import SIGNED_HEADER
 from sensors.host_clock import host_ns
 from sensors.plugin import Sensor, SensorPacket, load_sensor
 from sensors.stream import SensorStream
+from storage.ledger import HeldNote
 
 CLOSE_LIMIT_S = 10.0
 ASK_TRIES = 3
@@ -61,7 +62,7 @@ class PluginSource(StreamSource):
         stored = recorder.writer.put(packets, recorder.patience())
         recorder.queued(packets, [] if stored else [(seq, seq)])
         if (end_ns := host_ns()) - arrived_ns > HELD_NS:
-            recorder.note("held", cause="backpressure", start_host_ns=arrived_ns, end_host_ns=end_ns)
+            recorder.note(HeldNote(cause="backpressure", start_host_ns=arrived_ns, end_host_ns=end_ns))
 
     def why_gone(self) -> str:
         """Ask the device for its time, where it has one."""

@@ -23,11 +23,12 @@ from capture.produce.headset_device import HeadsetDevice
 from capture.produce.notes import Ledger
 from capture.produce.plugin_device import PluginDevice
 from capture.produce.probe_clock import ClockProbe
-from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.produce.stream_end import Streams
 from capture.produce.stream_recorder import StreamRecorder, StreamSource
 from capture.produce.stream_watch import STREAMING, RateWatch
 from capture.queue import stream_queue as queue
 from sensors.host_clock import host_ns
+from storage.ledger import BY_DEVICE, LOST, STOPPED, SUSPEND, ConditionNote, HeldNote, QueueLossNote
 
 HEALTH_PERIOD_S = 0.25
 
@@ -69,7 +70,7 @@ class Producer:
         client = queue.connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
-            self.ledger.note("queue_loss", stream, first_seq=first_seq, last_seq=last_seq)
+            self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
         writer = queue.QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe)
         self._writers.append(writer)
@@ -151,12 +152,12 @@ class Producer:
         for pause in settled:
             self._held.remove(pause)
             is_suspend = pause.slept or was_held(Path(self._plan.work), pause.start_ns, pause.end_ns)
-            self._note_hold("suspend" if is_suspend else "restart", pause.start_ns, pause.end_ns)
+            self._note_hold(SUSPEND if is_suspend else "restart", pause.start_ns, pause.end_ns)
 
     def _note_hold(self, cause: str, start_ns: int, end_ns: int) -> None:
-        facts = {"cause": cause, "start_host_ns": start_ns, "end_host_ns": end_ns}
+        note = HeldNote(cause=cause, start_host_ns=start_ns, end_host_ns=end_ns)
         for recorder in self.recorders:
-            self.ledger.note("held", recorder.name, lambda: True, **facts)
+            self.ledger.note(note, recorder.name, lambda: True)
 
     def _tell(self, *, done: bool) -> None:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
@@ -170,8 +171,8 @@ class Producer:
         watch = self.rates[recorder.name]
         changed = watch.look(host_ns(), state.received, state.last_host_ns)
         if changed is not None:
-            seen = {"received": state.received, "last_host_ns": state.last_host_ns}
-            self.ledger.note("condition", recorder.name, lambda: True, condition=changed, **seen)
+            note = ConditionNote(condition=changed, received=state.received, last_host_ns=state.last_host_ns)
+            self.ledger.note(note, recorder.name, lambda: True)
         return facts | {"state": watch.condition}
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-BY_DEVICE, LOST, STOPPED, FAILED = "ended_by_device", "lost", "stopped", "failed"
-"""Reasons of an end. A lost stream was tried again until the recording was over."""
+from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote
 
 CONNECTED = ("connected", "streaming", "silent")
 
@@ -87,9 +86,7 @@ class Streams:
         return (state for other, state in self._states.items() if other != name)
 
 
-def end_of(
-    state: StreamState, missed: str, stopped_ns: int, silent_ns: float = SILENT_NS
-) -> dict[str, object]:
+def end_of(state: StreamState, missed: str, stopped_ns: int, silent_ns: float = SILENT_NS) -> EndNote:
     """Return what the ledger says of an end: reason, and for a lost stream the cause and until when it was missed.
 
     `missed` is the cause for which nothing had come before its device ended it; `stopped_ns` is when it was asked to
@@ -100,5 +97,5 @@ def end_of(
     if not cause and not state.closed_host_ns and state.last_host_ns:
         cause = "network" if stopped_ns - state.last_host_ns > silent_ns else ""
     if cause:
-        return {"reason": LOST, "cause": cause, "closed_host_ns": closed_ns}
-    return {"reason": BY_DEVICE if state.closed_host_ns else STOPPED}
+        return EndNote(reason=LOST, cause=cause, closed_host_ns=closed_ns)
+    return EndNote(reason=BY_DEVICE if state.closed_host_ns else STOPPED)

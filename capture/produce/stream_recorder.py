@@ -6,11 +6,10 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from capture.produce.notes import Ledger
-from capture.produce.stream_end import DECIDE_NS, FAILED, SILENT_NS, Streams, StreamState, end_of
+from capture.produce.stream_end import DECIDE_NS, SILENT_NS, Streams, StreamState, end_of
 from capture.produce.stream_watch import StampWatch
 from capture.queue.pipe import PATIENCE_S
 from capture.queue.stream_entries import QueuedPacket
@@ -19,6 +18,7 @@ from sensors.errors import AbsurdSize, ConnectFailed, PvNotStarted, SensorError,
 from sensors.hololens.wire import HEADER_BYTES
 from sensors.host_clock import host_ns
 from sensors.stream import SensorStream
+from storage.ledger import FAILED, ClosedNote, ConnectedNote, DeclaredLossNote, EndNote, Note, StampNote
 
 LOOK_S = 0.4
 """From one look whether other streams go on to the next."""
@@ -125,7 +125,7 @@ class StreamRecorder:
         return self._ending.is_set()
 
     def _run(self) -> None:
-        end: dict[str, object] = {"reason": FAILED}
+        end = EndNote(reason=FAILED)
         try:
             self.next_seq = self.state.received = self.writer.next_sequence()
             if self.next_seq == 0:
@@ -142,8 +142,8 @@ class StreamRecorder:
             raise
         finally:
             self.source.close()
-            self.state.state = self.state.ended = str(end["reason"])
-            self.note("end", received=self.next_seq, **end)
+            self.state.state = self.state.ended = end.reason
+            self.note(replace(end, received=self.next_seq))
 
     def _look_whether_it_ended_meanwhile(self) -> None:
         """See whether the device ended the stream while nobody listened; an opening that comes is used."""
@@ -178,7 +178,7 @@ class StreamRecorder:
     def _opened(self) -> None:
         self.state.connections += 1
         self.state.state = "connected"
-        self.note("connected", connection=self.state.connections, next_seq=self.next_seq)
+        self.note(ConnectedNote(connection=self.state.connections, next_seq=self.next_seq))
         self._stamps, self._seq_opened = StampWatch(), self.next_seq
         self.source.opened(self)
 
@@ -233,9 +233,9 @@ class StreamRecorder:
         """Show that nothing has come: another client may hold the port, so stay in its line."""
         self._show("silent", error)
 
-    def note(self, kind: str, **facts: Any) -> None:
+    def note(self, note: Note) -> None:
         """Write a note of the ledger about this stream."""
-        self.ledger.note(kind, self.name, self.patience(), **facts)
+        self.ledger.note(note, self.name, self.patience())
 
     def patience(self) -> Callable[[], bool]:
         """Return what says when to give up waiting for room in the queue."""
@@ -246,19 +246,19 @@ class StreamRecorder:
         """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
         self._flags += 1
         if self._flags <= MOST_FLAGS:
-            self.note("stamp", flag=kind, seq=seq, ticks=ticks, ticks_before=before)
+            self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
 
     def _declare_loss(self, first_seq: int, last_seq: int) -> None:
         self.state.losses += last_seq - first_seq + 1
         self.state.problem = "the queue takes nothing: packets are being lost"
-        self.note("declared_loss", first_seq=first_seq, last_seq=last_seq)
+        self.note(DeclaredLossNote(first_seq=first_seq, last_seq=last_seq))
 
     def _closed(self, error: SensorError) -> None:
         self._show("reconnecting", error)
         cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
         self.state.away = self.state.away or cause
-        facts = {"at_boundary": error.at_boundary} if hasattr(error, "at_boundary") else {}
-        self.note("closed", cause=cause, next_seq=self.next_seq, why=str(error), **facts)
+        at_boundary = getattr(error, "at_boundary", None)
+        self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from capture.produce.stream_end import LOST
 from capture.produce.stream_watch import RATE_LOW, SLOW_BY_ITSELF, STREAMING
+from storage.ledger import LOST
 
 QUIET_NS = 5_000_000_000
 """So long nothing may come before it is said."""

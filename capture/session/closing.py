@@ -18,6 +18,7 @@ from sensors.files_on_disk import file_sha256
 from sensors.host_clock import UtcAnchor, utc_anchor
 from storage.calibration import calibration_files
 from storage.chunks.chunk import chunk_paths
+from storage.ledger import DeclaredLossNote
 from storage.manifest import edit_manifest, write_json
 from storage.names import MANIFEST, files_key, stream_folder, stream_key
 
@@ -94,7 +95,7 @@ def _write(
     waiting: list[Waiting],
     lost: list[Waiting],
 ) -> None:
-    cause = NO_SPACE if outcome.reason == NO_SPACE else "declared_loss"
+    cause = NO_SPACE if outcome.reason == NO_SPACE else DeclaredLossNote.kind
     with edit_manifest(Path(plan.path)) as manifest:
         before = manifest.pop("waiting", {})
         manifest["state"] = "recording" if waiting else "complete"

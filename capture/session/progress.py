@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from storage.disk.space_guard import OK
+from storage.ledger import BY_DEVICE
 
 if TYPE_CHECKING:
     from capture.camera.camera_recorder import CameraRecorder
@@ -22,7 +23,7 @@ SHOW_S = 0.5
 LINE_S = 10.0
 STYLES = {
     "streaming": "green",
-    "ended_by_device": "cyan",
+    BY_DEVICE: "cyan",
     "stopped": "cyan",
     "recording": "green",
     "done": "cyan",

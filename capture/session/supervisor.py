@@ -24,6 +24,7 @@ from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
 from capture.session.storage_trouble import StorageTrouble
 from sensors.host_clock import host_ns
 from storage.disk.space_guard import STOP, DiskGuard, Outlook
+from storage.ledger import BY_DEVICE
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS
 
@@ -160,7 +161,7 @@ class Supervisor:
             if end_s is not None and time.monotonic() >= end_s:
                 self.ask_stop("time")
             elif self.children.all_producers_ended():
-                self.ask_stop("ended_by_device")
+                self.ask_stop(BY_DEVICE)
             elif self._space_runs_out():
                 self.ask_stop(NO_SPACE)
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from storage.ledger import EndNote, Note, of_kind
 from storage.names import LOGS
 from storage.rebuild.sealed import SealedFacts
 
@@ -71,10 +72,10 @@ def _utc_offset(
     return sealed.newest.stat().st_mtime_ns - sealed.last_host_ns, True
 
 
-def _noted(sealed: SealedFacts, kind: str | None = None) -> list[int]:
+def _noted(sealed: SealedFacts, kind: type[Note] = Note) -> list[int]:
     """Return when the ledger was written, host ns; `kind` asks for notes of one kind."""
-    notes = (note for notes in sealed.notes.values() for note in notes if kind in (None, note["note"]))
-    return [int(note["host_ns"]) for note in notes if note.get("host_ns")]
+    notes = (note for notes in sealed.notes.values() for note in of_kind(notes, kind))
+    return [note.host_ns for note in notes if note.host_ns]
 
 
 def _end(lines: list[dict[str, Any]], sealed: SealedFacts, first_ns: int) -> tuple[int, str]:
@@ -87,7 +88,7 @@ def _end(lines: list[dict[str, Any]], sealed: SealedFacts, first_ns: int) -> tup
     ends = [line for line in lines if line["event"] == ENDS]
     if ends:
         return int(ends[-1]["host_ns"]), str(ends[-1].get("reason", "unknown"))
-    noted = _noted(sealed, "end")
+    noted = _noted(sealed, EndNote)
     return max([last_packet, *noted]), "unknown"
 
 

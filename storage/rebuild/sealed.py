@@ -16,8 +16,9 @@ from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import Chunk, chunk_paths
 from storage.copies.copies import COPIED, read_book
 from storage.errors import CannotRebuild
+from storage.ledger import Note
 from storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
-from storage.notes import Note, notes_in
+from storage.notes import notes_in
 
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 

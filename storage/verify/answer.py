@@ -15,10 +15,11 @@ from storage.copies.read_through import readable_folder
 from storage.disk.self_check import is_sound, torn_tail, whole_lines
 from storage.errors import BadEventLog, FilesFreed, NotARecording
 from storage.events import read_lines
+from storage.ledger import Note, UnknownNote, of_kind
 from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
-from storage.notes import Note, notes_in
+from storage.notes import notes_in
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover
@@ -136,6 +137,7 @@ def _check_streams(
         sound = files.read(stream).sound
         if stream.startswith(LEDGER_STREAMS):
             notes |= notes_in(sound)
+    _name_unknown(notes, findings)
     contents, streams = {}, {}
     for name in manifest["streams"]:
         progress(name)
@@ -146,6 +148,15 @@ def _check_streams(
     for name, facts in streams.items():
         facts |= judged[name].facts
     return streams, session, {name: one.holes for name, one in judged.items()}
+
+
+def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
+    """A newer version may have noted what explains a loss: who reads with this one has to be told."""
+    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
+    if unknown:
+        kinds = ", ".join(sorted({note.named for note in unknown}))
+        what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
+        findings.add(WARN, f"{what}: verify with the version that recorded them")
 
 
 def _look(name: str, manifest: Manifest) -> Look | None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from storage.ledger import SUSPEND, DeclaredLossNote
+
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
 
@@ -20,7 +22,7 @@ LONG_STEP = 1.75
 QUICKEST_OF = 200
 """So many last packets are asked for the one that was on its way for the shortest time."""
 
-HELD_BY = ("suspend", "restart", "backpressure")
+HELD_BY = (SUSPEND, "restart", "backpressure")
 """Why nobody received for a while, in the order in which they are believed: sleep, a held process, a held queue."""
 
 OUTSIDE = ("network", "reconnect")
@@ -66,7 +68,7 @@ def find_gaps(
             cause = next(noted, "reconnect")
             cause = (_held(index, row, holds) or cause) if cause in OUTSIDE else cause
         elif lost[row]:
-            cause = "declared_loss"
+            cause = DeclaredLossNote.kind
         else:
             cause = _held(index, row, holds) or "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note, of_kind
 from storage.manifest import Manifest
-from storage.notes import Note
 
-STOPPED, LOST = "stopped", "lost"
 RECOVERED = "recovered"
 
 
@@ -59,8 +58,8 @@ def session_of(
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:
     """Tell whether every stream was ended in good order by its device: nothing later was to be expected."""
-    ends = [[note for note in notes.get(name, []) if note["note"] == "end"] for name in indexes]
-    return all(said and said[-1].get("reason") == "ended_by_device" for said in ends)
+    ends = [of_kind(notes.get(name, []), EndNote) for name in indexes]
+    return all(said and said[-1].reason == BY_DEVICE for said in ends)
 
 
 def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
@@ -90,9 +89,8 @@ def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
     heard: dict[str, list[int]] = defaultdict(list)
     lost: dict[str, list[int]] = defaultdict(list)
     for stream, said in notes.items():
-        ends = [note for note in said if note["note"] == "end"]
-        reason = ends[-1].get("reason") if ends else None
-        if reason in (STOPPED, LOST):
-            times = heard if reason == STOPPED else lost
-            times[stream.rpartition("/")[0]].append(int(ends[-1]["host_ns"]))
+        ends = of_kind(said, EndNote)
+        if ends and ends[-1].reason in (STOPPED, LOST):
+            times = heard if ends[-1].reason == STOPPED else lost
+            times[stream.rpartition("/")[0]].append(ends[-1].host_ns)
     return [min(times) for times in heard.values()] + [max(times) for times in lost.values()]

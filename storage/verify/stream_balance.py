@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
-from storage.notes import Note
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
@@ -25,7 +25,7 @@ from storage.worlds import first_rows, frames_of
 
 MOST_NUMBERS = 10
 KILLED = "killed"
-EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart", "lost": "network"}
+EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart", LOST: "network"}
 """Reasons why a recording or one of its streams ended that put an early end to it -> the cause that this gap has."""
 
 AFTER_LAST_SIGN_NS = 1_000_000_000
@@ -38,14 +38,14 @@ def balance(
     """Return what `verify/1` says of a stream; note what is wrong with it."""
     index = contents.index
     seqs = np.unique(index["seq"])
-    ends = [note for note in notes if note["note"] == "end"]
+    ends = of_kind(notes, EndNote)
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
     named = _named_losses(name, notes, manifest)
     queued = _still_queued(name, manifest)
-    beyond = [int(note["received"]) for note in ends] + [last + 1 for _, last in [*named, *queued]]
+    beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
-    closings = [(int(note["next_seq"]), note["cause"]) for note in notes if note["note"] == "closed"]
+    closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
     usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
     gaps = find_gaps(index, closings, _holds(notes), usual) + _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
@@ -79,7 +79,7 @@ def balance(
         "gaps": gaps,
         "bytes": contents.bytes,
         "sha256": contents.sha256,
-        "ended": ends[-1]["reason"] if ends else "unknown",
+        "ended": ends[-1].reason if ends else "unknown",
         "new_world_frames": worlds,
         "undecodable": odd,
     }
@@ -92,19 +92,17 @@ def _packets(numbers: list[int]) -> str:
 
 def _holds(notes: list[Note]) -> list[Hold]:
     """Return when nobody received, and why; a recorder before this one noted all of it as `suspend`."""
-    held = [note for note in notes if note["note"] in ("held", "suspend")]
-    return [(note["start_host_ns"], note["end_host_ns"], note.get("cause", "suspend")) for note in held]
+    return [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
 
 
-def _early_end(name: str, index: Any, manifest: Manifest, ends: list[Note]) -> list[Gap]:
+def _early_end(name: str, index: Any, manifest: Manifest, ends: list[EndNote]) -> list[Gap]:
     """Name the end that a fault, a full disk or a killed recorder put to a stream, until its connection closed."""
     stopped = manifest.get("stopped") or {}
-    last = ends[-1] if ends else {"reason": KILLED if "host_ns" in stopped else "unknown"}
-    cause = last.get("cause") or EARLY_ENDS.get(last["reason"]) or EARLY_ENDS.get(stopped.get("reason", ""))
-    if cause is None or not len(index) or last["reason"] == "ended_by_device":
+    last = ends[-1] if ends else EndNote(reason=KILLED if "host_ns" in stopped else "unknown")
+    cause = last.cause or EARLY_ENDS.get(last.reason) or EARLY_ENDS.get(stopped.get("reason", ""))
+    if cause is None or not len(index) or last.reason == BY_DEVICE:
         return []
-    until_ns = last.get("closed_host_ns") or last.get("host_ns")
-    closed_ns = int(until_ns) if until_ns else int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
+    closed_ns = last.closed_host_ns or last.host_ns or int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
     return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]
 
 
@@ -115,6 +113,6 @@ def _still_queued(name: str, manifest: Manifest) -> list[tuple[int, int]]:
 
 
 def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
-    noted = [note for note in notes if note["note"] in ("declared_loss", "queue_loss")]
+    noted = [(note.first_seq, note.last_seq) for note in of_kind(notes, LossNote)]
     left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
-    return [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in [*noted, *left]]
+    return noted + [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in left]

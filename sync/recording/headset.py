@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sensors.errors import SensorError
 from sensors.hololens import imu, wire
 from sensors.hololens.streams import spatial_input
-from storage.notes import Note
+from storage.ledger import Note
 from storage.recording import StoredStream
 from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro

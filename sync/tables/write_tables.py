@@ -14,7 +14,8 @@ import numpy.typing as npt
 from sensors.array_types import Int64
 from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
 from storage.errors import BadChunk
-from storage.notes import Note, read_notes
+from storage.ledger import Note
+from storage.notes import read_notes
 from sync.answers import plain
 from sync.errors import NoSuchMaster
 from sync.recording.headset import PoseTrack, frame_poses, head_poses, sample_ticks

@@ -6,17 +6,19 @@ import json
 
 from capture.produce.notes import Ledger
 from capture.queue.stream_queue import QueueReader
+from storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 
 
 def test_a_note_that_found_no_room_is_said_with_the_next(client):
     ledger = Ledger(client, "u", "ledger/hololens", 7)
-    ledger.note("connected", "hololens/pv")
+    ledger.note(ConnectedNote(connection=1, next_seq=0), "hololens/pv")
     room = client.config_get("maxmemory")["maxmemory"]
     client.config_set("maxmemory", "1")
-    ledger.note("declared_loss", "hololens/pv", lambda: True, first_seq=3, last_seq=9)
-    ledger.note("condition", "hololens/pv", lambda: True, condition="stalled")
+    ledger.note(DeclaredLossNote(first_seq=3, last_seq=9), "hololens/pv", lambda: True)
+    stalled = ConditionNote(condition="stalled", received=10, last_host_ns=5)
+    ledger.note(stalled, "hololens/pv", lambda: True)
     client.config_set("maxmemory", room)
-    ledger.note("end", "hololens/pv", received=10)
+    ledger.note(EndNote(received=10, reason="stopped"), "hololens/pv")
     reader = QueueReader(client, "u", ["ledger/hololens"], "drainer-0")
     packets = reader.fresh(count=10, block_ms=100)["ledger/hololens"]
     reader.close()

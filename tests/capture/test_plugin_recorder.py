@@ -11,10 +11,11 @@ import pytest
 
 from capture.produce import stream_end
 from capture.produce.plugin_device import PluginSource
-from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams
+from capture.produce.stream_end import Streams
 from capture.produce.stream_recorder import StreamRecorder
 from capture.queue.stream_queue import QueueWriter
 from sensors.plugin import SensorPacket, SensorStream
+from storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note
 
 
 class Notes:
@@ -23,9 +24,9 @@ class Notes:
     def __init__(self) -> None:
         self.ends: dict[str, dict[str, Any]] = {}
 
-    def note(self, kind: str, stream: str, give_up: Callable[[], bool] | None = None, **facts: Any) -> None:
-        if kind == "end":
-            self.ends[stream] = facts
+    def note(self, note: Note, stream: str, give_up: Callable[[], bool] | None = None) -> None:
+        if isinstance(note, EndNote):
+            self.ends[stream] = note.facts()
 
 
 class Device:

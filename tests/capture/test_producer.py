@@ -66,7 +66,7 @@ SECOND = 10**9
 def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, recorder_held, expected):
     made = producer(plan, "", "")
     told = []
-    made.ledger.note = lambda kind, stream, give_up, **facts: told.append((kind, stream, facts))
+    made.ledger.note = lambda note, stream, give_up: told.append((note.kind, stream, note.facts()))
     now_ns = time.monotonic_ns()
     if recorder_held:
         (Path(plan.work) / HELD).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
@@ -84,7 +84,7 @@ def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, record
 def test_what_the_queue_held_up_is_backpressure(plan):
     made = producer(plan, "")
     told = []
-    made.ledger.note = lambda kind, stream, give_up, **facts: told.append(facts)
+    made.ledger.note = lambda note, stream, give_up: told.append(note.facts())
     made.device.held_by_queue = lambda: [(5, 9)]
     made._note_holds(SECOND)
     made._health.close()

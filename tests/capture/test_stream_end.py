@@ -15,11 +15,12 @@ from capture.produce import stream_end
 from capture.produce.headset_device import HeadsetSource
 from capture.produce.headset_setup import HeadsetSetup
 from capture.produce.receiver import Receiver
-from capture.produce.stream_end import BY_DEVICE, LOST, STOPPED, Streams, StreamState, end_of
+from capture.produce.stream_end import Streams, StreamState, end_of
 from capture.produce.stream_recorder import StreamRecorder
 from capture.queue.stream_queue import QueuePipe, QueueWriter
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.profile import Profile
+from storage.ledger import BY_DEVICE, LOST, STOPPED, Note
 from storage.manifest import write_json
 
 PORTS = {"gyroscope": 3807, "accelerometer": 3806}
@@ -32,8 +33,8 @@ class Notes:
     def __init__(self) -> None:
         self.notes: list[dict[str, Any]] = []
 
-    def note(self, kind: str, stream: str, give_up: Callable[[], bool] | None = None, **facts: Any) -> None:
-        self.notes.append({"note": kind, "stream": stream, **facts})
+    def note(self, note: Note, stream: str, give_up: Callable[[], bool] | None = None) -> None:
+        self.notes.append({"note": note.kind, "stream": stream, **note.facts()})
 
     def end(self, stream: str) -> dict[str, Any]:
         (end,) = [note for note in self.notes if (note["note"], note["stream"]) == ("end", stream)]
@@ -204,6 +205,6 @@ def test_nothing_is_over_while_a_stream_comes_or_none_was_ended_by_the_device():
 
 def test_a_stream_that_is_silent_when_it_is_stopped_is_lost():
     end = end_of(state(10, 10, state="streaming"), "", 18 * SECOND)
-    assert (end["reason"], end["cause"]) == (LOST, "network")
-    assert end_of(state(10, 10, state="streaming"), "", 11 * SECOND)["reason"] == STOPPED
-    assert end_of(state(10, 10, state="streaming"), "", 18 * SECOND, 60 * SECOND)["reason"] == STOPPED
+    assert (end.reason, end.cause) == (LOST, "network")
+    assert end_of(state(10, 10, state="streaming"), "", 11 * SECOND).reason == STOPPED
+    assert end_of(state(10, 10, state="streaming"), "", 18 * SECOND, 60 * SECOND).reason == STOPPED

@@ -10,6 +10,7 @@ from small_takes import SECONDS, seal_stream, write_manifest
 
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk_format import INDEX
+from storage.ledger import ConnectedNote, NewWorldFrameNote
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of
 from sync.align.index import interpolate_poses
@@ -75,8 +76,8 @@ def test_packets_are_counted_on_by_a_new_run_of_the_producer_and_connections_are
     index = np.zeros(9, INDEX)
     index["seq"] = np.arange(9)
     index["connection"] = [1, 1, 1, 2, 2, 2, 1, 1, 1]  # the producer died after packet 5
-    note = {"note": "new_world_frame", "connection": 2, "next_seq": 3, "app_start": 1}
-    assert frames_of(index, [{"note": "connected", "connection": 2}, note]).tolist() == [0] * 3 + [1] * 6
+    note = NewWorldFrameNote(connection=2, next_seq=3, app_start=1)
+    assert frames_of(index, [ConnectedNote(connection=2, next_seq=3), note]).tolist() == [0] * 3 + [1] * 6
     assert first_rows(frames_of(index, [note])) == [3]
     assert first_rows(frames_of(index, [])) == []
 

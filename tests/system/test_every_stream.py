@@ -21,6 +21,7 @@ import pytest
 from processes import COMMAND, kitchensync, running
 from second_server import SecondServer
 
+from storage.ledger import CameraSettingsNote, ClosedNote, NewWorldFrameNote, StampNote, of_kind
 from storage.notes import read_notes
 from storage.recording import open_recording
 
@@ -141,7 +142,7 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
     assert causes["depth_ahat"] >= {"corrupt_packet"}
     assert causes["gyroscope"] <= {"device_rate"}
     notes = read_notes(data / "take")
-    flags = {name: {note["flag"] for note in notes[name] if note["note"] == "stamp"} for name in notes}
+    flags = {name: {note.flag for note in of_kind(notes[name], StampNote)} for name in notes}
     assert flags["hololens/accelerometer"] == {"back"}
     assert flags["hololens/spatial_input"] >= {"same"}
     lines = (place.out / "truth" / "hololens" / "microphone.jsonl").read_text().splitlines()
@@ -154,8 +155,8 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
         heard = {ticks_of for ticks_of, _ in sound.sound()}
     assert sorted(sound.bad) == garbage
     assert heard >= {int(t) for row, t in enumerate(ticks) if row not in garbage and row - 1 not in garbage}
-    cut = next(note for note in notes["hololens/pv"] if note["note"] == "closed")
-    assert cut["at_boundary"] is False
+    cut = of_kind(notes["hololens/pv"], ClosedNote)[0]
+    assert cut.at_boundary is False
 
 
 def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_path):
@@ -185,8 +186,7 @@ def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_pat
         stored = answer["streams"][f"hololens/{name}"]
         assert stored["sha256"] == truth["streams"][f"hololens/{name}"]["sha256"], name
         assert "network" in {gap["cause"] for gap in stored["gaps"]}, name
-        kinds = [note["note"] for note in read_notes(data / "take")[f"hololens/{name}"]]
-        assert "new_world_frame" in kinds, name
+        assert of_kind(read_notes(data / "take")[f"hololens/{name}"], NewWorldFrameNote), name
     assert kitchensync("sync", data / "take").returncode == 0
     with open_recording(data / "take") as recording:
         poses = [recording.at(k).worlds.get("head") for k in range(len(recording.instants))]
@@ -208,8 +208,8 @@ def test_camera_settings_are_applied_and_read_back(kitchen, runtime, tmp_path):
         metadata = [frame.metadata for frame in recording["hololens/pv"].frames(0, 3)]
     seen = {(int(m["lens_position"]), int(m["exposure_time"]), int(m["white_balance"])) for m in metadata}
     assert seen == {(900, 120_000, 5000)}
-    notes = [note for note in read_notes(data / "take")["hololens/pv"] if note["note"] == "camera_settings"]
-    assert [note["differ"] for note in notes] == [{}]
+    notes = of_kind(read_notes(data / "take")["hololens/pv"], CameraSettingsNote)
+    assert [note.differ for note in notes] == [{}]
 
 
 def test_near_and_far_depth_are_refused_together(runtime, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from storage.chunks.chunk import INDEX
+from storage.ledger import EndNote
 from storage.verify.session import session_of
 
 S = 10**9
@@ -19,8 +20,8 @@ def arrived(late_s: np.ndarray, count: int = 300) -> np.ndarray:
     return index
 
 
-def end(reason: str, at_s: float = 20.0) -> list[dict]:
-    return [{"note": "end", "reason": reason, "host_ns": int(at_s * S)}]
+def end(reason: str, at_s: float = 20.0) -> list[EndNote]:
+    return [EndNote(reason=reason, host_ns=int(at_s * S))]
 
 
 PROMPT, LATER_AND_LATER = np.zeros(300), np.linspace(0, 8, 300)

@@ -226,10 +226,11 @@ def test_a_flipped_bit_in_a_camera_file_is_located_to_its_block(finished, place)
 )
 def test_a_stream_that_never_came_back_has_a_gap_until_the_stop(tmp_path, end, cause):
     stop_ns = 48_000_000 * 70
+    opened = {"note": "connected", "connection": 1, "next_seq": 0}
     notes = [] if end is None else [{"note": "end", "received": 40, "host_ns": stop_ns, **end}]
     path = make(tmp_path / "take", list(range(40)))
     (path / "ledger/hololens/000001.h5").unlink()
-    files = seal_stream(path, "ledger/hololens", notes_of({"note": "connected"}, *notes))
+    files = seal_stream(path, "ledger/hololens", notes_of(opened, *notes))
     manifest = json.loads((path / "recording.json").read_text())
     manifest["files"] |= files
     manifest["stopped"] = {"reason": "time", "host_ns": stop_ns}
