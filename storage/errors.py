@@ -200,6 +200,27 @@ class SecretInAddress(StorageError):
         )
 
 
+class NoDask(StorageError):
+    """A cluster that cannot be used."""
+
+    def __init__(self, address: str = "", why: object = "") -> None:
+        super().__init__(
+            f"cannot work on {address}: {why}; start the scheduler, or leave --scheduler out"
+            if address
+            else "Dask is not installed: pip install 'kitchensync[batch]', or leave --scheduler out"
+        )
+
+
+class NoWorkers(StorageError):
+    """A scheduler without a worker that can do the work."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(
+            f"no worker of {address} can be used ({why}); start workers with this software that see the recordings, "
+            "or leave --scheduler out"
+        )
+
+
 class NotOfThisKind(StorageError):
     """A stream that a reader does not fit; it says what the stream is, None where nobody knows, and what reads it."""
 

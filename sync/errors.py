@@ -52,27 +52,6 @@ class UnknownMaster(SyncError):
         super().__init__(f"--master {master}: no recording has it; choose one of {', '.join(known)}")
 
 
-class NoDask(SyncError):
-    """A cluster that cannot be used."""
-
-    def __init__(self, address: str = "", why: object = "") -> None:
-        super().__init__(
-            f"cannot work on {address}: {why}; start the scheduler, or leave --scheduler out"
-            if address
-            else "Dask is not installed: pip install 'kitchensync[batch]', or leave --scheduler out"
-        )
-
-
-class NoWorkers(SyncError):
-    """A scheduler without a worker that can do the work."""
-
-    def __init__(self, address: str, why: str) -> None:
-        super().__init__(
-            f"no worker of {address} can be used ({why}); start workers with this software that see the recordings, "
-            "or leave --scheduler out"
-        )
-
-
 class CannotCompare(SyncError):
     """Something that holds no alignments."""
 

@@ -81,7 +81,7 @@ def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> U
             except (SourceDiffers, CopyDiffers):
                 raise
             except Exception as error:
-                raise CloudRefused(url, item.relative, str(error) or type(error).__name__) from error
+                raise CloudRefused(url, item.relative, _why(error)) from error
             safe += size
             progress(item.relative, safe, total)
     return Uploaded(recording.name, url, len(items), sent, sent_bytes)
@@ -94,8 +94,14 @@ def _open_store(url: str) -> tuple[Any, str]:
     except ImportError as error:
         raise CloudRefused(url, "", f'{error}; install the extra: pip install -e ".[cloud]"') from error
     except Exception as error:
-        raise CloudRefused(url, "", str(error)) from error
+        raise CloudRefused(url, "", _why(error)) from error
     return store, str(root)
+
+
+def _why(error: Exception) -> str:
+    """Say what a store said; of the computer's own errors the words alone."""
+    words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+    return words or type(error).__name__
 
 
 def _is_there(store: Any, place: str, recording: Path, item: FileToCopy, book: Book, url: str) -> bool:

@@ -7,22 +7,20 @@ that a run that was killed goes on where it stopped.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
+from storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
 from storage.copies.read_through import readable_folder
 from storage.errors import FilesFreed, NotFinished, StorageError
 from storage.life import Life, life_by, usable_manifest
 from storage.names import recordings_in
-from sync.batch.cluster import Undone, on_cluster
-from sync.batch.workers import count_of, one_thread_each, pool_of, takes_cluster
 from sync.errors import SyncError
 from sync.recording.trouble import REFUSALS, is_trouble, said_by_computer
-from sync.result.state import finished, forget, kept_answer
+from sync.result.state import OWN, finished, forget, kept_answer
 from sync.tables.masters import check_master
 
 SCHEMA = "sync/1"
@@ -30,7 +28,7 @@ NOT_DONE = "not_done"
 """Status of a recording that has no answer yet, since something other than its data stood in the way."""
 NOTHING = "nothing_to_align"
 """Status of a recording that was given up at its start."""
-WAIT_WORKERS_S = 60.0
+LOADED = "sync.batch.loaded"
 Answer = dict[str, Any]
 Progress = Callable[[int, int, Answer], None]
 
@@ -64,7 +62,8 @@ def synchronize_all(
             elif recording not in todo:
                 todo.append(recording)
     check_master(found, master)
-    results = _run(todo, master, scheduler, workers, wait_workers_s)
+    job = Job(partial(one, master=master), not_done, loads=LOADED, writes=OWN)
+    results = run_all(job, todo, Workforce(scheduler, workers, wait_workers_s))
     for done, (recording, answer) in enumerate(results, start=1):
         _tell(answer)
         if "path" in answer:
@@ -73,19 +72,6 @@ def synchronize_all(
         if progress is not None:
             progress(done + len(found) - len(todo), len(found), answer)
     return {"schema": SCHEMA, "recordings": [answers[recording] for recording in found]}
-
-
-def _run(
-    todo: list[Path], master: str | None, scheduler: str | None, workers: int | None, wait_workers_s: float
-) -> Iterator[tuple[Path, Answer]]:
-    workers = count_of(len(todo), workers)
-    if todo and (scheduler is not None or (workers > 1 and takes_cluster(len(todo)))):
-        yield from _on_cluster(todo, master, scheduler, workers, wait_workers_s)
-    elif workers == 1:
-        for path in todo:
-            yield path, one(path, master)
-    else:
-        yield from _in_processes(todo, master, workers)
 
 
 def one(path: Path, master: str | None) -> Answer:
@@ -135,49 +121,6 @@ def _one_line(path: Path, reason: str) -> str:
 def _tell(answer: Answer) -> None:
     if answer.get("failed"):
         print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
-
-
-def _in_processes(todo: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer]]:
-    """One that dies takes its recording with it, and only that one."""
-    left = list(todo)
-    with one_thread_each():
-        for group, count in ((left, workers), *(([path], 1) for path in todo)):
-            pending = [path for path in group if path in left]
-            if not pending:
-                continue
-            for path, answer in _one_pool(pending, master, count):
-                if answer is None and count > 1:
-                    continue  # tried again alone, to find out which one it was
-                left.remove(path)
-                yield path, answer or not_done(path, f"{path.name}: the process that worked on it died")
-
-
-def _one_pool(paths: list[Path], master: str | None, workers: int) -> Iterator[tuple[Path, Answer | None]]:
-    with pool_of(workers) as pool:
-        jobs = {pool.submit(one, path, master): path for path in paths}
-        for job in as_completed(jobs):
-            try:
-                yield jobs[job], job.result()
-            except BrokenProcessPool:
-                yield jobs[job], None
-
-
-def _on_cluster(
-    todo: list[Path], master: str | None, scheduler: str | None, workers: int, wait_s: float
-) -> Iterator[tuple[Path, Answer]]:
-    """What no worker brought to an end has its last try here, in a process of its own."""
-    undone: dict[Path, Undone] = {}
-    for result in on_cluster(one, todo, master, scheduler, workers=workers, wait_s=wait_s):
-        if isinstance(result, Undone):
-            undone[result.path] = result
-        else:
-            yield result
-    if undone:
-        print(f"kitchensync: {len(undone)} recordings are tried on this computer", file=sys.stderr)
-    for path, answer in _in_processes(list(undone), master, count_of(len(undone), None)):
-        if "error" in answer and undone[path].tried:
-            answer["error"] += f"; before, {undone[path].words()}"
-        yield path, answer
 
 
 def settled_by_life(path: Path) -> dict[str, Any] | None:

@@ -118,10 +118,14 @@ def sync(
       kitchensync sync data/take-1
       kitchensync sync data --workers 4
     """
-    from sync.batch.workers import start_early
+    if scheduler is None and workers != 1:
+        from storage.batch.workers import start_early
+        from storage.names import recordings_in
 
-    if scheduler is None:
-        start_early(paths, workers)  # before the imports below, so that both load at once
+        fresh = sum(not (one / "sync").exists() for path in paths for one in recordings_in(path))
+        start_early(
+            fresh, workers, "sync.batch.loaded"
+        )  # before the imports below, so that both load at once
 
     from storage.shell.progress import Bar
     from sync.answers import plain

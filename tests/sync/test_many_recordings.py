@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 
 from kitchensync.cli import main
+from storage.errors import NoDask
 from sync.batch import job
 from sync.batch.batch import failed, synchronize_all
-from sync.errors import NoDask
 from sync.report.overview import summary_page
 from sync.report.summary import compare, worst_first
 from sync.result.state import finished
@@ -61,7 +61,7 @@ def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
 def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
-    monkeypatch.setattr("sync.batch.workers.MANY", 2)
+    monkeypatch.setattr("storage.batch.workers.MANY", 2)
     monkeypatch.chdir(tmp_path)
     answer = synchronize_all([Path("other")], workers=2)
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")

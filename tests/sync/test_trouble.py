@@ -201,7 +201,7 @@ def test_a_process_that_dies_takes_no_verdict_along(aligned, monkeypatch):
             job.set_exception(BrokenProcessPool("gone"))
             return job
 
-    monkeypatch.setattr("sync.batch.batch.pool_of", lambda _count: Pool())
+    monkeypatch.setattr("storage.batch.runner.pool_of", lambda *_: Pool())
     answer = synchronize_all([aligned.parent], workers=2, again=True)
     assert [one["status"] for one in answer["recordings"]] == ["aligned", "aligned"]
     assert all("process that worked on it died" in one["error"] for one in answer["recordings"])

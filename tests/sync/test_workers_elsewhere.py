@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 from kitchensync.cli import main
+from storage.batch import cluster
+from storage.batch.cluster import Undone, on_cluster
+from storage.batch.fitness import facts, unfit
+from storage.errors import NoDask, NoWorkers
 from storage.manifest import write_json
-from sync.batch import cluster
 from sync.batch.batch import synchronize_all
-from sync.batch.cluster import Undone, on_cluster
-from sync.batch.fitness import facts, unfit
-from sync.errors import NoDask, NoWorkers
 
 
 @pytest.fixture(scope="module")
@@ -106,16 +106,16 @@ def test_an_unfit_worker_is_named_and_a_fit_one_works(scheduler, start_worker, f
     start_worker("old", PYTHONPATH=str(tmp_path / "other"))
     wait_for(scheduler, 1)
 
-    def work(path, master):
+    def work(path):
         return {"recording": path.name, "status": "aligned", "pairs": []}
 
     address = scheduler.scheduler_address
     with pytest.raises(NoWorkers, match=r"numpy 0\.0\.1 instead of"):
-        list(on_cluster(work, folders, None, address, workers=1, wait_s=30))
+        list(on_cluster(work, folders, address, workers=1, wait_s=30, writes=""))
     capsys.readouterr()
     start_worker("fit")
     wait_for(scheduler, 2)
-    results = list(on_cluster(work, folders, None, address, workers=1, wait_s=30))
+    results = list(on_cluster(work, folders, address, workers=1, wait_s=30, writes=""))
     assert sorted(path.name for path, _ in results) == ["take-0", "take-1", "take-2"]
     assert "is not used: numpy 0.0.1 instead of" in capsys.readouterr().err
 
@@ -127,13 +127,13 @@ def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, fold
     wait_for(scheduler, 3)
     once = tmp_path / "once"
 
-    def work(path, master):
+    def work(path):
         if path.name == "take-2" or (path.name == "take-1" and not once.exists()):
             once.touch()
             os._exit(9)
         return {"recording": path.name, "status": "aligned", "pairs": []}
 
-    results = list(on_cluster(work, folders, None, scheduler.scheduler_address, workers=1, wait_s=5))
+    results = list(on_cluster(work, folders, scheduler.scheduler_address, workers=1, wait_s=5, writes=""))
     done = {result[0].name for result in results if not isinstance(result, Undone)}
     (undone,) = [result for result in results if isinstance(result, Undone)]
     assert "take-0" in done
@@ -143,25 +143,27 @@ def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, fold
 
 
 def test_a_worker_must_see_the_same_recordings(folders):
-    here = facts([str(folders[0])])
-    assert unfit(facts([str(folders[0])]), here) == ""
-    there = {"versions": here["versions"], "recordings": facts(["/nowhere"])["recordings"]}
+    here = facts([str(folders[0])], "sync")
+    assert unfit(facts([str(folders[0])], "sync"), here) == ""
+    there = {"versions": here["versions"], "recordings": facts(["/nowhere"], "sync")["recordings"]}
     assert "does not see /nowhere (no such file or directory)" in unfit(there, here)
-    other = facts([str(folders[1])])["recordings"][str(folders[1])]
+    other = facts([str(folders[1])], "sync")["recordings"][str(folders[1])]
     assert "sees another recording" in unfit({**here, "recordings": {str(folders[0]): other}}, here)
     closed = {**here["recordings"][str(folders[0])], "writes": False}
     assert "may not write" in unfit({**here, "recordings": {str(folders[0]): closed}}, here)
 
 
 def test_without_a_worker_left_this_computer_has_the_last_try(take, monkeypatch):
-    def nobody(work, todo, master, scheduler, **_more):
+    def nobody(work, todo, scheduler, **_more):
         yield from (Undone(path, {"tcp://10.0.0.9:1": "the worker was lost"}) for path in todo)
 
-    monkeypatch.setattr("sync.batch.batch.on_cluster", nobody)
+    monkeypatch.setattr("storage.batch.runner.on_cluster", nobody)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "aligned"
     (take / "sync" / "state.json").unlink()
-    monkeypatch.setattr("sync.batch.batch._one_pool", lambda paths, *_: [(path, None) for path in paths])
+    monkeypatch.setattr(
+        "storage.batch.runner._one_pool", lambda job, paths, _: [(path, None) for path in paths]
+    )
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "not_done"
     assert answer["error"].endswith("; before, tcp://10.0.0.9:1: the worker was lost")

@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sync.batch.fitness import facts, one_of_each_folder, unfit
-from sync.errors import NoDask, NoWorkers
+from storage.batch.fitness import facts, one_of_each_folder, unfit
+from storage.batch.workers import Work
+from storage.errors import NoDask, NoWorkers
 
 CONNECT_S = 10
 ANSWER_S = 30.0
@@ -25,7 +26,6 @@ TICK_S = 0.5
 TRIES = 2
 """On different workers, before the command's own computer has a last try."""
 
-Work = Callable[[Path, str | None], dict[str, Any]]
 Answer = dict[str, Any]
 
 
@@ -42,11 +42,13 @@ class Undone:
 
 
 def on_cluster(
-    work: Work, todo: list[Path], master: str | None, scheduler: str | None, *, workers: int, wait_s: float
+    work: Work, todo: list[Path], scheduler: str | None, *, workers: int, wait_s: float, writes: str | None
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     """Give recordings to the workers of a scheduler, or of a cluster made here; yield answers and what is undone.
 
-    Waits `wait_s` for a worker. Raises NoDask without Dask or scheduler, NoWorkers where none is fit.
+    `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `wait_s` for a worker.
+
+    Raises NoDask without Dask or scheduler, NoWorkers where none is fit.
     """
     try:
         from dask import config
@@ -66,9 +68,9 @@ def on_cluster(
         except (OSError, TimeoutError, ValueError) as error:
             raise NoDask(name, " ".join(str(error).split())) from error
         with client:
-            crew = Crew(client, name, one_of_each_folder(todo))
+            crew = Crew(client, name, one_of_each_folder(todo), writes)
             crew.wait(wait_s)
-            yield from _give_out(crew, work, [Undone(path) for path in todo], master, wait_s)
+            yield from _give_out(crew, work, [Undone(path) for path in todo], wait_s)
 
 
 @contextmanager
@@ -93,9 +95,9 @@ def _address(scheduler: str | None, workers: int) -> Iterator[Any]:
 class Crew:
     """The workers of a scheduler, each asked once whether it is fit."""
 
-    def __init__(self, client: Any, name: str, samples: list[str]) -> None:
-        self.client, self.name = client, name
-        self._here = facts(samples)
+    def __init__(self, client: Any, name: str, samples: list[str], writes: str | None) -> None:
+        self.client, self.name, self._writes = client, name, writes
+        self._here = facts(samples, writes)
         self._known: dict[str, str] = {}
 
     def present(self) -> dict[str, int]:
@@ -128,7 +130,12 @@ class Crew:
 
         asked = {
             address: self.client.submit(
-                facts, list(self._here["recordings"]), workers=[address], pure=False, priority=10
+                facts,
+                list(self._here["recordings"]),
+                self._writes,
+                workers=[address],
+                pure=False,
+                priority=10,
             )
             for address in addresses
         }
@@ -149,7 +156,7 @@ class Crew:
 
 
 def _give_out(
-    crew: Crew, work: Work, waiting: list[Undone], master: str | None, wait_s: float
+    crew: Crew, work: Work, waiting: list[Undone], wait_s: float
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     running: dict[Any, tuple[Undone, str]] = {}
     last_seen = time.monotonic()
@@ -169,9 +176,7 @@ def _give_out(
                 yield job
             elif (free := _free_worker(job, present, running)) is not None:
                 waiting.remove(job)
-                future = crew.client.submit(
-                    work, job.path.absolute(), master, workers=[free], pure=False, retries=0
-                )
+                future = crew.client.submit(work, job.path.absolute(), workers=[free], pure=False, retries=0)
                 running[future] = (job, free)
         _pause(list(running))
 

@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from storage.names import MANIFEST
-from sync.result.state import OWN
 
 SAME = ("kitchensync", "numpy", "scipy", "h5py")
 """Packages of which another version may give another answer."""
 
 
-def facts(recordings: list[str]) -> dict[str, Any]:
-    """Tell what this process has and sees: versions; by recording its manifest's hash, and if it may write."""
-    return {"versions": versions(), "recordings": {path: _look(Path(path)) for path in recordings}}
+def facts(recordings: list[str], writes: str | None) -> dict[str, Any]:
+    """Tell what this process has and sees: versions; by recording its manifest's hash, and if it may write.
+
+    `writes` is the folder in a recording that is written to: a name, "" for the recording's own, None for none.
+    """
+    return {"versions": versions(), "recordings": {path: _look(Path(path), writes) for path in recordings}}
 
 
 def versions() -> dict[str, str]:
@@ -34,13 +36,13 @@ def _version(name: str) -> str:
         return "absent"
 
 
-def _look(recording: Path) -> dict[str, Any]:
+def _look(recording: Path, writes: str | None) -> dict[str, Any]:
     try:
         digest = hashlib.sha256((recording / MANIFEST).read_bytes()).hexdigest()
     except OSError as error:
         return {"manifest": None, "why": (error.strerror or str(error)).lower(), "writes": False}
-    place = recording / OWN if (recording / OWN).is_dir() else recording
-    return {"manifest": digest, "writes": os.access(place, os.W_OK | os.X_OK)}
+    place = recording / writes if writes and (recording / writes).is_dir() else recording
+    return {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
 
 
 def one_of_each_folder(recordings: Iterable[Path]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Jobs over many recordings: `kitchensync batch`."""
