@@ -30,7 +30,8 @@ EXPECTED_ERRORS = (
 """The base errors of the folders: each is one line for the user, never a traceback."""
 
 SCHEMAS = {
-    "graph-convert": "convert",
+    **{f"graph-{name}": name for name in ("convert", "hints", "orders", "script")},
+    "release-captaincook4d": "release",
     "rig-check": "rig",
     **dict.fromkeys(("calibrate-gopro", "calibrate-rig", "calibrate-imu"), "calibrate"),
     "calibrate-check": "calibrate-check-all",
@@ -55,7 +56,7 @@ class Shell(LazyGroup):
         except click.Abort:
             _leave(words, "stopped by Ctrl-C; what is whole stays, run the same command again to go on", 1)
         except click.UsageError as error:
-            _leave(words, f"{error.format_message()}; {_help(error)}", error.exit_code)
+            _leave(words, f"{error.format_message().rstrip('.')}; {_help(error)}", error.exit_code)
         except click.ClickException as error:
             _leave(words, error.format_message(), error.exit_code, answered=isinstance(error, Answered))
         except Exception as error:

@@ -44,7 +44,7 @@ def gopro() -> None:
 
 
 @click.command("join")
-@click.argument("files", nargs=-1, required=True, type=given_path())
+@click.argument("files", nargs=-1, required=True, type=given_path(exists=True))
 @output_file("target", "--out", "-o", required=True, help="The new MP4.")
 @click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect")
-@click.argument("file", type=given_path())
+@click.argument("file", type=given_path(exists=True, dir_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def inspect_file(file: Path, as_json: bool) -> None:
     """Say what FILE holds: pictures, sound, and every telemetry stream with its counts, stamps and rate.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +12,7 @@ from recipe_app.errors import RecipeError
 from storage.errors import StorageError
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
+from storage.shell.progress import byte_bar
 from storage.shell.refusal import Answered
 
 SCHEMA = "adopt/1"
@@ -49,12 +49,7 @@ def adopt(
     """
     from recipe_app.exchange.adopt import adopt as make
 
-    with click.progressbar(length=1000, label="adopting", file=sys.stderr) as bar:
-
-        def tell(name: str, done: int, size: int) -> None:
-            bar.label = name
-            bar.update(round(1000 * done / max(size, 1)) - bar.pos)
-
+    with byte_bar() as tell:
         try:
             made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
         except (RecipeError, StorageError) as error:

@@ -99,7 +99,7 @@ def _print_check(answer: dict[str, Any]) -> None:
 @click.option("--diverse", is_flag=True, help="Choose orders that show as much as possible together.")
 @click.option(
     "--recorded",
-    type=given_path(),
+    type=given_path(exists=True),
     help="Orders recorded already: an orders/1 file, a JSON list of orders, or a folder of annotations.",
 )
 @SEED

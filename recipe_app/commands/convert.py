@@ -168,8 +168,8 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
 
 
 @click.command()
-@click.argument("first", type=given_path())
-@click.argument("second", type=given_path())
+@click.argument("first", type=given_path(exists=True))
+@click.argument("second", type=given_path(exists=True))
 @as_json_option("graph-agree/1")
 def agree(first: Path, second: Path, as_json: bool) -> None:
     """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.

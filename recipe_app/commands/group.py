@@ -38,7 +38,11 @@ for command in (check, orders, script, hints, score, evidence, agree, convert):
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
 )
-@click.option("--recipes", type=given_path(), help="Folder of task-graph files [default: our own].")
+@click.option(
+    "--recipes",
+    type=given_path(exists=True, file_okay=False),
+    help="Folder of task-graph files [default: our own].",
+)
 @click.option(
     "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from recipe_app.errors import BadOperation
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output, output_file
 from storage.shell.outputs import write_into
+from storage.shell.progress import Bar
 
 DATA = click.option(
     "--data",
@@ -43,10 +43,10 @@ def backup(file: Path, force: bool, data: Path, database: str | None, as_json: b
     from recipe_app.store.backup import back_up
     from sensors.host_clock import utc_anchor
 
-    with click.progressbar(length=1000, label="backing up", file=sys.stderr) as bar:
+    with Bar("backing up", unit="%") as bar:
 
         def tell(share: float) -> None:
-            bar.update(max(round(1000 * share) - bar.pos, 0))
+            bar.show(100 * share, 100)
 
         def make() -> dict[str, Any]:
             place, recipes = _place(data, database)

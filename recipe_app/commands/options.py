@@ -16,7 +16,7 @@ from storage.shell.refusal import Answered
 
 Found = TypeVar("Found")
 
-FILE = click.argument("file", type=given_path())
+FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
 )

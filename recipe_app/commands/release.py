@@ -125,6 +125,8 @@ def check_folder(folder: Path, against: Path | None, as_json: bool) -> None:
     from recipe_app.releases.check import check
     from recipe_app.releases.private_words import private_words
 
+    if not (folder / "annotation_json").is_dir():
+        raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
     words = private_words(against) if against else frozenset()
     found = check(folder, words=words)
     status = "FAIL" if found.differences or found.names else "PASS"

@@ -30,7 +30,7 @@ COLUMNS = {
 
 
 @click.command()
-@click.argument("folder", type=given_path())
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
 @as_json_option("the keys of an expected.json")
 def score(folder: Path, as_json: bool) -> None:
     """Judge every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
@@ -88,7 +88,7 @@ def _print_score(answer: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("folder", type=given_path())
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
 @click.option("--recipe", help="Only this recipe, for example coffee [default: all].")
 @click.option("--challenged", is_flag=True, help="Only edges that recordings without errors broke.")
 @as_json_option("graph-evidence/1")

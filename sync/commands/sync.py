@@ -12,7 +12,6 @@ import click
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import output_file
-from storage.shell.refusal import Answered
 
 MARKS = {
     "aligned": "green",
@@ -53,18 +52,11 @@ def align(
     Example:
       kitchensync align --hololens headset.npz --gopro camera.npz --json
     """
-    from sync.errors import SyncError
     from sync.result.arrays import align_files
-    from sync.result.result import refusal_object
 
-    try:
-        answer = align_files(
-            hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
-        )
-    except SyncError as error:
-        if as_json:
-            click.echo(json.dumps(refusal_object(str(error), inputs=[])))
-        raise Answered(str(error)) from error
+    answer = align_files(
+        hololens, gopro, epoch_ticks=epoch_ticks, prior_s=prior_s, prior_half_width_s=prior_half_width_s
+    )
     if as_json:
         click.echo(json.dumps(answer))
     else:

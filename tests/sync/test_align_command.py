@@ -135,7 +135,8 @@ def test_wrong_arrays_still_print_one_object_when_asked(files, tmp_path):
     np.savez(tmp_path / "bad.npz", t_s=np.arange(9.0))
     result = align(folder, "g.npz", "--gopro", str(tmp_path / "bad.npz"), "--json")
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["status"] == "not_aligned"
+    answer = json.loads(result.stdout)
+    assert (answer["schema"], answer["status"]) == ("align/1", "refused")
     assert "rad_per_s" in result.stderr
 
 

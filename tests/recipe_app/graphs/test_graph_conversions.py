@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kitchensync.cli import main
 from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
@@ -343,8 +344,9 @@ def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
 
 def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    for arguments in (["absent.json"], [str(tmp_path / "folder")], [str(tmp_path / "folder"), "--out", "x"]):
-        result = CliRunner().invoke(command, ["convert", *arguments, "--json"])
-        assert result.exit_code == 1
+    folder = str(tmp_path / "folder")
+    for arguments, code in ((["absent.json"], 2), ([folder], 1), ([folder, "--out", str(tmp_path / "x")], 1)):
+        result = CliRunner().invoke(main, ["graph", "convert", *arguments, "--json"])
+        assert result.exit_code == code
         assert len(result.stderr.splitlines()) == 1
         assert json.loads(result.stdout)["schema"] == "convert/1"

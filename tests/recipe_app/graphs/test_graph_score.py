@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kitchensync.cli import main
 from recipe_app.commands.group import graph as command
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import parse_annotations
@@ -229,7 +230,7 @@ def test_what_is_wrong_with_a_folder_is_one_line(tmp_path: Path, breakage: str) 
         errors.write_text(errors.read_text().replace("7_1", "7_2"))
     else:
         errors.write_text(errors.read_text().replace("20.0", '"late"'))
-    result = CliRunner().invoke(command, ["score", str(root), "--json"])
-    assert result.exit_code == 1
+    result = CliRunner().invoke(main, ["graph", "score", str(root), "--json"])
+    assert result.exit_code == (2 if breakage == "no folder" else 1)
     assert len(result.stderr.splitlines()) == 1
-    assert "error" in json.loads(result.stdout)
+    assert "reason" in json.loads(result.stdout)

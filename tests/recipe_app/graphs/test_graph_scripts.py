@@ -224,7 +224,7 @@ def test_moving_the_end_of_a_heat_is_cautioned() -> None:
     graph = parse_captaincook4d(json.dumps(made), name="egg.json")
     assert "must watch the heat" in cautions(graph, draw_script(graph, Wish(flips=1), seed=1))[0]
     result = CliRunner().invoke(command, ["script", "-"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
 
 
 def test_the_command_prints_a_script_that_the_checker_accepts(tmp_path: Path) -> None:
