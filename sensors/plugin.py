@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol, cast
 
 from sensors.errors import SensorError
-from sensors.stream import SensorStream
+from sensors.stream import SensorStream, record_of
 
 GROUP = "kitchensync.sensors"
 
@@ -73,6 +73,15 @@ def kinds() -> list[str]:
     return sorted(entry_points(group=GROUP).names)
 
 
+def installed_stream(kind: str, settings: Mapping[str, Any], name: str) -> SensorStream | None:
+    """Find a stream of a plug-in that is installed here; None where it is not, or cannot be made any more."""
+    try:
+        streams = load_sensor(kind, settings).streams()
+    except SensorError:
+        return None
+    return next((stream for stream in streams if stream.name == name), None)
+
+
 def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
     """Make the sensor of a table of `rig.toml`. Raises `NoSuchSensor`, `BadSensor`."""
     found = list(entry_points(group=GROUP, name=kind))
@@ -81,9 +90,15 @@ def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
     try:
         make = cast(Callable[[dict[str, Any]], Sensor], found[0].load())
         sensor = make(dict(settings))
-        names = [stream.name for stream in sensor.streams()]
+        streams = sensor.streams()
+        names = [stream.name for stream in streams]
     except Exception as error:
         raise BadSensor(kind, f"{type(error).__name__}: {error}") from error
     if not names or len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
         raise BadSensor(kind, f"its stream names {names} must be different words")
+    for stream in streams:
+        if stream.record is not None and record_of(stream.kept_format) != stream.record:
+            raise BadSensor(
+                kind, f"the record of {stream.name} must have fields that are single numbers, packed"
+            )
     return sensor

@@ -12,6 +12,23 @@ Format = dict[str, Any]
 """What the manifest says about a stream: JSON-able, whatever a reader needs to decode a payload."""
 
 
+RECORD = "record"
+"""Key of the format under which the record of a stream stands: a list of `[field, type]`, types as NumPy's."""
+
+
+def record_of(form: Format) -> np.dtype | None:
+    """Return the record that a stream's description names; None where it names none, or one of other than numbers."""
+    described = form.get(RECORD)
+    if not isinstance(described, list):
+        return None
+    try:
+        record = np.dtype([(str(name), str(kind)) for name, kind in described])
+    except (TypeError, ValueError):
+        return None
+    is_plain = all(record[name].kind in "biuf" for name in record.names or ())
+    return record if is_plain and record.itemsize else None
+
+
 def decode_nothing(payload: bytes) -> Any:
     """Give the payload as it came: of these bytes nobody here knows more."""
     return payload
@@ -35,10 +52,20 @@ class SensorStream:
     format: Format = field(default_factory=dict)
     "Whatever a reader needs to decode a payload; kept in the manifest."
     record: np.dtype | None = None
-    "Every payload is a whole number of these: it is stored as a typed table, and any reader can take it apart."
+    """Every payload is a whole number of these: it is stored as a typed table, and any reader can take it apart.
+
+    Fields of a plug-in's record are single numbers."""
     check: Callable[[bytes, Format], None] = accept
     "Raises SensorError where a payload cannot be decoded, by its form alone: it sees every packet of a recording."
     decode: Callable[[bytes], Any] = decode_nothing
     "Takes a payload apart. Raises SensorError."
     encode: Callable[..., bytes] | None = None
     "The inverse of `decode`, where there is one."
+
+    @property
+    def kept_format(self) -> Format:
+        """What the manifest keeps: the format, and the record, so that whoever lacks the plug-in can read it."""
+        if self.record is None:
+            return self.format
+        fields = [[name, self.record[name].str] for name in self.record.names or ()]
+        return {**self.format, RECORD: fields}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
+
+    def __init__(self, name: str, folder: Path, description: dict[str, Any], manifest: Manifest) -> None:
+        """`description` is the stream's entry in the manifest."""
+        super().__init__(name, folder, description)
+        self.manifest = manifest
 
     def samples(self) -> Samples:
         """Read all samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
@@ -66,6 +71,16 @@ class StoredStream(StoredPackets):
         from storage.reading.records import read_sound
 
         return read_sound(self, start, self._until(stop))
+
+    def decoded(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Any]]:
+        """Yield (row, payload taken apart) of the packets [start, stop), of whatever sensor: lazily.
+
+        A plug-in's are what its `decode` makes of them where it is installed, records as arrays anywhere, else bytes.
+        Packets that do not decode are left out and named in `bad`.
+        """
+        from storage.reading.decoded import read_decoded, sensor_stream
+
+        return read_decoded(self, sensor_stream(self.manifest, self.name), start, self._until(stop))
 
     def _until(self, stop: int | None) -> int:
         return len(self) if stop is None else min(stop, len(self))
@@ -118,7 +133,7 @@ class Recording:
                 raise UnknownStream(name, self.streams)
             description = self.manifest["streams"].get(name, {})
             folder = stream_folder(self.readable, name)
-            self._streams[name] = StoredStream(name, folder, description)
+            self._streams[name] = StoredStream(name, folder, description, self.manifest)
         return self._streams[name]
 
     def calibration(self, name: str) -> dict[str, ConstantTable]:

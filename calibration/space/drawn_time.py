@@ -12,6 +12,7 @@ from calibration.recorded import alignments
 from sensors.array_types import Int64
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
+from storage.timeline.device_clock import constant_clock
 from storage.timeline.session_time import SessionTime
 
 
@@ -32,12 +33,19 @@ class DrawnTime:
 
 
 def drawn_time(recording: Recording) -> DrawnTime:
-    """Return the times of a recording's first headset that sent anything. Raises Refused when none did."""
-    if (session := recording.session_time) is None:
-        raise Refused(f"{recording.id} holds no packet of a headset: there is no clock to put things on")
+    """Return the times of a recording's first headset that sent anything, else by arrival. Raises Refused."""
+    session = recording.session_time or _by_arrival(recording)
     headset = recording.main_headset
     try:
         cameras, why = [file for file in alignments(recording) if file.headset == headset], ""
     except NotAligned as error:
         cameras, why = [], str(error)
     return DrawnTime(headset, session, tuple(cameras), why)
+
+
+def _by_arrival(recording: Recording) -> SessionTime:
+    """Without a headset: time since the recording was started. Raises Refused when there is nothing to show."""
+    started_ns = (recording.manifest.get("started") or {}).get("host_ns")
+    if started_ns is None or not any(len(recording[name]) for name in recording.streams):
+        raise Refused(f"{recording.id} holds no packet of a headset: there is no clock to put things on")
+    return SessionTime(0, constant_clock(0, int(started_ns), 0))

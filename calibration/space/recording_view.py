@@ -15,6 +15,7 @@ from typing import Any
 from calibration.errors import CalibrationError
 from calibration.space.depth_views import CHOICE
 from calibration.space.drawn_time import DrawnTime, drawn_time
+from calibration.space.plugin_view import log_plugin
 from calibration.space.view_parts import ViewOptions, log_bodies, log_cloud, log_events, log_inertial, log_pv
 from calibration.space.view_parts import log_camera as log_camera_file
 from calibration.space.viewer import open_viewer
@@ -105,6 +106,8 @@ def _parts(
     parts += [(name, partial(log_bodies, recording[name], time)) for name in bodies]
     parts += [(name, partial(log_cloud, recording, name, time, shown)) for name in clouds[:1]]
     parts += [(name, partial(log_pv, recording[name], time, shown)) for name in cameras]
+    plugins = [name for name in recording.streams if _is_plugin(recording, name) and len(recording[name])]
+    parts += [(name, partial(log_plugin, recording[name], time, shown)) for name in plugins]
     parts += [
         (
             file.file.relative_to(recording.readable).as_posix(),
@@ -113,6 +116,11 @@ def _parts(
         for file in time.cameras
     ]
     return parts
+
+
+def _is_plugin(recording: Recording, name: str) -> bool:
+    device = recording.manifest["devices"].get(name.partition("/")[0], {})
+    return device.get("kind") == "plugin"
 
 
 def _layout(time: DrawnTime) -> Any:

@@ -38,7 +38,7 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
                     "device": sensor.name,
                     "nominal_hz": other.nominal_hz,
                     "adaptive": other.adaptive,
-                    "format": other.format,
+                    "format": other.kept_format,
                 }
     return {
         "schema": SCHEMA,

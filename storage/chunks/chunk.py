@@ -143,9 +143,13 @@ def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *,
         put_frame(dataset, number, frame)
 
 
+def _layout(attributes: dict[str, Any]) -> Layout:
+    return layout_of(str(attributes.get("stream", "")), str(attributes.get("format", "{}")))
+
+
 def image_of(packets: Sequence[Packet], attributes: dict[str, Any]) -> bytes:
     """Build the HDF5 file of these packets in memory."""
-    _, pieces = layout_image(packets, attributes, layout_of(str(attributes.get("stream", ""))))
+    _, pieces = layout_image(packets, attributes, _layout(attributes))
     return b"".join(pieces)
 
 
@@ -176,7 +180,7 @@ def seal(
     `attributes` go into the file as they are; `stream`, the full name, chooses the layout. `hurried` does not
     compress.
     """
-    layout = layout_of(str(attributes.get("stream", "")))
+    layout = _layout(attributes)
     size, pieces = layout_image(packets, attributes, layout, hurried=hurried)
     path = folder / chunk_name(number)
     digest = hashlib.sha256()

@@ -5,6 +5,7 @@ Whatever the layout, the bytes of every payload come back exactly as the sensor 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ import numpy as np
 
 from sensors.clock_probe import PROBE
 from sensors.hololens.catalogue import STREAMS
+from sensors.stream import record_of
 from storage.names import CLOCK_STREAMS
 
 BLOB, RECORDS, FRAMES = "blob", "records", "frames"
@@ -62,8 +64,9 @@ Layout = Blob | RecordLayout | Frames
 
 
 @cache
-def layout_of(stream: str) -> Layout:
-    """Choose the layout of a stream by what its sensor says of its payloads.
+def layout_of(stream: str, form: str = "{}") -> Layout:
+    """Choose the layout of a stream by what its sensor says of its payloads; `form` is its description as JSON.
+
 
     A chunk whose payloads do not fit is stored as a blob all the same: nothing is refused for its size.
     """
@@ -73,7 +76,7 @@ def layout_of(stream: str) -> Layout:
     known = STREAMS.get(short)
     if known is not None and known.picture_parts is not None:
         return Frames(*known.picture_parts)
-    record = known.record if known is not None else None
+    record = known.record if known is not None else record_of(json.loads(form))
     return Blob() if record is None else RecordLayout(record)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sensors.files_on_disk import file_sha256
-from sensors.hololens.catalogue import STREAMS
 from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK
@@ -20,6 +19,7 @@ from storage.life import life_by
 from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import notes_in
+from storage.reading.decoded import sensor_stream
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover
@@ -159,11 +159,11 @@ def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
         findings.add(WARN, f"{what}: verify with the version that recorded them")
 
 
-def _look(name: str, manifest: Manifest) -> Look | None:
-    """Return how to see whether packets can be decoded; of plug-in sensors nobody knows."""
+def _look(name: str, manifest: Manifest) -> Look:
+    """Return how to see whether packets can be decoded."""
     description = manifest["streams"][name].get("format") or {}
-    stream = STREAMS.get(name.rpartition("/")[2]) if "module" in description else None
-    return None if stream is None else lambda payload: stream.check(payload, description)
+    check = sensor_stream(manifest, name).check
+    return lambda payload: check(payload, description)
 
 
 def _side_streams(recording: Path, manifest: Manifest) -> list[str]:

@@ -25,7 +25,7 @@ def test_every_reader_refuses_what_it_cannot_read(tmp_path, name):
     noise = np.random.default_rng(1).bytes(4096)
     stream = name if "/" in name else f"hololens-b/{name}"
     seal(tmp_path, 1, [Packet(k, 1, 1 + k, 1, 1, noise, b"") for k in range(3)], {})
-    stored = StoredStream(stream, tmp_path, {})
+    stored = StoredStream(stream, tmp_path, {}, {})
     right = [
         reader for reader, names in FITS.items() if stream.rpartition("/")[2] in names and name in STREAMS
     ]

@@ -1,0 +1,67 @@
+"""What knows a stream: the headset's object, its plug-in's where that is installed, else what the manifest says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sensors.errors import BadPacket, SensorError
+from sensors.hololens.catalogue import known_stream
+from sensors.plugin import installed_stream
+from sensors.stream import Format, SensorStream, record_of
+from storage.manifest import Manifest
+
+if TYPE_CHECKING:
+    from storage.chunks.stored_packets import StoredPackets
+
+
+def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
+    """Return the object of a stream of a recording; one that nobody knows any more takes every payload as it is."""
+    description, (device, _, short) = manifest["streams"].get(name, {}), name.partition("/")
+    form, about = description.get("format") or {}, (manifest.get("devices") or {}).get(device, {})
+    if "module" in form and (known := known_stream(name)) is not None:
+        return known
+    kind = about.get("sensor")
+    installed = installed_stream(str(kind), about.get("settings") or {}, short) if kind else None
+    return _guarded(short, form, installed or SensorStream(short))
+
+
+def _guarded(name: str, form: Format, sensor: SensorStream) -> SensorStream:
+    """Check and take apart by the record first; whatever a plug-in raises is its word on that packet."""
+    record = record_of(form)
+
+    def check(payload: bytes, form: Format) -> None:
+        if record is not None and len(payload) % record.itemsize:
+            raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {record.itemsize}")
+        try:
+            sensor.check(payload, form)
+        except SensorError:
+            raise
+        except Exception as error:
+            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+
+    def decode(payload: bytes) -> Any:
+        check(payload, form)
+        try:
+            found = sensor.decode(payload)
+        except SensorError:
+            raise
+        except Exception as error:
+            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+        is_bare = record is not None and isinstance(found, bytes)
+        return np.frombuffer(payload, record) if is_bare else found
+
+    return SensorStream(name, record=record, check=check, decode=decode)
+
+
+def read_decoded(
+    stream: StoredPackets, sensor: SensorStream, start: int, stop: int
+) -> Iterator[tuple[int, Any]]:
+    """Yield (row, what the sensor says a payload is) of the rows [start, stop); others go to `stream.bad`."""
+    for row, payload in enumerate(stream.payloads(start, stop), start):
+        try:
+            yield row, sensor.decode(payload)
+        except SensorError as error:
+            stream.bad[row] = str(error)
