@@ -18,6 +18,10 @@ COMMANDS: Table = {
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
     "list": ("storage.commands.look:list_recordings", "List the recordings in a folder, however deep."),
     "info": ("storage.commands.look:info", "Say what is in a recording."),
+    "batch": (
+        "kitchensync.batch.command:batch",
+        "Do verify, sync, archive, report or upload with many recordings.",
+    ),
     "verify": ("storage.commands.storage:verify", "Recompute ledger and checksums from the files alone."),
     "archive": ("storage.commands.storage:archive", "Pack finished streams into one file each."),
     "move": (

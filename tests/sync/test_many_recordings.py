@@ -168,6 +168,36 @@ def test_the_command_writes_a_summary_worst_first(root):
     assert page.index("broken") < page.index("take-0")
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what stands for sound here is no number at times
+def test_batch_synchronizes_and_reports_as_the_commands_do(root, recordings, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(root, tmp_path / "other")
+    alone = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
+    done = CliRunner().invoke(main, ["batch", "sync", str(tmp_path / "other"), "--jobs", "2", "--json"])
+    rows = {row["recording"]: row for row in json.loads(done.stdout)["recordings"]}
+    assert done.exit_code == alone.exit_code == 1
+    assert {name: row["status"] for name, row in rows.items()} == statuses(json.loads(alone.stdout))
+    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
+    index = tmp_path / "other" / "take-0" / "sync" / "index.parquet"
+    before = index.stat().st_mtime_ns
+    assert asked_rows("sync", tmp_path / "other")["take-0"]["exit"] == 0
+    assert index.stat().st_mtime_ns == before, "it was finished"
+    assert asked_rows("sync", tmp_path / "other", "--", "--again")["take-0"]["exit"] == 0
+    assert index.stat().st_mtime_ns > before
+    shutil.copy(root / "sync-summary.html", tmp_path / "other")
+    reports = asked_rows("report", tmp_path / "other")
+    for name in ("take-0", "take-1", "take-2"):
+        assert reports[name]["answer"]["page"] == str(tmp_path / "other" / name / "sync" / "report.html")
+        assert (tmp_path / "other" / name / "sync" / "report.html").stat().st_size > 10_000
+    assert reports["broken"]["status"] == "refused"
+    assert "take-0/sync/report.html" in (tmp_path / "other" / "sync-summary.html").read_text()
+
+
+def asked_rows(verb, *words):
+    done = CliRunner().invoke(main, ["batch", "--json", verb, "--jobs", "1", *map(str, words)])
+    return {row["recording"]: row for row in json.loads(done.stdout)["recordings"]}
+
+
 def test_worst_comes_first_whatever_the_order():
     entries = [
         {"recording": name, "status": status, "pairs": []}

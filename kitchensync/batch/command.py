@@ -1,0 +1,135 @@
+"""`kitchensync batch VERB PATHS... -- OPTIONS`: one command over many recordings, on this computer or a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.given_path import given_path
+
+OPTIONS = "kitchensync.batch.options"
+VERBS = ("verify", "sync", "archive", "report", "upload")
+
+
+class _WithOptions(click.Command):
+    """A command whose words after `--` are for somebody else."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set them aside."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[OPTIONS] = args[at + 1 :]
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Name them in the usage."""
+        return [*super().collect_usage_pieces(ctx), "[-- OPTIONS OF VERB]"]
+
+
+@click.command(cls=_WithOptions)
+@click.argument("verb", type=click.Choice(VERBS))
+@click.argument("paths", nargs=-1, required=True, type=given_path())
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes of this computer that work.  [default: one a core]"
+)
+@click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
+@click.option(
+    "--wait-workers",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a worker of the scheduler.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (batch/1).")
+@click.pass_context
+def batch(
+    context: click.Context,
+    verb: str,
+    paths: tuple[Path, ...],
+    jobs: int | None,
+    scheduler: str | None,
+    wait_workers: float,
+    as_json: bool,
+) -> None:
+    """Do VERB with many recordings, several at a time.
+
+    PATHS are recordings, or folders of them at any depth. What stands after -- are options of VERB itself (for
+    upload the URL). One that fails is named and does not stop the others; the exit code is 1 if any did. After
+    Ctrl-C or a power cut the same command goes on with what is left.
+
+    \b
+    Example:
+      kitchensync batch verify data --jobs 4 -- --deep
+      kitchensync batch upload data -- s3://lab-recordings/kitchen
+    """
+    from kitchensync.batch.jobs import job_of, options_of
+    from kitchensync.batch.journal import Journal
+    from storage.batch.runner import Workforce, run_all
+    from storage.shell.progress import Bar
+
+    options = options_of(verb, context.meta[OPTIONS], context)
+    found = _found(paths)
+    journal = Journal([verb, options, sorted(map(str, paths))])
+    rows = {path: row for path, row in journal.done().items() if path in found}
+    if rows:
+        told = f"kitchensync: {len(rows)} of {len(found)} were done by the run that was interrupted"
+        click.echo(told, err=True)
+    todo = [path for path in found if path not in rows]
+    force = Workforce(scheduler, jobs, wait_workers)
+    with Bar(f"batch {verb}", unit="recordings", lines=True) as bar:
+        for path, row in run_all(job_of(verb, options), todo, force):
+            rows[path] = row | {"path": str(path)}  # a worker elsewhere says it in another way
+            journal.add(rows[path])
+            bar.show(len(rows), len(found), f"{row['status']}  {row['recording']}")
+    journal.close()
+    _refresh_pages(verb, paths)
+    _say([rows[path] for path in found], verb, as_json=as_json)
+
+
+def _found(paths: tuple[Path, ...]) -> list[Path]:
+    """Return every recording once. Raises NotARecording for a path that holds none."""
+    from storage.errors import NotARecording
+    from storage.listing import recordings_below
+
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            raise NotARecording(path, "there is no such folder")
+        here = list(recordings_below(path))
+        if not here:
+            raise NotARecording(path, "there is no recording in it")
+        found += here
+    return list(dict.fromkeys(found))
+
+
+def _refresh_pages(verb: str, paths: tuple[Path, ...]) -> None:
+    """Write the summary pages of folders anew that are there and show what was just made."""
+    if verb in ("sync", "report"):
+        from sync.report.overview import refresh_summary
+
+        for path in paths:
+            refresh_summary(path)
+
+
+def _say(rows: list[dict[str, Any]], verb: str, *, as_json: bool) -> None:
+    from storage.shell.table import show_table
+
+    failed = [row for row in rows if row["exit"] != 0]
+    counts = dict(Counter(row["status"] for row in rows).most_common())
+    if as_json:
+        answer = {"schema": "batch/1", "verb": verb, "counts": counts, "failed": len(failed)}
+        click.echo(json.dumps(answer | {"recordings": rows}))
+    else:
+        show_table(("recording", "status"), ((row["recording"], row["status"]) for row in rows), left=2)
+        said = ", ".join(f"{count} {status}" for status, count in counts.items())
+        click.echo(f"{len(rows)} recordings: {said}")
+    for row in failed:
+        where = "" if row["recording"] in row["reason"] else f"{row['recording']}: "
+        click.echo(f"kitchensync: {where}{row['reason']}", err=True)
+    if failed:
+        sys.exit(1)

@@ -1,0 +1,130 @@
+"""What `kitchensync batch` can do with each recording: the work of five commands, one row of answer each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kitchensync.shell import foreseen
+from storage.batch.runner import Answer, Job
+
+NOT_DONE = "not_done"
+"""Status of a recording of which something other than its data kept the answer."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One command, done with a recording; `do` takes its folder and the options named in `takes`."""
+
+    do: Callable[..., Answer]
+    takes: tuple[str, ...]
+    loads: str
+    "Module that worker processes are forked with."
+    writes: str | None
+    "Folder in a recording that it writes to; None for none."
+
+
+def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
+    from storage.verify import FAIL, WARN, verify
+
+    answer = verify(recording, deep=deep)
+    is_bad = answer["status"] == FAIL or (strict and answer["status"] == WARN)
+    return _row(answer["status"], answer, bad=answer["reasons"] if is_bad else None)
+
+
+def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> Answer:
+    from sync.answers import plain
+    from sync.batch.batch import NOT_DONE as UNSYNCED
+    from sync.batch.batch import one
+    from sync.result.state import finished
+
+    answer = plain((None if again else finished(recording, master)) or one(recording, master))
+    is_bad = answer["status"] in ("not_aligned", UNSYNCED) or (strict and answer["status"] == "check")
+    row = _row(answer["status"], answer, bad=answer.get("reasons", []) if is_bad else None)
+    if "error" in answer:
+        row |= {"exit": 1, "error": answer["error"], "reason": answer["error"]}
+    return row
+
+
+def _archive(recording: Path) -> Answer:
+    from storage.move.archive import archive
+
+    return _row("packed", {"streams": [asdict(packed) for packed in archive(recording)]})
+
+
+def _report(recording: Path) -> Answer:
+    from calibration.jobs.mount_check import refresh
+    from sync.report.page import write_report
+
+    refresh(recording)
+    return _row("written", {"page": str(write_report(recording))})
+
+
+def _upload(recording: Path, *, url: str) -> Answer:
+    from storage.move.upload import upload
+
+    return _row("sent", asdict(upload(recording, url)))
+
+
+VERBS = {
+    "verify": Verb(_verify, ("deep", "strict"), "storage.verify", None),
+    "sync": Verb(_sync, ("master", "again", "strict"), "sync.batch.loaded", "sync"),
+    "archive": Verb(_archive, (), "storage.move.archive", ""),
+    "report": Verb(_report, (), "sync.report.page", "sync"),
+    "upload": Verb(_upload, ("url",), "storage.move.upload", ""),
+}
+
+
+def _row(status: str, answer: Answer, *, bad: Sequence[str] | None = None) -> Answer:
+    """Make a row; `bad` are the reasons why it counts as failed."""
+    row: Answer = {"status": status, "exit": 0, "answer": answer}
+    return row if bad is None else row | {"exit": 1, "reason": "; ".join(bad) or status}
+
+
+def job_of(name: str, options: dict[str, Any]) -> Job:
+    """Return the job of a command with these options."""
+    verb = VERBS[name]
+    return Job(partial(work, name, options), not_done, loads=verb.loads, writes=verb.writes)
+
+
+def work(name: str, options: dict[str, Any], recording: Path) -> Answer:
+    """Do a command with one recording, whatever is wrong with it; return its row."""
+    try:
+        return _named(recording) | VERBS[name].do(recording, **options)
+    except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
+        reason = foreseen(error)
+        if reason is None:
+            return not_done(recording, f"{recording.name}: unforeseen {type(error).__name__}: {error}")
+        if isinstance(error, OSError):
+            return not_done(recording, reason)
+        code = int(getattr(error, "exit_code", 1))
+        return _named(recording) | {"status": "refused", "exit": code, "reason": _line(reason)}
+
+
+def not_done(recording: Path, reason: str) -> Answer:
+    """Say what stood in the way: it says nothing of the data, and another worker may have more luck."""
+    reason = _line(reason)
+    return _named(recording) | {"status": NOT_DONE, "exit": 1, "reason": reason, "error": reason}
+
+
+def _named(recording: Path) -> Answer:
+    return {"recording": recording.name, "path": str(recording)}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def options_of(name: str, words: Sequence[str], context: click.Context) -> dict[str, Any]:
+    """Read options as the command itself does. Raises UsageError."""
+    from kitchensync.cli import main
+
+    command = main.get_command(context, name)
+    assert command is not None
+    known = [param for param in command.params if param.name in VERBS[name].takes]
+    return dict(click.Command(name, params=known).make_context(name, list(words), parent=context).params)

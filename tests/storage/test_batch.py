@@ -1,0 +1,251 @@
+"""`kitchensync batch`: one command over many recordings, in processes and on a cluster, bad ones among them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+from click.testing import CliRunner
+from distributed import LocalCluster
+from processes import COMMAND
+
+from kitchensync.batch.jobs import VERBS
+from kitchensync.batch.journal import Journal
+from kitchensync.cli import main
+from storage.manifest import edit_manifest
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the test's own for journals."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "kitchensync" / "batch"
+
+
+@pytest.fixture
+def lab(finished: Path, tmp_path: Path) -> Path:
+    """Five recordings at several depths: two good, one damaged, one without manifest, one withdrawn."""
+    root = tmp_path / "lab"
+    for where in ("a/good-1", "a/deep/good-2", "b/flipped", "b/lost", "withdrawn"):
+        shutil.copytree(finished, root / where)
+    film = root / "b" / "flipped" / "gopro" / "GX010001.MP4"
+    film.write_bytes(film.read_bytes()[:-1] + b"\0")
+    (root / "b" / "lost" / "recording.json").unlink()
+    with edit_manifest(root / "withdrawn") as manifest:
+        manifest["withdrawn"] = {"host_ns": 1}
+    return root
+
+
+def asked(*words: object) -> dict[str, Any]:
+    done = CliRunner().invoke(main, ["batch", *map(str, words[:1]), "--json", *map(str, words[1:])])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer | {"code": done.exit_code, "stderr": done.stderr}
+
+
+def contents(root: Path) -> dict[str, str]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_verify_answers_for_each_what_the_command_answers_alone(jobs: int, lab: Path, state: Path) -> None:
+    before = contents(lab)
+    answer = asked("verify", lab, "--jobs", jobs)
+    alone = {}
+    for row in answer["recordings"]:
+        done = CliRunner().invoke(main, ["verify", row["path"], "--json"])
+        alone[row["recording"]] = (done.exit_code, json.loads(done.stdout))
+    assert {row["recording"]: (row["exit"], row["answer"]) for row in answer["recordings"]} == alone
+    assert (answer["schema"], answer["code"], answer["failed"]) == ("batch/1", 1, 2)
+    assert answer["counts"] == {"PASS": 2, "FAIL": 2, "WARN": 1}
+    said = [line for line in answer["stderr"].splitlines() if line.startswith("kitchensync: ")]
+    assert len(said) == 2
+    assert "flipped" in said[0]
+    assert "recover --rebuild" in said[1]
+    assert contents(lab) == before
+    assert list(state.glob("*")) == []
+
+
+def test_archive_packs_all_that_can_be_packed(lab: Path) -> None:
+    with edit_manifest(lab / "a" / "good-1") as manifest:
+        manifest["state"] = "recording"
+    answer = asked("archive", lab, "--jobs", "2")
+    rows = {row["recording"]: row for row in answer["recordings"]}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "good-1": "refused",
+        "good-2": "packed",
+        "flipped": "packed",
+        "lost": "refused",
+        "withdrawn": "refused",
+    }
+    assert answer["code"] == 1
+    assert "is not finished" in rows["good-1"]["reason"]
+    (packed,) = (lab / "a" / "deep" / "good-2" / "hololens" / "pv").glob("*.h5")
+    with h5py.File(packed) as file:
+        assert len(file["index"]) == 60
+    assert len(list((lab / "withdrawn" / "hololens" / "pv").glob("*.h5"))) == 3
+
+
+def test_upload_takes_its_url_after_the_dashes_and_goes_on_where_it_was(lab: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cloud"
+    folder.mkdir()
+    answer = asked("upload", lab / "a", "--", f"file://{folder}")
+    assert (answer["code"], answer["counts"]) == (0, {"sent": 2})
+    for name, where in (("good-1", "a/good-1"), ("good-2", "a/deep/good-2")):
+        there = contents(folder / name)
+        here = {path: sha for path, sha in contents(lab / where).items() if path != "copies.jsonl"}
+        assert there == here
+    again = asked("upload", lab / "a", "--", f"file://{folder}")
+    assert [row["answer"]["sent"] for row in again["recordings"]] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["verify", "LAB", "--", "--deeper"], "--deeper"),
+        (["verify", "LAB", "--", "--json"], "--json"),
+        (["upload", "LAB"], "URL"),
+        (["record", "LAB"], "'record' is not one of"),
+        (["verify", "LAB/nowhere"], "there is no such folder"),
+        (["verify", "LAB/a/empty"], "there is no recording in it"),
+        (["verify"], "PATHS"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_nothing_is_done(words: list[str], said: str, lab: Path) -> None:
+    (lab / "a" / "empty").mkdir()
+    before = contents(lab)
+    done = CliRunner().invoke(main, ["batch", "--json", *(word.replace("LAB", str(lab)) for word in words)])
+    (line,) = done.stderr.splitlines()
+    assert (done.exit_code, line.startswith("kitchensync: "), said in line) == (2, True, True), line
+    refused = json.loads(done.stdout)
+    assert (refused["schema"], refused["status"]) == ("batch/1", "refused")
+    assert contents(lab) == before
+
+
+def test_strict_lets_a_warning_fail(lab: Path) -> None:
+    assert asked("verify", lab / "withdrawn")["code"] == 0
+    assert asked("verify", lab / "withdrawn", "--", "--strict")["code"] == 1
+
+
+def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from storage import verify as verification
+
+    whole = verification.verify
+
+    def verify(recording: Path, **options: bool) -> dict[str, Any]:
+        if recording.name == "good-1":
+            raise ZeroDivisionError("nobody thought of it")
+        if recording.name == "good-2":
+            raise OSError(28, "No space left on device", str(recording))
+        return whole(recording, **options)
+
+    monkeypatch.setattr(verification, "verify", verify)
+    rows = {row["recording"]: row for row in asked("verify", lab, "--jobs", "1")["recordings"]}
+    assert rows["good-1"]["status"] == rows["good-2"]["status"] == "not_done"
+    assert "unforeseen ZeroDivisionError" in rows["good-1"]["reason"]
+    assert "no space left on device" in rows["good-2"]["reason"]
+    assert rows["flipped"]["status"] == "FAIL"
+
+
+def test_a_scheduler_elsewhere_gives_the_same(lab: Path) -> None:
+    here = asked("verify", lab, "--jobs", "1")
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1"
+    ) as cluster:
+        there = asked("verify", lab, "--scheduler", cluster.scheduler_address)
+    assert there["recordings"] == here["recordings"]
+
+
+def test_no_scheduler_is_one_line_and_nothing_is_done(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.batch.cluster.CONNECT_S", 1)
+    refused = asked("archive", lab / "a", "--scheduler", "tcp://127.0.0.1:1")
+    assert (refused["code"], refused["status"]) == (1, "refused")
+    assert "start the scheduler" in refused["reason"]
+    assert not list(lab.rglob("*-*.h5"))
+
+
+def group(leader: int) -> list[str]:
+    """Commands of the processes in a group that run still."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True)
+    lines = (line.split(None, 2) for line in listed.stdout.splitlines())
+    return [args for pgid, stat, args in lines if int(pgid) == leader and not stat.startswith("Z")]
+
+
+COUNT = 60
+
+
+@pytest.mark.parametrize("to", [os.killpg, os.kill], ids=["as a terminal does", "to the command alone"])
+def test_ctrl_c_ends_it_and_the_same_command_goes_on(
+    to: Callable[[int, int], None], finished: Path, tmp_path: Path, state: Path
+) -> None:
+    data = tmp_path / "many"
+    for number in range(COUNT):
+        shutil.copytree(finished, data / f"take-{number:02}", copy_function=os.link)
+    command = [str(COMMAND), "batch", "verify", "--json", "many", "--jobs", "2", "--", "--strict"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    to(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert first.startswith(f"1/{COUNT}  PASS  take-")
+    assert process.returncode == 1
+    *progress, last = filter(None, stderr.splitlines())
+    assert "stopped by Ctrl-C" in last
+    assert all("PASS  take-" in line for line in progress), stderr
+    assert json.loads(stdout)["status"] == "refused"
+    end_s = time.monotonic() + 30
+    while left := group(process.pid):  # the server of workers notices the end a moment later
+        assert time.monotonic() < end_s, left
+        time.sleep(0.05)
+    done = 1 + len(progress)
+    assert done < COUNT
+    (journal,) = state.glob("*.jsonl")
+    assert len(journal.read_text().splitlines()) == done
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert f"{done} of {COUNT} were done by the run that was interrupted" in again.stderr
+    assert len(again.stderr.splitlines()) == 1 + COUNT - done
+    rows = json.loads(again.stdout)["recordings"]
+    assert [row["recording"] for row in rows] == [f"take-{number:02}" for number in range(COUNT)]
+    assert list(state.glob("*")) == []
+
+
+def test_only_what_is_as_it_was_counts_as_done(lab: Path) -> None:
+    command = ["verify", {"deep": False}, [str(lab)]]
+    paths = [lab / "a" / "good-1", lab / "a" / "deep" / "good-2"]
+    for path in paths:
+        Journal(command).add({"path": str(path), "exit": 0})
+    Journal(command).add({"path": str(lab / "b" / "lost"), "exit": 1})
+    assert list(Journal(command).done()) == paths
+    assert Journal(["verify", {"deep": True}, [str(lab)]]).done() == {}
+    with edit_manifest(paths[0]) as manifest:
+        manifest["place"] = "elsewhere"
+    with Journal(command).path.open("a") as file:
+        file.write('{"row": {"pa')
+    assert list(Journal(command).done()) == paths[1:]
+    Journal(command).close()
+    assert Journal(command).done() == {}
+
+
+def test_every_verb_is_a_command_with_these_options() -> None:
+    for name, verb in VERBS.items():
+        command = main.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert set(verb.takes) <= {param.name for param in command.params}, name
