@@ -16,6 +16,9 @@ import click
 import kitchensync as api
 from capture.rig.schema import RigFile
 from kitchensync.cli import main as kitchensync
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.profile import Profile
+from storage.chunks.layout import layout_of
 
 DOCS = Path(__file__).resolve().parent
 
@@ -75,7 +78,35 @@ def decision_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def stream_page() -> str:
+    """Return the table of the headset's streams, made from their objects."""
+    lines = [
+        "# Streams of the headset",
+        "",
+        "Written by `make docs` from `sensors/hololens/streams`, one file a stream. Rates and losses are those of",
+        "the default profile; the manifest of a recording says its own (`format.loses`). Payloads that do not fit",
+        "the layout on disk are kept as a blob.",
+        "",
+        "| stream | port | packets/s | pose | on disk | loses | file |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for stream in STREAMS.values():
+        loses = "; ".join(stream.details(Profile())["loses"]) or "nothing"
+        on_disk = layout_of(f"hololens/{stream.name}").name
+        facts = [
+            stream.port,
+            f"{stream.rate_hz(Profile()):g}",
+            "yes" if stream.has_pose else "no",
+            on_disk,
+            loses,
+        ]
+        file = f"{stream.module.rpartition('.')[2]}.py"
+        lines.append(f"| `{stream.name}` | {' | '.join(map(str, facts))} | `{file}` |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES = {
+    "reference/headset-streams.md": stream_page,
     "reference/commands.md": command_page,
     "reference/python-api.txt": api_page,
     "reference/rig.schema.json": rig_schema,
