@@ -73,7 +73,7 @@ def sound_trial(rng: np.random.Generator, *, seconds: float = 120.0, related: bo
     """Align two recordings of one kitchen (or of two); status, largest error and claimed bound, ms."""
     from sync.align.fusion import by_sound
     from sync.align.sound import Sound, align_sounds
-    from sync.result.result import sound_sigma
+    from sync.result.result import sound_errors
 
     offset_s, drift = float(rng.uniform(0.0, 8.0)), float(rng.uniform(-50e-6, 50e-6))
     scene = Scene.drawn(rng, seconds + 20.0)
@@ -89,7 +89,7 @@ def sound_trial(rng: np.random.Generator, *, seconds: float = 120.0, related: bo
         return {"status": verdict.status, "reasons": verdict.reasons, **nothing}
     t_s = np.linspace(0.0, seconds, 31)
     error = np.abs(clock_map.tau_s(t_s) - offset_s - drift * t_s).max() * 1e3
-    bound = max(sound_sigma(heard)["bound95_ms"])
+    bound = sound_errors(heard).largest_bound_ms
     return {"status": verdict.status, "error_ms": error, "bound_ms": bound, "reasons": verdict.reasons}
 
 

@@ -172,13 +172,11 @@ def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
 
 def _alignment(file: Path) -> dict[str, Any]:
     stored = read_alignment(file)
-    sigma = stored.body.get("sigma") or {}
-    bounds = [bound for bound in sigma.get("bound95_ms") or [] if bound is not None]
     said: dict[str, Any] = {
         "source": stored.source,
-        "master": stored.body.get("master"),
+        "master": stored.master or None,
         "status": stored.status,
-        "bound95_ms": max(bounds, default=None),
-        "total_ms": sigma.get("total_ms"),
+        "bound95_ms": stored.bound95_ms,
+        "total_ms": stored.total_ms,
     }
     return said | ({"problem": stored.problem} if stored.problem else {})

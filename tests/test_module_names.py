@@ -10,6 +10,7 @@ FOLDERS = ["calibration", "capture", "kitchensync", "recipe_app", "sensors", "st
 """Not the virtual kitchen, which is made of the same devices and apart."""
 MEANS = {
     "adopt": "make a recording of videos that were filmed elsewhere",
+    "alignment": "what `sync` found of one film",
     "calibration": "constants of a sensor",
     "camera": "a GoPro",
     "cameras": "the cameras of a recording: their lenses, takes and clocks",

@@ -130,7 +130,7 @@ def sampled_until(last_t_s: float) -> float:
     return math.floor(last_t_s) + 1.0
 
 
-def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[list[float | int]]:
+def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[tuple[float, int]]:
     """The map at 31 equally spaced media times from 0 to the next whole second after `last_t_s`.
 
     Each jump adds two rows, at its time and at the next float64.
@@ -141,4 +141,4 @@ def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[list[float | int]]
         np.concatenate([np.linspace(0.0, last, SAMPLE_ROWS), inside, np.nextafter(inside, np.inf)])
     )
     ticks = clock_map.to_ticks(times)
-    return [[float(t), int(k)] for t, k in zip(times, ticks, strict=True)]
+    return [(float(t), int(k)) for t, k in zip(times, ticks, strict=True)]

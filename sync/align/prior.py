@@ -5,10 +5,11 @@ A prior centres the search and is compared with its answer; it never narrows the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from storage.timeline.alignment_evidence import ClockEvidence, ClockStatement
 from sync.align.pair_alignment import Prior
 
 DAY_S = 86_400
@@ -138,22 +139,27 @@ def _other_day(away_s: float) -> str:
 
 def prior_of(
     starts: list[StatedStart], *, ticks_of_host: Any, epoch_ticks: int
-) -> tuple[Prior | None, dict[str, Any]]:
+) -> tuple[Prior | None, ClockEvidence]:
     """The best statement as a prior, and all of them as evidence; `ticks_of_host` maps host ns to device ticks."""
-    said: list[dict[str, Any]] = []
-    for start in starts:
-        since_s = (int(ticks_of_host(start.host_ns)) - epoch_ticks) / 1e7
-        told = {"source": start.source, "prior_s": since_s, "sigma_s": start.sigma_s, "note": start.note}
-        said.append(told | {"serves": start.serves})
+    said = tuple(
+        ClockStatement(
+            source=start.source,
+            prior_s=(int(ticks_of_host(start.host_ns)) - epoch_ticks) / 1e7,
+            sigma_s=start.sigma_s,
+            note=start.note,
+            serves=start.serves,
+        )
+        for start in starts
+    )
     reading = next((start.tmcd for start in starts if start.tmcd), None)
-    evidence: dict[str, Any] = {"tmcd_reading": reading, "statements": said}
-    serving = [one for one in said if one["serves"]]
+    evidence = ClockEvidence(tmcd_reading=reading, statements=said)
+    serving = [start for start in starts if start.serves]
     if not serving:
-        return None, {"prior_s": None, "sigma_s": None, "source": "none"} | evidence
-    best = min(serving, key=lambda one: one["sigma_s"])
-    half_s = max(LEAST_HALF_WIDTH_S, 3.0 * best["sigma_s"])
-    prior = Prior(best["prior_s"], best["sigma_s"], half_s, best["source"])
-    return prior, {key: best[key] for key in ("prior_s", "sigma_s", "source")} | evidence
+        return None, evidence
+    best = min(serving, key=lambda start: start.sigma_s)
+    prior_s = (int(ticks_of_host(best.host_ns)) - epoch_ticks) / 1e7
+    prior = Prior(prior_s, best.sigma_s, max(LEAST_HALF_WIDTH_S, 3.0 * best.sigma_s), best.source)
+    return prior, replace(evidence, prior_s=prior_s, sigma_s=best.sigma_s, source=best.source)
 
 
 def _with_timecode(local_s: float, clock: StatedCameraClock) -> tuple[float, str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import fft, signal
 
 from sensors.array_types import Floats
+from storage.timeline.alignment_evidence import SoundEvidence
 from sync.align.verdict import THRESHOLDS
 from sync.fit.line import DriftPrior, Lags, Line, Shape
 from sync.fit.line_fit import fit_line
@@ -23,6 +24,7 @@ ONSET_BAND_HZ = (300.0, 4000.0)
 PHASE_BAND_HZ = (200.0, 4200.0)
 WINDOW_S, SEARCH_S, UPSAMPLE, EXPONENT = 8.0, 0.2, 4, 0.8
 LEAST_S = 20.0
+MICROPHONES_MS = 15.0  # how far the latencies of two microphones are apart, one sigma
 LEAST_OVERLAP_S = 10.0
 CLUSTER_S = 0.002
 WINDOW_SIGMA_S = 1e-4
@@ -72,20 +74,20 @@ class Heard:
         """Statistical sigma (s) at media times; 0 without a line."""
         return SIGMA_SHARE * self.line.sigma_s(t_s) if self.line is not None else np.zeros(len(t_s))
 
-    def as_object(self) -> dict[str, object]:
-        """The `evidence.audio` of an alignment file."""
+    def evidence(self) -> SoundEvidence:
+        """Return what an alignment says of the sounds."""
         line = self.line
-        return {
-            "usable": self.is_usable,
-            "tau0_s": float(line.at(0.0)) if line else self.tau_s,
-            "z": round(self.z, 2),
-            "windows": self.windows,
-            "windows_ok": self.windows_ok,
-            "inliers": round(self.inliers, 3),
-            "drift_ppm": round(line.drift * 1e6, 3) if line else None,
-            "stat_ms": round(float(self.sigma_s(np.array(self.span_s)).max()) * 1e3, 4) if line else None,
-            "systematic_ms": 15.0,
-        }
+        return SoundEvidence(
+            usable=self.is_usable,
+            tau0_s=float(line.at(0.0)) if line else self.tau_s,
+            z=round(self.z, 2),
+            windows=self.windows,
+            windows_ok=self.windows_ok,
+            inliers=round(self.inliers, 3),
+            drift_ppm=round(line.drift * 1e6, 3) if line else None,
+            stat_ms=round(float(self.sigma_s(np.array(self.span_s)).max()) * 1e3, 4) if line else None,
+            systematic_ms=MICROPHONES_MS,
+        )
 
 
 def onset_envelope(sound: Sound) -> Floats:

@@ -12,7 +12,9 @@ from sensors.hololens.catalogue import GYROSCOPE
 from storage.copies.promised import missing_files
 from storage.manifest import write_json
 from storage.recording import Recording, open_recording
-from storage.timeline.clock_map import ClockMap, sample_rows
+from storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
+from storage.timeline.alignment_evidence import ClockEvidence
+from storage.timeline.clock_map import ClockMap
 from sync.align.bridge import Bridge
 from sync.align.chapters import heard_moved, of_chapter, prior_moved
 from sync.align.fusion import by_clocks, by_sound
@@ -25,20 +27,20 @@ from sync.recording.latency_store import stored_latency
 from sync.recording.session import Headset, Session, open_session
 from sync.result.new_set import new_set
 from sync.result.result import (
-    alignment_object,
-    bridge_object,
-    clock_sigma,
-    fallback_object,
+    bridged,
+    by_verdict,
+    clock_errors,
+    pair_aligned,
     plot_arrays,
-    refusal_object,
-    sound_sigma,
+    refused,
+    sound_errors,
     with_picture_latency,
 )
 from sync.result.state import fingerprint, remember
 from sync.tables.event_frames import write_event_frames
 from sync.tables.write_tables import write_tables
 
-ORDER = ("not_aligned", "check", "aligned")
+ORDER = (NOT_ALIGNED, CHECK, ALIGNED)
 NOTHING = "nothing_to_align"
 CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
 
@@ -61,12 +63,12 @@ def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any
 def _synchronized(recording: Recording, master: str | None, folder: Path) -> dict[str, Any]:
     session = open_session(recording, master)
     session.folder = folder
-    pairs: list[dict[str, Any]] = []
+    pairs: list[Alignment] = []
     if not _is_alone(session):
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
         pairs += [pair for take in session.takes for pair in _align_take(session, take)]
         pairs += _missing_cameras(session)
-    status = next((s for s in ORDER if any(pair["status"] == s for pair in pairs)), NOTHING)
+    status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
     answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
     is_lost = bool(pairs) and not _was_compared(session)
     usable = not pairs or is_lost or bool(session.maps or session.bridges)
@@ -74,7 +76,7 @@ def _synchronized(recording: Recording, master: str | None, folder: Path) -> dic
     if told := _left_out(session, is_lost=is_lost):
         answer["reasons"] = [*answer.get("reasons", []), *told]
     answer["events"] = write_event_frames(session, pairs)
-    return answer | {"pairs": pairs}
+    return answer | {"pairs": [_object(pair) for pair in pairs]}
 
 
 def _is_alone(session: Session) -> bool:
@@ -101,15 +103,15 @@ def _left_out(session: Session, *, is_lost: bool) -> list[str]:
     return told
 
 
-def _bridged(session: Session, headset: Headset) -> dict[str, Any]:
-    """Relate another headset to the main one through the host, write its file, return its alignment object."""
+def _bridged(session: Session, headset: Headset) -> Alignment:
+    """Relate another headset to the main one through the host, write its file, return its alignment."""
     main = session.main
     assert main is not None
     bridge = Bridge(headset.host, main.host) if headset.host is not None and main.host is not None else None
-    answer = bridge_object(bridge, headset.name, main.epoch, headset.epoch, _last_ticks(headset))
-    if answer["status"] != "not_aligned" and bridge is not None:
+    answer = bridged(bridge, headset.name, main.epoch, headset.epoch, _last_ticks(headset))
+    if answer.status != NOT_ALIGNED and bridge is not None:
         session.bridges[headset.name] = bridge
-    answer = {"source": headset.name, "master": main.name, **answer}
+    answer = replace(answer, source=headset.name, master=main.name)
     _write(session, answer, {})
     return answer
 
@@ -118,34 +120,43 @@ def _last_ticks(headset: Headset) -> int:
     return max((int(stream.index["device_ticks"].max()) for _, stream in headset.streams), default=0)
 
 
-def _align_take(session: Session, take: CameraTake) -> list[dict[str, Any]]:
-    """Compare a take once, then say it chapter by chapter: write their files, return their alignment objects."""
+def _align_take(session: Session, take: CameraTake) -> list[Alignment]:
+    """Compare a take once, then say it chapter by chapter: write their files, return their alignments."""
     compared = compare(session, take) if take.readable else None
     answers = []
     for file in take.files:
         body, plots = _of_file(session, take, file, compared)
         body = _with_picture_latency(session, file, body)
         master = compared.headset.name if compared else session.main.name if session.main else "none"
-        answer = {"source": file.source, "master": f"{master}/gyroscope", **body}
-        answer["warnings"] = [*answer["warnings"], *take.warnings]
-        if compared is not None and compared.others:
-            answer["other_headsets"] = list(compared.others)
+        answer = replace(
+            body,
+            source=file.source,
+            master=f"{master}/{GYROSCOPE}",
+            warnings=(*body.warnings, *take.warnings),
+            other_headsets=compared.others if compared is not None else (),
+        )
         if len(take.files) > 1:
-            answer["take"] = {"start_s": file.start_s, "files": [one.path.name for one in take.files]}
+            place = ChapterPlace(file.start_s, tuple(one.path.name for one in take.files))
+            answer = replace(answer, chapter=place)
         _write(session, answer, plots)
         answers.append(answer)
     return answers
 
 
-def _write(session: Session, answer: dict[str, Any], plots: dict[str, Any]) -> None:
-    target = session.folder / "alignment" / _file_name(session, answer["source"])
+def _object(answer: Alignment) -> dict[str, Any]:
+    said: dict[str, Any] = plain(answer.as_object())
+    return said
+
+
+def _write(session: Session, answer: Alignment, plots: dict[str, Any]) -> None:
+    target = session.folder / "alignment" / _file_name(session, answer.source)
     target.parent.mkdir(parents=True, exist_ok=True)
     if plots:
         np.savez_compressed(target.with_name(target.name.removesuffix(".json") + ".plot.npz"), **plots)
-    write_json(target, answer)
+    write_json(target, _object(answer))
 
 
-def _with_picture_latency(session: Session, file: CameraFile, answer: dict[str, Any]) -> dict[str, Any]:
+def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment) -> Alignment:
     """Use what `sync-camera` measured of this camera, where the pictures were placed at all."""
     if file.source not in session.maps:
         return answer
@@ -158,41 +169,38 @@ def _with_picture_latency(session: Session, file: CameraFile, answer: dict[str, 
 
 def _of_file(
     session: Session, take: CameraTake, file: CameraFile, compared: Compared | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The alignment object of one file, and what its plot draws."""
+) -> tuple[Alignment, dict[str, Any]]:
+    """The alignment of one file, and what its plot draws."""
     inputs = _inputs(session, take, compared.headset if compared else None)
     if not file.has_frames:
-        return refusal_object(file.problem, inputs=inputs), {}
+        return refused(file.problem, inputs=inputs), {}
     if compared is None:
         sent = "the headset sent nothing" if session.headsets else "no headset was recorded"
-        return refusal_object(f"{sent} to align with", inputs=inputs), {}
-    timestamps = _said_of(compared.timestamps, file.start_s)
+        return refused(f"{sent} to align with", inputs=inputs), {}
+    clocks = _said_of(compared.timestamps, file.start_s)
     found = compared.found
     heard = heard_moved(compared.heard, file.start_s) if compared.heard is not None else None
     if found is not None and (found.clock_map is not None or found.saw_motion):
         compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
-        return _told_by_motion(session, file, compared, inputs, timestamps)
+        return _told_by_motion(session, file, compared, inputs, clocks)
+    sound = heard.evidence() if heard is not None else None
     prior = prior_moved(compared.prior, file.start_s) if compared.prior is not None else None
     if heard is not None and heard.is_usable:
         verdict, clock_map = by_sound(heard, compared.epoch)
-        sigma = sound_sigma(heard)
+        errors = sound_errors(heard)
     elif prior is not None and found is None and prior.sigma_s <= CLOCKS_SERVE_S:
         verdict, clock_map = by_clocks(prior, compared.epoch, float(file.frame_times_s[-1]))
-        sigma = clock_sigma(prior)
+        errors = clock_errors(prior)
     elif found is not None:  # refused, with all that the gyroscopes said
         compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
-        return _told_by_motion(session, file, compared, inputs, timestamps)
+        return _told_by_motion(session, file, compared, inputs, clocks)
     else:
-        refused = refusal_object(compared.problem, inputs=inputs)
-        audio = heard.as_object() if heard else None
-        return refused | {"evidence": plain({"gyro": None, "audio": audio, "timestamps": timestamps})}, {}
+        return replace(refused(compared.problem, inputs=inputs), sound=sound, clocks=clocks), {}
     if clock_map is not None:
         _place(session, file, clock_map, compared.headset)
     verdict = replace(verdict, reasons=(compared.problem, *verdict.reasons))
-    answer = fallback_object(verdict, clock_map, sigma=sigma, inputs=inputs)
-    evidence = {"gyro": None, "audio": heard.as_object() if heard else None, "timestamps": timestamps}
-    samples = sample_rows(clock_map, float(file.frame_times_s[-1])) if clock_map else []
-    return plain(answer | {"epoch_hl2_qpc": compared.epoch, "evidence": evidence, "samples": samples}), {}
+    answer = by_verdict(verdict, clock_map, float(file.frame_times_s[-1]), inputs=inputs)
+    return replace(answer, epoch_ticks=compared.epoch, errors=errors, sound=sound, clocks=clocks), {}
 
 
 def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
@@ -207,22 +215,23 @@ def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
     return of_chapter(found, gyro, file.start_s, seconds, joints_s=joints)
 
 
-def _said_of(timestamps: dict[str, Any], start_s: float) -> dict[str, Any]:
+def _said_of(take: ClockEvidence, start_s: float) -> ClockEvidence:
     """What the clocks said of the take, as said of a chapter's first picture."""
 
-    def later(said: dict[str, Any]) -> dict[str, Any]:
-        return said | {"prior_s": said["prior_s"] + start_s if said["prior_s"] is not None else None}
+    def later(prior_s: float | None) -> float | None:
+        return prior_s + start_s if prior_s is not None else None
 
-    return later(timestamps) | {"statements": [later(said) for said in timestamps["statements"]]}
+    told = tuple(replace(one, prior_s=later(one.prior_s)) for one in take.statements or ())
+    return replace(take, prior_s=later(take.prior_s), statements=told)
 
 
 def _told_by_motion(
     session: Session,
     file: CameraFile,
     compared: Compared,
-    inputs: list[dict[str, Any]],
-    timestamps: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    inputs: list[Input],
+    clocks: ClockEvidence,
+) -> tuple[Alignment, dict[str, Any]]:
     gyro = compared.headset.gyro
     assert gyro is not None
     assert compared.found is not None
@@ -230,17 +239,16 @@ def _told_by_motion(
     if found.clock_map is not None:
         _place(session, file, found.clock_map, compared.headset)
     by_pose = gyro.source == HEAD_POSE
-    body = alignment_object(
+    body = pair_aligned(
         found,
         epoch_ticks=gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
         headset=gyro.repair.report() | ({"stamp": HEAD_POSE} if by_pose else {}),
         camera=compared.take.gyro_report,
         inputs=inputs,
-        timestamps=timestamps,
+        clocks=clocks,
     )
-    body["evidence"]["audio"] = plain(heard.as_object()) if heard else None
-    return body, plot_arrays(found)
+    return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(found)
 
 
 def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Headset) -> None:
@@ -248,20 +256,17 @@ def _place(session: Session, file: CameraFile, clock_map: ClockMap, headset: Hea
     session.rides_with[file.source] = headset
 
 
-def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list[dict[str, Any]]:
+def _inputs(session: Session, take: CameraTake, headset: Headset | None) -> list[Input]:
     """What the answer rests on: the headset's gyroscope, and all files of the take."""
     known = session.recording.manifest.get("files") or {}
-    inputs: list[dict[str, Any]] = [
-        {"path": file.relative, "sha256": (known.get(file.relative) or {}).get("sha256")}
-        for file in take.files
-    ]
+    inputs = [Input(file.relative, (known.get(file.relative) or {}).get("sha256")) for file in take.files]
     if headset is not None and GYROSCOPE in headset.inertial:
         digest = headset.inertial[GYROSCOPE].sha256
-        inputs.insert(0, {"path": f"{headset.name}/{GYROSCOPE}", "sha256": digest})
+        inputs.insert(0, Input(f"{headset.name}/{GYROSCOPE}", digest))
     return inputs
 
 
-def _missing_cameras(session: Session) -> list[dict[str, Any]]:
+def _missing_cameras(session: Session) -> list[Alignment]:
     """A camera that was armed and left no file is said, and each file that was recorded and is not here."""
     devices = session.recording.manifest.get("devices") or {}
     armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
@@ -273,9 +278,9 @@ def _missing_cameras(session: Session) -> list[dict[str, Any]]:
     return [_lost(session, name, why) for name, why in said.items()]
 
 
-def _lost(session: Session, source: str, why: str) -> dict[str, Any]:
-    answer = {"source": source, "master": f"{session.main.name if session.main else 'none'}/gyroscope"}
-    answer |= refusal_object(why, inputs=[])
+def _lost(session: Session, source: str, why: str) -> Alignment:
+    master = f"{session.main.name if session.main else 'none'}/{GYROSCOPE}"
+    answer = replace(refused(why), source=source, master=master)
     _write(session, answer, {})
     return answer
 

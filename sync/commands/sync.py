@@ -220,16 +220,21 @@ def show_recording(answer: dict[str, Any]) -> None:
 
 def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     """Print one alignment for people."""
-    click.secho(f"{indent}{answer['status']}  {name}", fg=MARKS[answer["status"]])
-    for text in [*answer["reasons"], *answer["warnings"]]:
+    from storage.timeline.alignment import Alignment
+
+    said = Alignment.from_object(answer)
+    click.secho(f"{indent}{said.status}  {name}", fg=MARKS[said.status])
+    for text in [*said.reasons, *said.warnings]:
         click.echo(f"{indent}  - {text}")
-    if "map" in answer:
-        gyro, bound_ms = answer["evidence"]["gyro"], max(answer["sigma"]["bound95_ms"])
-        if gyro is None:
-            click.echo(f"{indent}  within {bound_ms:.2f} ms (95 %), latencies apart")
-            return
-        windows = f"{gyro['windows_ok']} of {gyro['windows']} windows, agreement {gyro['correlation']:.3f}"
-        click.echo(f"{indent}  drift {gyro['drift_ppm']:.2f} ppm, within {bound_ms:.2f} ms (95 %), {windows}")
+    if said.clock_map is None:
+        return
+    within = f"within {said.bound95_ms:.2f} ms (95 %)"
+    fit = said.gyro.fit if said.gyro is not None else None
+    if said.gyro is None or fit is None:
+        click.echo(f"{indent}  {within}, latencies apart")
+        return
+    windows = f"{said.gyro.windows_ok} of {said.gyro.windows} windows, agreement {fit.correlation:.3f}"
+    click.echo(f"{indent}  drift {fit.drift_ppm:.2f} ppm, {within}, {windows}")
 
 
 @click.command()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sensors.hololens.catalogue import MICROPHONE
+from storage.timeline.alignment import NOT_ALIGNED, OtherHeadset
+from storage.timeline.alignment_evidence import ClockEvidence, HostClockEvidence
 from sync.align.fusion import with_restarts, with_sound
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import HEAD_POSE
 from sync.align.pair_alignment import PairAlignment, Prior
 from sync.align.prior import prior_of
 from sync.align.sound import Heard, align_sounds
+from sync.align.verdict import Verdict
 from sync.errors import BadArrays, TooShort
 from sync.recording.cameras import CameraTake
 from sync.recording.listening import headset_sound, take_sound
@@ -26,11 +28,11 @@ class Compared:
     headset: Headset
     epoch: int
     prior: Prior | None
-    timestamps: dict[str, Any]
+    timestamps: ClockEvidence
     found: PairAlignment | None
     heard: Heard | None
     problem: str
-    others: tuple[dict[str, Any], ...] = ()
+    others: tuple[OtherHeadset, ...] = ()
     "What came of the other headsets, where there are several."
 
     @property
@@ -52,13 +54,9 @@ def compare(session: Session, take: CameraTake) -> Compared | None:
     return replace(best, others=others)
 
 
-def _said_of_other(other: Compared) -> dict[str, Any]:
-    verdict = other.found.verdict if other.found is not None else None
-    return {
-        "master": f"{other.headset.name}/gyroscope",
-        "status": verdict.status if verdict is not None else "not_aligned",
-        "reasons": list(verdict.reasons) if verdict is not None else [other.problem],
-    }
+def _said_of_other(other: Compared) -> OtherHeadset:
+    verdict = other.found.verdict if other.found is not None else Verdict(NOT_ALIGNED, (other.problem,))
+    return OtherHeadset(f"{other.headset.name}/gyroscope", verdict.status, tuple(verdict.reasons))
 
 
 def compare_with(headset: Headset, take: CameraTake) -> Compared | None:
@@ -71,8 +69,8 @@ def compare_with(headset: Headset, take: CameraTake) -> Compared | None:
         list(take.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
-        timestamps["host_clock"] = {"probes": host.probes, "bound_ms": host.bound_ns / 1e6}
-        timestamps["host_clock"]["stretches"] = len(host.lines)
+        known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
+        timestamps = replace(timestamps, host_clock=known)
     found, problem = _by_motion(headset, take, prior)
     doubted = found is None or found.verdict.status != "aligned"
     heard = _listen(headset, take, epoch) if doubted else None

@@ -12,7 +12,8 @@ import numpy as np
 from markupsafe import Markup
 
 from sensors.array_types import Floats
-from storage.reading.alignments import StoredAlignment, alignment_files, read_alignment
+from storage.reading.alignments import alignment_files, read_alignment
+from storage.timeline.alignment import Alignment
 from sync.report.svg import Axis, Plot, axis_around
 
 PLOT_SUFFIX = ".plot.npz"
@@ -31,37 +32,39 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Alignment(StoredAlignment):
+class ShownAlignment:
     """One alignment of a recording with what is drawn of it."""
 
+    said: Alignment
     figures: list[Figure] = field(default_factory=list)
     overlays: list[Figure] = field(default_factory=list)
 
     def is_of(self, device: str, file: str) -> bool:
         """Tell whether this is the alignment of a camera's file."""
-        paths = [
-            str(entry.get("path", "")) for entry in self.body.get("inputs", []) if isinstance(entry, dict)
-        ]
-        named = [path for path in paths if path.upper().endswith(".MP4")]
+        named = [one.path for one in self.said.inputs if one.path.upper().endswith(".MP4")]
         if named:
             return any(Path(path).name == file and device in Path(path).parts[:-1] for path in named)
-        return self.source in (device, f"{device}/{file}", f"{device}-{Path(file).stem}", Path(file).stem)
+        return self.said.source in (
+            device,
+            f"{device}/{file}",
+            f"{device}-{Path(file).stem}",
+            Path(file).stem,
+        )
 
 
-def read_alignments(recording: Path) -> list[Alignment]:
+def read_alignments(recording: Path) -> list[ShownAlignment]:
     """Read every alignment that `sync` wrote, with its plots."""
     return [_drawn(path) for path in alignment_files(recording)]
 
 
-def _drawn(path: Path) -> Alignment:
+def _drawn(path: Path) -> ShownAlignment:
     stored = read_alignment(path)
     if stored.problem:
-        return Alignment(stored.source, problem=stored.problem)
-    figures, overlays = _figures(path.with_name(path.stem + PLOT_SUFFIX), stored.body)
-    return Alignment(stored.source, stored.body, "", stored.clock_map, figures, overlays)
+        return ShownAlignment(stored)
+    return ShownAlignment(stored, *_figures(path.with_name(path.stem + PLOT_SUFFIX), stored))
 
 
-def _figures(path: Path, body: dict[str, Any]) -> tuple[list[Figure], list[Figure]]:
+def _figures(path: Path, said: Alignment) -> tuple[list[Figure], list[Figure]]:
     """Draw what the arrays beside an alignment hold; without them there is nothing to draw."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -71,9 +74,9 @@ def _figures(path: Path, body: dict[str, Any]) -> tuple[list[Figure], list[Figur
     figures: list[Figure] = []
     overlays: list[Figure] = []
     if _has(arrays, "coarse_lag_s", "coarse_score"):
-        figures += score_figures(arrays["coarse_lag_s"], arrays["coarse_score"], body)
+        figures += score_figures(arrays["coarse_lag_s"], arrays["coarse_score"], said)
     if _has(arrays, "window_t_s", "window_tau_s", "window_sigma_s", "window_kept", "line_t_s", "line_tau_s"):
-        figures += [lag_figure(arrays, body), residual_figure(arrays)]
+        figures += [lag_figure(arrays, said), residual_figure(arrays)]
     if _has(arrays, "overlay_t_s", "overlay_headset_rad_per_s", "overlay_camera_rad_per_s"):
         overlays = overlay_figures(arrays)
     return figures, overlays
@@ -87,13 +90,13 @@ def _has(arrays: dict[str, Any], *names: str) -> bool:
     return all(name in arrays and len(arrays[name]) for name in names)
 
 
-def score_figures(lag_s: Floats, score: Floats, body: dict[str, Any]) -> list[Figure]:
+def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]:
     """Draw the agreement over the lag: the whole search, and around its peak. Lags (n,) s, scores (n,) in [0, 1]."""
     known = np.isfinite(score)
     if not known.any():
         return []
-    peak_s, peak = _chosen_lag(lag_s, score, body)
-    needed = (body.get("thresholds") or {}).get("rho_least")
+    peak_s, peak = _chosen_lag(lag_s, score, said)
+    needed = said.thresholds.get("rho_least")
     figures = []
     for title, half in (
         ("Agreement over the lag, whole search", math.inf),
@@ -115,9 +118,9 @@ def score_figures(lag_s: Floats, score: Floats, body: dict[str, Any]) -> list[Fi
     return figures
 
 
-def _chosen_lag(lag_s: Floats, score: Floats, body: dict[str, Any]) -> tuple[float, float]:
+def _chosen_lag(lag_s: Floats, score: Floats, said: Alignment) -> tuple[float, float]:
     """The lag that won: where the evidence has its score, else the highest."""
-    rho = gyro_of(body).get("rho")
+    rho = said.gyro.search.rho if said.gyro is not None else None
     if isinstance(rho, (int, float)):
         row = int(np.nanargmin(np.abs(score - rho)))
         if abs(float(score[row]) - rho) < 1e-3:
@@ -126,7 +129,7 @@ def _chosen_lag(lag_s: Floats, score: Floats, body: dict[str, Any]) -> tuple[flo
     return float(lag_s[row]), float(score[row])
 
 
-def lag_figure(arrays: dict[str, Any], body: dict[str, Any]) -> Figure:
+def lag_figure(arrays: dict[str, Any], said: Alignment) -> Figure:
     """Draw the lags of all windows about the fitted line, ms, with one sigma up and down."""
     t_s, tau_s, sigma_s = (np.asarray(arrays[f"window_{n}"], np.float64) for n in ("t_s", "tau_s", "sigma_s"))
     kept = np.asarray(arrays["window_kept"], bool)
@@ -145,7 +148,8 @@ def lag_figure(arrays: dict[str, Any], body: dict[str, Any]) -> Figure:
     plot.line(line_t, fitted_ms, "line two")
     plot.dots(t_s[kept & inside], tau_ms[kept & inside], "dot")
     plot.crosses(t_s[~kept & inside], tau_ms[~kept & inside], "cross")
-    drift = gyro_of(body).get("drift_ppm")
+    fit = said.gyro.fit if said.gyro is not None else None
+    drift = fit.drift_ppm if fit is not None else None
     slope = f", slope {drift:.1f} ppm" if isinstance(drift, (int, float)) else ""
     left_out = int((~kept).sum())
     caption = (
@@ -199,8 +203,3 @@ def overlay_figures(arrays: dict[str, Any]) -> list[Figure]:
         caption = f"Rotation about {name}: headset solid, camera (turned into the headset's axes) dashed."
         figures.append(Figure(plot.svg(), caption))
     return figures
-
-
-def gyro_of(body: dict[str, Any]) -> dict[str, Any]:
-    """What the gyroscopes said, empty where they were not compared."""
-    return (body.get("evidence") or {}).get("gyro") or {}

@@ -13,7 +13,7 @@ from sensors.errors import SensorError
 from storage.names import MEDIA
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
-from sync.report.alignment import Alignment
+from sync.report.alignment import ShownAlignment
 from sync.report.streams import TicksToHost
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ShownFile:
 
 
 def read_cameras(
-    recording: Recording, alignments: list[Alignment], clocks: dict[str, TicksToHost]
+    recording: Recording, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]
 ) -> list[ShownFile]:
     """Describe and place every camera file; one that cannot be read says why."""
     found: list[ShownFile] = []
@@ -88,9 +88,9 @@ def _facts(file: ShownFile, media: GoProMedia) -> ShownFile:
     )
 
 
-def _placed(file: ShownFile, alignments: list[Alignment], clocks: dict[str, TicksToHost]) -> ShownFile:
+def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]) -> ShownFile:
     """Place a file by its clock map, when it has one that may be believed."""
-    alignment = next((a for a in alignments if a.is_of(file.device, file.path.name)), None)
+    alignment = next((a.said for a in alignments if a.is_of(file.device, file.path.name)), None)
     if alignment is None or alignment.clock_map is None or file.seconds is None:
         return file
     clock = clocks.get(alignment.headset) or next(iter(clocks.values()), None)

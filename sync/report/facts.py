@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import Manifest
+from storage.timeline.alignment import Alignment
 from sync.answers import software_version
-from sync.report.alignment import Alignment
 from sync.report.cameras import ShownFile
 from sync.report.streams import Damage, ReadStream
 from sync.report.timeline import ShownSpan
@@ -79,10 +79,7 @@ def alignment_verdict(
     status = next(s for s in _WORST if any(a.status == s for a in alignments) or s == "aligned")
     level, meaning = _ALIGNED[status]
     reasons = [
-        f"{a.source}: {text}"
-        for a in alignments
-        for text in [a.problem, *a.body.get("reasons", []), *a.body.get("warnings", [])]
-        if text
+        f"{a.source}: {text}" for a in alignments for text in [a.problem, *a.reasons, *a.warnings] if text
     ]
     return ShownVerdict(
         status.replace("_", " "), level, meaning, reasons[:MOST_REASONS], reasons[MOST_REASONS:]
@@ -187,7 +184,7 @@ def commands(recording: Path) -> list[str]:
 def versions(manifest: Manifest, alignments: list[Alignment]) -> list[tuple[str, str]]:
     """The software that recorded, aligned and reported."""
     recorded = ", ".join(f"{k} {v}" for k, v in (manifest.get("software") or {}).items()) or "not known"
-    aligned = ", ".join(sorted({str(a.body["version"]) for a in alignments if a.body.get("version")}))
+    aligned = ", ".join(sorted({a.version for a in alignments if a.version}))
     rows = [("Recorded with", recorded), ("Reported with", f"kitchensync {software_version()}")]
     if aligned:
         rows.insert(1, ("Aligned with", f"kitchensync {aligned}"))

@@ -11,6 +11,7 @@ from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.shell.outputs import write_output
+from storage.timeline.alignment import Alignment
 from storage.verify import kept_verdict
 from sync.batch.batch import SCHEMA, not_done
 from sync.report.render import render
@@ -152,7 +153,7 @@ def _line(recording: dict[str, Any], folder: Path) -> RecordingRow:
         status=words(status),
         level=LEVELS[status],
         reasons=[str(text) for text in [*recording.get("reasons", []), *recording.get("warnings", [])]],
-        pairs=[_pair(pair) for pair in recording["pairs"]],
+        pairs=[_pair(Alignment.from_object(pair)) for pair in recording["pairs"]],
         data=_data(recording),
     )
 
@@ -177,18 +178,16 @@ def _data_counts(lines: list[RecordingRow]) -> list[dict[str, Any]]:
     ]
 
 
-def _pair(pair: dict[str, Any]) -> PairLine:
-    sigma = pair.get("sigma") or {}
-    bounds = [b for b in sigma.get("bound95_ms") or [] if b is not None]
-    gyro = (pair.get("evidence") or {}).get("gyro") or {}
-    placed = "map" in pair
-    drift, total = gyro.get("drift_ppm"), sigma.get("total_ms")
+def _pair(pair: Alignment) -> PairLine:
+    fit = pair.gyro.fit if pair.gyro is not None else None
+    placed = pair.clock_map is not None
+    bound, drift, total = pair.bound95_ms, fit.drift_ppm if fit is not None else None, pair.total_ms
     return PairLine(
-        source=str(pair["source"]),
-        status=words(str(pair["status"])),
-        level=LEVELS[str(pair["status"])],
-        texts=[str(text) for text in [*pair["reasons"], *pair["warnings"]]],
-        within=f"{max(bounds):.2f} ms" if placed and bounds else "",
+        source=pair.source,
+        status=words(pair.status),
+        level=LEVELS[pair.status],
+        texts=[*pair.reasons, *pair.warnings],
+        within=f"{bound:.2f} ms" if placed and bound is not None else "",
         drift=f"{drift:.1f} ppm" if placed and drift is not None else "",
         pictures=f"± {total:.1f} ms" if placed and total is not None else "",
     )

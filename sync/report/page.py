@@ -14,7 +14,7 @@ from storage.shell.outputs import write_output
 from storage.verify import keep_verdict, verify
 from sync.errors import SyncError
 from sync.report import facts
-from sync.report.alignment import Alignment, read_alignments
+from sync.report.alignment import ShownAlignment, read_alignments
 from sync.report.cameras import ShownFile, read_cameras
 from sync.report.events import KINDS, Story, read_story
 from sync.report.mounts import read_mounts
@@ -67,6 +67,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     streams = [read_stream(recording.readable, name, manifest["streams"][name]) for name in recording.streams]
     clocks = _clocks(recording, streams)
     alignments = read_alignments(recording.path)
+    said = [one.said for one in alignments]
     cameras = read_cameras(recording, alignments, clocks)
     time = _time(recording, streams)
     story = read_story(recording.path, manifest, time)
@@ -77,7 +78,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     return {
         "recording": str(manifest.get("recording") or recording.path.name),
         "data": facts.data_verdict(verification),
-        "alignment": facts.alignment_verdict(alignments, cameras, armed),
+        "alignment": facts.alignment_verdict(said, cameras, armed),
         "state_note": facts.state_note(manifest),
         "rows": facts.what_was_recorded(
             manifest, verification, recording.readable, span, _data_s(streams, cameras)
@@ -93,13 +94,19 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "rates": [rate_of(s, verification["streams"].get(s.name, {}), clocks.get(s.device)) for s in streams],
         "cameras": cameras,
         "alignments": [
-            {"about": a, "numbers": numbers(a, _first_picture(a, cameras, span))} for a in alignments
+            {
+                "about": one.said,
+                "numbers": numbers(one.said, _first_picture(one, cameras, span)),
+                "figures": one.figures,
+                "overlays": one.overlays,
+            }
+            for one in alignments
         ],
         "mounts": read_mounts(recording.path),
         "strip": _strip(streams, clocks, cameras, span),
         "story": story,
         "commands": facts.commands(recording.path),
-        "versions": facts.versions(manifest, alignments),
+        "versions": facts.versions(manifest, said),
     }
 
 
@@ -192,7 +199,7 @@ def _lanes(
         yield clock_lane(known, span)
 
 
-def _first_picture(alignment: Alignment, cameras: list[ShownFile], span: ShownSpan) -> str:
+def _first_picture(alignment: ShownAlignment, cameras: list[ShownFile], span: ShownSpan) -> str:
     """Say when the first picture of an aligned file was."""
     starts = [f.start_host_ns for f in cameras if f.aligned and alignment.is_of(f.device, f.path.name)]
     return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from storage.errors import ManifestDamaged, ManifestLost, StorageError
+from storage.errors import ManifestDamaged, ManifestLost, OutsideMap, StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
 from storage.reading.alignments import alignment_files, read_alignment
-from storage.timeline.clock_map import ClockMap
+from storage.timeline.alignment import Alignment
 from sync.errors import CannotCompare
 
 ORDER = ("not_aligned", "not_done", "check", "aligned", "nothing_to_align")
@@ -28,8 +28,8 @@ def worst_first(recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def largest_bound_ms(recording: dict[str, Any]) -> float | None:
     """Largest 95 % bound of a recording's pairs, ms."""
-    bounds = [b for pair in recording["pairs"] for b in ((pair.get("sigma") or {}).get("bound95_ms") or [])]
-    return max((b for b in bounds if b is not None), default=None)
+    bounds = [Alignment.from_object(pair).bound95_ms for pair in recording["pairs"]]
+    return max((bound for bound in bounds if bound is not None), default=None)
 
 
 def compare(first: Path, second: Path) -> dict[str, Any]:
@@ -44,10 +44,10 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
         row: dict[str, Any] = {
             "recording": key[0],
             "source": key[1],
-            "status": [a and a["status"], b and b["status"]],
+            "status": [a and a.status, b and b.status],
             "moved_ms": _moved_ms(a, b),
-            "bound95_ms": [_bound(a), _bound(b)],
-            "reasons": [a["reasons"] if a else [], b["reasons"] if b else []],
+            "bound95_ms": [a and a.bound95_ms, b and b.bound95_ms],
+            "reasons": [list(a.reasons) if a else [], list(b.reasons) if b else []],
         }
         row["changed"] = row["status"][0] != row["status"][1] or (row["moved_ms"] or 0.0) > MOVED_MS
         rows.append(row)
@@ -57,14 +57,17 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
     return {"schema": "sync-compare/1", "changed": sum(row["changed"] for row in rows), "pairs": rows}
 
 
-def _pairs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
     if path.is_file():
         try:
             answer = json.loads(path.read_text(encoding="utf-8"))
-            return {(r["recording"], p["source"]): p for r in answer["recordings"] for p in r["pairs"]}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            told = [
+                (r["recording"], Alignment.from_object(p)) for r in answer["recordings"] for p in r["pairs"]
+            ]
+            return {(name, one.source): one for name, one in told}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap) as error:
             raise CannotCompare(path, "is not what `kitchensync sync --json` prints") from error
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], Alignment] = {}
     for recording in recordings_in(path):
         try:
             name = str(read_manifest(recording)["recording"])
@@ -76,20 +79,14 @@ def _pairs(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
             stored = read_alignment(file)
             if stored.problem:
                 raise CannotCompare(file, "cannot be read; run `kitchensync sync` again")
-            found[(name, stored.source)] = stored.body
+            found[(name, stored.source)] = stored
     if not found:
         raise CannotCompare(path, "holds no alignments; run `kitchensync sync` first")
     return found
 
 
-def _bound(pair: dict[str, Any] | None) -> float | None:
-    bounds = ((pair or {}).get("sigma") or {}).get("bound95_ms") or []
-    return max((b for b in bounds if b is not None), default=None)
-
-
-def _moved_ms(a: dict[str, Any] | None, b: dict[str, Any] | None) -> float | None:
-    if not a or not b or "map" not in a or "map" not in b:
+def _moved_ms(a: Alignment | None, b: Alignment | None) -> float | None:
+    if a is None or b is None or a.clock_map is None or b.clock_map is None:
         return None
-    times = np.array([row[0] for row in a["samples"]], dtype=np.float64)
-    one, two = ClockMap.from_object(a).to_ticks(times), ClockMap.from_object(b).to_ticks(times)
-    return float(np.abs(one - two).max()) / 1e4
+    times = np.array([t_s for t_s, _ in a.samples], dtype=np.float64)
+    return float(np.abs(a.clock_map.to_ticks(times) - b.clock_map.to_ticks(times)).max()) / 1e4

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from storage.timeline.alignment import Alignment, Input
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import headset_gyro, in_blocks
 from sync.align.pair_alignment import Prior
+from sync.answers import plain
 from sync.errors import BadArrays, SyncError, TooShort
 from sync.fit.resample import make_track
 from sync.fit.stamps import TICKS_PER_S, repair_stamps
-from sync.result.result import alignment_object, refusal_object
+from sync.result.result import pair_aligned, refused
 
 DAMAGED = (
     *(OSError, EOFError, ValueError, SyntaxError, MemoryError, RuntimeError),
@@ -56,9 +58,9 @@ def align_files(
     try:
         found = align_pair(headset, camera, prior=prior)
     except TooShort as error:
-        return refusal_object(str(error), inputs=inputs)
+        return _object(refused(str(error), inputs=inputs))
     rate_hz = 1.0 / float(np.median(np.diff(camera.t_s)))
-    return alignment_object(
+    answer = pair_aligned(
         found,
         epoch_ticks=headset.epoch_ticks,
         last_t_s=float(camera.t_s[-1]),
@@ -66,6 +68,12 @@ def align_files(
         camera={"rate_hz": round(rate_hz, 4), "samples": len(camera.t_s)},
         inputs=inputs,
     )
+    return _object(answer)
+
+
+def _object(answer: Alignment) -> dict[str, Any]:
+    said: dict[str, Any] = plain(answer.as_object())
+    return said
 
 
 def file_sha256(path: Path) -> str:
@@ -77,9 +85,9 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _input(path: Path) -> dict[str, Any]:
+def _input(path: Path) -> Input:
     try:
-        return {"path": str(path), "sha256": file_sha256(path)}
+        return Input(str(path), file_sha256(path))
     except OSError as error:
         raise BadArrays(str(path), error.strerror or "cannot be read") from error
 

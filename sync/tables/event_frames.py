@@ -19,6 +19,7 @@ from sensors.array_types import Int64
 from sensors.hololens.catalogue import FRONT_CAMERA
 from storage.events import Event
 from storage.manifest import write_json
+from storage.timeline.alignment import Alignment
 from storage.timeline.session_time import SessionTime
 from sync.align.index import strictly_increasing, tolerance_ticks
 from sync.recording.cameras import CameraFile, CameraTake
@@ -67,10 +68,10 @@ class PictureTimes:
         return "no picture near it"
 
 
-def write_event_frames(session: Session, pairs: list[dict[str, Any]]) -> dict[str, Any]:
+def write_event_frames(session: Session, pairs: list[Alignment]) -> dict[str, Any]:
     """Give each event its place in the pictures, write them; return how many there are and how many have one.
 
-    `pairs` are the alignment objects of this run. Without events nothing is written.
+    `pairs` are the alignments of this run. Without events nothing is written.
     """
     events, _ = read_noted(session.recording.path)
     if not events:
@@ -147,8 +148,8 @@ def _headset_pictures(session: Session) -> Iterator[PictureTimes]:
         )
 
 
-def _camera_pictures(session: Session, pairs: list[dict[str, Any]]) -> Iterator[PictureTimes]:
-    sigmas = {pair["source"]: (pair.get("sigma") or {}).get("total_ms") for pair in pairs}
+def _camera_pictures(session: Session, pairs: list[Alignment]) -> Iterator[PictureTimes]:
+    sigmas = {pair.source: pair.total_ms for pair in pairs}
     for take in session.takes:
         for file in take.readable:
             headset, sigma_ms = session.rides_with.get(file.source), sigmas.get(file.source)

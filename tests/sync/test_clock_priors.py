@@ -173,7 +173,7 @@ def test_a_camera_reset_to_its_factory_date_is_said_and_does_not_serve(pressed_s
     pressed = StatedStart("shutter", STARTED["host_ns"], 0.2)
     prior, evidence = prior_of([start, pressed], ticks_of_host=lambda ns: ns // 100, epoch_ticks=0)
     assert prior.source == "shutter"
-    assert [said["serves"] for said in evidence["statements"]] == [False, True]
+    assert [said.serves for said in evidence.statements] == [False, True]
     assert prior_of([start], ticks_of_host=lambda ns: ns // 100, epoch_ticks=0)[0] is None
 
 
@@ -203,11 +203,11 @@ def test_the_best_statement_centres_the_search_and_never_narrows_it():
     prior, evidence = prior_of(starts, ticks_of_host=lambda ns: ns // 100, epoch_ticks=5_000_000)
     assert (prior.source, prior.tau0_s, prior.sigma_s) == ("shutter", 1.5, 0.2)
     assert prior.half_width_s == 6.0
-    assert [said["prior_s"] for said in evidence["statements"]] == [0.5, 1.5]
-    assert evidence["tmcd_reading"] == "frames"
+    assert [said.prior_s for said in evidence.statements] == [0.5, 1.5]
+    assert evidence.tmcd_reading == "frames"
 
 
 def test_no_statement_no_prior():
     prior, evidence = prior_of([], ticks_of_host=None, epoch_ticks=0)
     assert prior is None
-    assert evidence["source"] == "none"
+    assert evidence.source == "none"

@@ -8,8 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
+from storage.timeline.clock_map import ClockMap
 from sync.batch.batch import failed
 from sync.report.overview import PAGE, refresh_summary, summary_page
+
+MAP = ClockMap(0, 0.0, (1.0, 0.0), (0.0, 60.0)).as_object()
 
 
 def pair(status, source="gopro/GX010001.MP4", bound=0.1, **more):
@@ -22,7 +25,11 @@ def pair(status, source="gopro/GX010001.MP4", bound=0.1, **more):
         "evidence": {"gyro": None},
     }
     if status != "not_aligned":
-        body |= {"map": {}, "sigma": {"bound95_ms": [bound, bound / 2, bound], "total_ms": 15.1}}
+        body |= {
+            "map": MAP,
+            "epoch_hl2_qpc": 0,
+            "sigma": {"bound95_ms": [bound, bound / 2, bound], "total_ms": 15.1},
+        }
         body["evidence"] = {"gyro": {"drift_ppm": 12.34}}
     return body | more
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.timeline.alignment import Alignment
+from storage.timeline.alignment_evidence import GyroEvidence, GyroFit, GyroSearch
 from sync.report.alignment import lag_figure, overlay_figures, read_alignments, score_figures
 from sync.report.facts import devices
 from sync.report.numbers import numbers
@@ -111,10 +113,10 @@ def test_the_peak_is_marked_at_the_lag_that_won():
     lag_s = np.arange(-500, 500) / 50.0
     score = 0.1 + 0.9 * np.exp(-((lag_s - 3.0) ** 2) / 0.01)
     score[:10] = np.nan
-    whole, near = score_figures(lag_s, score, {"thresholds": {"rho_least": 0.25}})
+    whole, near = score_figures(lag_s, score, Alignment(thresholds={"rho_least": 0.25}))
     assert "3.00 s: 1.00" in whole.drawing
     assert "needed at least" in near.caption
-    assert score_figures(lag_s, np.full(1000, np.nan), {}) == []
+    assert score_figures(lag_s, np.full(1000, np.nan), Alignment()) == []
 
 
 def windows():
@@ -134,7 +136,7 @@ def windows():
 
 
 def test_windows_lie_on_the_line_and_wild_ones_do_not_squeeze_it():
-    figure = lag_figure(windows(), {"evidence": {"gyro": {"drift_ppm": 30.0}}})
+    figure = lag_figure(windows(), Alignment(gyro=GyroEvidence(GyroSearch(), fit=GyroFit(drift_ppm=30.0))))
     assert figure.drawing.count("<circle") == 13
     assert figure.drawing.count('class="bar"') == 13
     assert "13 windows" in figure.caption
@@ -172,16 +174,16 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     (folder / "right.plot.npz").write_bytes(b"nothing")
     gopro, left, right = read_alignments(tmp_path)
     assert len(gopro.figures) == 2
-    assert dict(numbers(gopro))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
-    assert dict(numbers(gopro))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
+    assert dict(numbers(gopro.said))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
+    assert dict(numbers(gopro.said))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
     assert (
-        dict(numbers(gopro))["Systematic: the camera's pictures against its gyroscope"]
+        dict(numbers(gopro.said))["Systematic: the camera's pictures against its gyroscope"]
         == "0 ± 15 ms (assumed)"
     )
-    assert left.status == "unreadable"
-    assert "left.json" in left.problem
-    assert right.clock_map is None
-    assert not any("bound" in name or "drift" in name for name, _ in numbers(right))
+    assert left.said.status == "unreadable"
+    assert "left.json" in left.said.problem
+    assert right.said.clock_map is None
+    assert not any("bound" in name or "drift" in name for name, _ in numbers(right.said))
     assert "cannot be read" in right.figures[0].caption
 
 
