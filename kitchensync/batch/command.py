@@ -80,7 +80,7 @@ def batch(
         told = f"kitchensync: {len(rows)} of {len(found)} were done by the run that was interrupted"
         click.echo(told, err=True)
     todo = [path for path in found if path not in rows]
-    force = Workforce(scheduler, jobs, wait_workers)
+    force = Workforce(scheduler, jobs, wait_workers, apart=True)
     with Bar(f"batch {verb}", unit="recordings", lines=True) as bar:
         for path, row in run_all(job_of(verb, options), todo, force):
             rows[path] = row | {"path": str(path)}  # a worker elsewhere says it in another way

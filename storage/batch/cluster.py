@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ class Undone:
 
 
 def on_cluster(
-    work: Work, todo: list[Path], scheduler: str | None, *, workers: int, wait_s: float, writes: str | None
+    work: Work, todo: list[Path], scheduler: str, *, wait_s: float, writes: str | None
 ) -> Iterator[tuple[Path, Answer] | Undone]:
-    """Give recordings to the workers of a scheduler, or of a cluster made here; yield answers and what is undone.
+    """Give recordings to the workers of a scheduler; yield answers and what is undone.
 
     `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `wait_s` for a worker.
 
@@ -57,39 +57,19 @@ def on_cluster(
     except ImportError as error:
         raise NoDask from error
     quiet = {"distributed.worker.daemon": True, "distributed.logging.distributed": "critical"}
-    name = scheduler or "a local cluster"
-    with config.set(quiet), _address(scheduler, workers) as address:
+    with config.set(quiet):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter(
                     "ignore", VersionMismatchWarning
                 )  # said by `unfit`, in one line a worker
-                client = Client(address, timeout=f"{CONNECT_S}s")
+                client = Client(scheduler, timeout=f"{CONNECT_S}s")
         except (OSError, TimeoutError, ValueError) as error:
-            raise NoDask(name, " ".join(str(error).split())) from error
+            raise NoDask(scheduler, " ".join(str(error).split())) from error
         with client:
-            crew = Crew(client, name, one_of_each_folder(todo), writes)
+            crew = Crew(client, scheduler, one_of_each_folder(todo), writes)
             crew.wait(wait_s)
             yield from _give_out(crew, work, [Undone(path) for path in todo], wait_s)
-
-
-@contextmanager
-def _address(scheduler: str | None, workers: int) -> Iterator[Any]:
-    from distributed import LocalCluster
-
-    if scheduler is not None:
-        yield scheduler
-        return
-    cluster: Any = LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",  # a free port: None would take 8787 on every interface
-        memory_limit=0,
-        silence_logs=50,
-    )
-    with cluster:
-        yield cluster
 
 
 class Crew:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from storage.batch.workers import (
     ended_by_interrupt,
     one_thread_each,
     pool_of,
-    takes_cluster,
     until_interrupted,
 )
 
@@ -50,6 +50,8 @@ class Workforce:
     workers: int | None = None
     "None: a core each, for a few recordings one."
     wait_workers_s: float = WAIT_WORKERS_S
+    apart: bool = False
+    "Whether a single worker too is a process of its own, so that one that dies takes only its recording with it."
 
 
 def run_all(job: Job, todo: list[Path], force: Workforce) -> Iterator[tuple[Path, Answer]]:
@@ -58,47 +60,59 @@ def run_all(job: Job, todo: list[Path], force: Workforce) -> Iterator[tuple[Path
     Ctrl-C, or closing the iterator, ends what is under way and gives up what waits.
     """
     workers = count_of(len(todo), force.workers)
-    if todo and (force.scheduler is not None or (workers > 1 and takes_cluster(len(todo)))):
-        yield from _on_cluster(job, todo, force, workers)
-    elif workers == 1:
+    if todo and force.scheduler is not None:
+        yield from _on_cluster(job, todo, force.scheduler, force.wait_workers_s)
+    elif workers > 1 or (force.apart and len(todo) > 1):
+        yield from _in_processes(job, todo, workers)
+    else:
         for path in todo:
             yield path, job.work(path)
-    else:
-        yield from _in_processes(job, todo, workers)
 
 
 def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Path, Answer]]:
-    """One that dies takes its recording with it, and only that one."""
-    left = list(todo)
+    """Those under way when a process dies are done again, each alone, to find out whose fault it was."""
+    waiting = list(todo)
     with one_thread_each():
-        for group, count in ((left, workers), *(([path], 1) for path in todo)):
-            pending = [path for path in group if path in left]
-            if not pending:
-                continue
-            for path, answer in _one_pool(job, pending, count):
-                if answer is None and count > 1:
-                    continue  # tried again alone, to find out which one it was
-                left.remove(path)
-                yield path, answer or job.not_done(path, f"{path.name}: the process that worked on it died")
+        while waiting:
+            suspects: list[Path] = []
+            yield from _one_pool(job, waiting, workers, suspects)
+            for path in suspects:
+                yield from _alone(job, path)
 
 
-def _one_pool(job: Job, paths: list[Path], workers: int) -> Iterator[tuple[Path, Answer | None]]:
+def _alone(job: Job, path: Path) -> Iterator[tuple[Path, Answer]]:
+    died: list[Path] = []
+    yield from _one_pool(job, [path], 1, died)
+    for _ in died:
+        yield path, job.not_done(path, f"{path.name}: the process that worked on it died")
+
+
+def _one_pool(
+    job: Job, waiting: list[Path], workers: int, suspects: list[Path]
+) -> Iterator[tuple[Path, Answer]]:
+    """Take what waits until nothing does, or a process died: then `suspects` are those that were under way."""
+    running: dict[Future[Answer], Path] = {}
     with pool_of(workers, job.loads) as pool, ended_by_interrupt(pool):
-        futures = {pool.submit(until_interrupted, job.work, path): path for path in paths}
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except BrokenProcessPool:
-                yield futures[future], None
+        while (waiting or running) and not suspects:
+            with suppress(BrokenProcessPool):  # those under way say so below
+                while waiting and len(running) < workers:  # no more: what is in a pool cannot be called back
+                    future = pool.submit(until_interrupted, job.work, waiting[0])
+                    running[future] = waiting.pop(0)
+            if not running:
+                return  # a worker died with no work: begin with new ones
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                path = running.pop(future)
+                if isinstance(future.exception(), BrokenProcessPool):
+                    suspects.append(path)
+                else:
+                    yield path, future.result()
+        suspects += running.values()
 
 
-def _on_cluster(job: Job, todo: list[Path], force: Workforce, workers: int) -> Iterator[tuple[Path, Answer]]:
+def _on_cluster(job: Job, todo: list[Path], scheduler: str, wait_s: float) -> Iterator[tuple[Path, Answer]]:
     """What no worker brought to an end has its last try here, in a process of its own."""
     undone: dict[Path, Undone] = {}
-    results = on_cluster(
-        job.work, todo, force.scheduler, workers=workers, wait_s=force.wait_workers_s, writes=job.writes
-    )
-    for result in results:
+    for result in on_cluster(job.work, todo, scheduler, wait_s=wait_s, writes=job.writes):
         if isinstance(result, Undone):
             undone[result.path] = result
         else:

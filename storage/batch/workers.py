@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from multiprocessing import active_children, forkserver, get_all_start_methods, get_context, parent_process
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -20,26 +19,20 @@ from threading import Thread
 from typing import Any
 
 FEW = 4
-MANY = 100  # from here on a cluster is worth the seconds it takes to start
 Work = Callable[[Path], dict[str, Any]]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def count_of(todo: int, wanted: int | None) -> int:
     """How many processes of this computer work on so many recordings: a core each unless said otherwise."""
-    usual = (os.cpu_count() or 1) if todo >= FEW else 1  # for a few a cluster takes longer to start
+    usual = (os.cpu_count() or 1) if todo >= FEW else 1  # for a few, processes take longer to start
     return min(wanted or usual, max(todo, 1))
-
-
-def takes_cluster(todo: int) -> bool:
-    """Tell whether so many recordings go to a Dask cluster, where that is installed."""
-    return todo >= MANY and find_spec("distributed") is not None
 
 
 def start_early(todo: int, wanted: int | None, loads: str) -> None:
     """Start the server when workers will surely be needed for so many recordings; `loads` is what they work with."""
     context = _context(loads)
-    if count_of(todo, wanted) > 1 and not takes_cluster(todo) and context.get_start_method() != "spawn":
+    if count_of(todo, wanted) > 1 and context.get_start_method() != "spawn":
         with one_thread_each():
             forkserver.ensure_running()
 

@@ -13,15 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dying_work
 import h5py
 import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 from processes import COMMAND
 
-from kitchensync.batch.jobs import VERBS
+from kitchensync.batch.jobs import VERBS, job_of
 from kitchensync.batch.journal import Journal
 from kitchensync.cli import main
+from storage.batch.runner import Job, Workforce, run_all
+from storage.listing import recordings_below
 from storage.manifest import edit_manifest
 
 
@@ -151,11 +154,38 @@ def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pyt
         return whole(recording, **options)
 
     monkeypatch.setattr(verification, "verify", verify)
-    rows = {row["recording"]: row for row in asked("verify", lab, "--jobs", "1")["recordings"]}
+    job = job_of("verify", {"deep": False, "strict": False})
+    rows = {path.name: job.work(path) for path in recordings_below(lab)}
     assert rows["good-1"]["status"] == rows["good-2"]["status"] == "not_done"
     assert "unforeseen ZeroDivisionError" in rows["good-1"]["reason"]
     assert "no space left on device" in rows["good-2"]["reason"]
     assert rows["flipped"]["status"] == "FAIL"
+
+
+def test_processes_that_die_take_only_their_recordings_with_them() -> None:
+    names = [f"take-{number:02}" for number in range(20)]
+    names[3:3], names[11:11] = ["dies-a"], ["dies-b"]
+    job = Job(dying_work.work, dying_work.not_done, loads="json", writes=None)
+    paths = [Path("data") / name for name in names]
+    answers = list(run_all(job, paths, Workforce(workers=2)))
+    assert sorted(path for path, _ in answers) == sorted(paths), "each once"
+    died = {path.name: answer["error"] for path, answer in answers if "error" in answer}
+    assert died == {
+        name: f"{name}: the process that worked on it died" for name in names if name.startswith("dies")
+    }
+    processes = {answer["pid"] for _, answer in answers if "pid" in answer}
+    assert len(processes) <= 2 * 3 + 2, "only those under way are done alone, the others by two as before"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_worker_that_works_alone_may_die_too(count: int) -> None:
+    job = Job(dying_work.work, dying_work.not_done, loads="json", writes=None)
+    paths = [Path("dies"), *(Path(f"take-{number}") for number in range(count))]
+    answers = dict(run_all(job, paths, Workforce(workers=1, apart=True)))
+    assert {path.name: "error" in answer for path, answer in answers.items()} == {
+        path.name: path.name == "dies" for path in paths
+    }
+    assert os.getpid() not in {answer.get("pid") for answer in answers.values()}
 
 
 def test_a_scheduler_elsewhere_gives_the_same(lab: Path) -> None:

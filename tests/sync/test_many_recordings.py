@@ -58,26 +58,18 @@ def test_two_workers_give_the_files_of_one(root, recordings, tmp_path):
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
 
 
-def test_a_dask_cluster_gives_the_same(root, recordings, tmp_path, monkeypatch):
-    shutil.copytree(root, tmp_path / "other")
-    synchronize_all([root], workers=1)
-    monkeypatch.setattr("storage.batch.workers.MANY", 2)
+def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    answer = synchronize_all([Path("other")], workers=2)
-    assert recordings.digests(root) == recordings.digests(tmp_path / "other")
-    paths = {entry["path"] for entry in answer["recordings"] if "path" in entry}
-    assert paths == {f"other/take-{k}" for k in range(COUNT)}, "as one worker says them"
-
-
-def test_a_scheduler_elsewhere_gives_the_same(root, recordings, tmp_path):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
     with LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", protocol="tcp", host="127.0.0.1"
     ) as cluster:
         assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
-        answer = synchronize_all([tmp_path / "other"], scheduler=cluster.scheduler_address)
+        answer = synchronize_all([Path("other")], scheduler=cluster.scheduler_address)
     assert statuses(answer)["take-0"] == "aligned"
+    paths = {entry["path"] for entry in answer["recordings"] if "path" in entry}
+    assert paths == {f"other/take-{k}" for k in range(COUNT)}, "as one worker says them"
     assert recordings.digests(root) == recordings.digests(tmp_path / "other")
 
 

@@ -111,11 +111,11 @@ def test_an_unfit_worker_is_named_and_a_fit_one_works(scheduler, start_worker, f
 
     address = scheduler.scheduler_address
     with pytest.raises(NoWorkers, match=r"numpy 0\.0\.1 instead of"):
-        list(on_cluster(work, folders, address, workers=1, wait_s=30, writes=""))
+        list(on_cluster(work, folders, address, wait_s=30, writes=""))
     capsys.readouterr()
     start_worker("fit")
     wait_for(scheduler, 2)
-    results = list(on_cluster(work, folders, address, workers=1, wait_s=30, writes=""))
+    results = list(on_cluster(work, folders, address, wait_s=30, writes=""))
     assert sorted(path.name for path, _ in results) == ["take-0", "take-1", "take-2"]
     assert "is not used: numpy 0.0.1 instead of" in capsys.readouterr().err
 
@@ -133,7 +133,7 @@ def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, fold
             os._exit(9)
         return {"recording": path.name, "status": "aligned", "pairs": []}
 
-    results = list(on_cluster(work, folders, scheduler.scheduler_address, workers=1, wait_s=5, writes=""))
+    results = list(on_cluster(work, folders, scheduler.scheduler_address, wait_s=5, writes=""))
     done = {result[0].name for result in results if not isinstance(result, Undone)}
     (undone,) = [result for result in results if isinstance(result, Undone)]
     assert "take-0" in done
@@ -157,13 +157,14 @@ def test_without_a_worker_left_this_computer_has_the_last_try(take, monkeypatch)
     def nobody(work, todo, scheduler, **_more):
         yield from (Undone(path, {"tcp://10.0.0.9:1": "the worker was lost"}) for path in todo)
 
+    def died(job, todo, _workers):
+        yield from ((path, job.not_done(path, "the process died")) for path in todo)
+
     monkeypatch.setattr("storage.batch.runner.on_cluster", nobody)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "aligned"
     (take / "sync" / "state.json").unlink()
-    monkeypatch.setattr(
-        "storage.batch.runner._one_pool", lambda job, paths, _: [(path, None) for path in paths]
-    )
+    monkeypatch.setattr("storage.batch.runner._in_processes", died)
     (answer,) = synchronize_all([take], scheduler="tcp://10.0.0.5:8786")["recordings"]
     assert answer["status"] == "not_done"
     assert answer["error"].endswith("; before, tcp://10.0.0.9:1: the worker was lost")

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+from kitchensync.batch.jobs import options_of
 from kitchensync.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -34,6 +35,10 @@ def test_a_command_of_the_documents_is_one_that_we_have(page, line):
         found = command.get_command(context, name)
         assert found is not None, f"{page}: there is no command {name!r}"
         command, context = found, click.Context(found, parent=context, info_name=name)
+    given, _, passed_on = shlex.join(words).partition(" -- ")
+    if passed_on:  # options of another command, as that one reads them
+        assert options_of(given.split()[0], shlex.split(passed_on), context), line
+    words = shlex.split(given)
     known = {
         option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]
     }
