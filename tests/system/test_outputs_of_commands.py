@@ -55,6 +55,8 @@ READS = {
     "list": {"root"},
     "info": {"path"},
     "batch": {"paths"},
+    "consent": {"path"},
+    "release check": {"folder"},
     "verify": {"paths"},
     "archive": {"paths"},
     "move": {"paths"},
