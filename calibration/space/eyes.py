@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from calibration.errors import NotAligned, Refused
 from calibration.geometry.cameras import Fisheye, Pinhole
-from calibration.geometry.poses import PoseTrack
 from calibration.geometry.reference_frames import (
     OPENCV_FROM_PV_AXES,
     Transform,
@@ -32,11 +31,15 @@ from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera, known_stre
 from storage.notes import read_notes
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
+from storage.timeline.pose_track import PoseTrack
 from storage.worlds import world_frames
 
 Ticks = npt.NDArray[np.int64]
 
 PV = FRONT_CAMERA
+
+LONGEST_GAP_TICKS = 2_500_000
+"""Poses may come with far depth, every 0.2 s; between poses farther apart the head may have been anywhere."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,8 @@ class GoPro:
         """Yield some pictures in rising order; those not far ahead are reached by decoding on."""
         assert self._reader is not None, "use the camera in a `with` block"
         lens = self._lens if width is None else self._lens.scaled(width)
-        poses, worlds = self._track.at(self.ticks[list(rows)])
-        for row, pose, world in zip(rows, poses, worlds, strict=True):
+        poses = self._track.at(self.ticks[list(rows)], longest_gap=LONGEST_GAP_TICKS)
+        for row, pose, world in zip(rows, poses.world_from_local, poses.world, strict=True):
             view = None
             if world >= 0:
                 view = View(lens, self._camera_from_pv @ inverse(pose), int(world))

@@ -1,6 +1,7 @@
-"""Which sample of every stream belongs to each frame of the master: nearest, slices, interpolated poses.
+"""Which sample of every stream belongs to each frame of the master: nearest, or slices.
 
-Times are int64 device ticks (100 ns) of one clock. Images and depth are never interpolated; poses are.
+Times are int64 device ticks (100 ns) of one clock. Images and depth are never interpolated; poses are, by
+`storage.timeline.pose_track`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Floats, Int64
+from sensors.array_types import Int64
 from sync.errors import NotIncreasing
 
 Int32 = npt.NDArray[np.int32]
 
 TOLERANCE_PERIODS = 0.6
-POSE_GAP_TICKS = 1_000_000  # 100 ms: across more, a head may be anywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,6 @@ class Order:
     rows: Int64
     unsorted: int
     duplicates: int
-
-
-@dataclass(frozen=True, slots=True)
-class Poses:
-    """Interpolated rigid poses at master times: position (n, 3) m, rotation (n, 4) w x y z, `valid` (n,).
-
-    `world` (n,) numbers the world frame that each is in, -1 where not valid.
-    """
-
-    position_m: Floats
-    rotation_wxyz: Floats
-    valid: npt.NDArray[np.bool_]
-    world: Int32
 
 
 def strictly_increasing(ticks: Int64) -> Order:
@@ -99,71 +86,3 @@ def offsets_us(ticks: Int64, found: Int32, master_ticks: Int64) -> Int32:
         return np.zeros(len(found), dtype=np.int32)
     away = ticks[np.maximum(found, 0)] - master_ticks
     return np.where(found >= 0, np.rint(away / 10.0), 0).astype(np.int32)
-
-
-def interpolate_poses(
-    ticks: Int64,
-    position_m: Floats,
-    rotation_wxyz: Floats,
-    master_ticks: Int64,
-    *,
-    world: npt.NDArray[np.integer] | None = None,
-    largest_gap: int = POSE_GAP_TICKS,
-) -> Poses:
-    """Positions linear, rotations slerp with the sign fixed; NaN across gaps and never beyond the ends.
-
-    `ticks` (m,) strictly increasing, `position_m` (m, 3), `rotation_wxyz` (m, 4) unit quaternions; rows with NaN
-    are taken as absent. `world` (m,) numbers the world frame of each (default: one for all): nothing is interpolated
-    from one to another. Raises NotIncreasing.
-    """
-    check_increasing(ticks, "poses")
-    world = np.zeros(len(ticks), dtype=np.int32) if world is None else world
-    known = np.isfinite(position_m).all(axis=1) & np.isfinite(rotation_wxyz).all(axis=1)
-    ticks, position_m, rotation_wxyz, world = (
-        ticks[known],
-        position_m[known],
-        rotation_wxyz[known],
-        world[known],
-    )
-    count = len(master_ticks)
-    if len(ticks) == 0:
-        nothing = np.full((count, 3), np.nan), np.full((count, 4), np.nan), np.zeros(count, dtype=bool)
-        return Poses(*nothing, np.full(count, -1, dtype=np.int32))
-    right = np.searchsorted(ticks, master_ticks, side="left").clip(max=len(ticks) - 1)
-    exact = ticks[right] == master_ticks
-    left = np.where(exact, right, (right - 1).clip(min=0))
-    gap = ticks[right] - ticks[left]
-    inside = (master_ticks >= ticks[left]) & (master_ticks <= ticks[right])
-    valid = inside & (gap <= largest_gap) & (world[left] == world[right])
-    share = np.where(gap > 0, (master_ticks - ticks[left]) / np.maximum(gap, 1), 0.0)[:, None]
-    position = position_m[left] + share * (position_m[right] - position_m[left])
-    rotation = slerp(rotation_wxyz[left], rotation_wxyz[right], share)
-    position[~valid], rotation[~valid] = np.nan, np.nan
-    return Poses(position, rotation, valid, np.where(valid, world[left], -1).astype(np.int32))
-
-
-def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
-    """Spherical interpolation of unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1]."""
-    dot = np.sum(first * second, axis=1, keepdims=True)
-    second = np.where(dot < 0, -second, second)
-    angle = np.arccos(np.clip(np.abs(dot), 0.0, 1.0))
-    small = angle < 1e-6
-    sine = np.where(small, 1.0, np.sin(angle))
-    a = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-    b = np.where(small, share, np.sin(share * angle) / sine)
-    out = a * first + b * second
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
-
-
-def rotation_wxyz(matrices: Floats) -> Floats:
-    """Unit quaternions (n, 4) of rotation matrices (n, 3, 3) that act on column vectors; NaN for broken ones."""
-    from scipy.spatial.transform import Rotation
-
-    flat = np.asarray(matrices, dtype=np.float64)
-    finite = np.asarray(np.isfinite(flat).all(axis=(1, 2)))
-    turning = np.linalg.det(np.where(finite[:, None, None], flat, 0.0))
-    good = np.flatnonzero(finite & (turning > 0.5))
-    out = np.full((len(flat), 4), np.nan)
-    if len(good):
-        out[good] = Rotation.from_matrix(flat[good]).as_quat()[:, [3, 0, 1, 2]]
-    return out

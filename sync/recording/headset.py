@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens import imu, wire
+from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.ledger import Note
 from storage.recording import StoredStream
+from storage.timeline.pose_track import PoseTrack, rotation_wxyz
 from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro
-from sync.align.index import rotation_wxyz
 from sync.fit.stamps import StampRepair, repair_batches, sample_step_ns
 
 Int64 = npt.NDArray[np.int64]
@@ -33,20 +33,6 @@ class InertialClock:
     repair: StampRepair
     undecodable: int
     sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class PoseTrack:
-    """Poses of one source: ticks (n,) int64, position (n, 3) m, rotation (n, 4) w x y z; NaN where untracked.
-
-    `world` (n,) numbers the world frame that each is in.
-    """
-
-    name: str
-    ticks: Int64
-    position_m: Floats
-    rotation_wxyz: Floats
-    world: npt.NDArray[np.int32]
 
 
 def inertial_clock(stream: StoredStream) -> InertialClock | None:
@@ -118,7 +104,7 @@ def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
         matrices[rows] = np.stack([np.cross(up, -forward), up, -forward], axis=2)
         position[rows] = at
     ticks, world = stream.index["device_ticks"].astype(np.int64), world_frames(stream, list(notes))
-    return PoseTrack("head", ticks, position, rotation_wxyz(matrices), world)
+    return PoseTrack(ticks, position, rotation_wxyz(matrices), world, "head")
 
 
 def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack | None:
@@ -126,12 +112,8 @@ def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> 
     stored = stream.poses()
     if stored is None or len(stored) != len(stream):
         return None
-    poses = np.asarray(stored, dtype=np.float64).reshape(-1, 4, 4)
-    poses[~np.asarray(wire.is_tracked(poses))] = np.nan
-    turns = np.swapaxes(poses[:, :3, :3], 1, 2)  # the wire multiplies row vectors from the left
     ticks = stream.index["device_ticks"].astype(np.int64)
-    world = world_frames(stream, list(notes))
-    return PoseTrack(name, ticks, poses[:, 3, :3], rotation_wxyz(turns), world)
+    return PoseTrack.of_wire(ticks, stored, world_frames(stream, list(notes)), name)
 
 
 def _samples(name: str, payload: bytes) -> npt.NDArray[np.void] | None:

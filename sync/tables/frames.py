@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Int64
+from storage.timeline.pose_track import PoseTrack
 from sync.align.index import (
-    interpolate_poses,
     nearest,
     offsets_us,
     slices,
@@ -18,7 +18,6 @@ from sync.align.index import (
     tolerance_ticks,
 )
 from sync.errors import NothingToSync
-from sync.recording.headset import PoseTrack
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -109,14 +108,7 @@ def build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[Po
     """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid across gaps."""
     columns: Columns = {"master_i": master_i, "master_ticks": master_ticks}
     for track in tracks:
-        order = strictly_increasing(track.ticks)
-        poses = interpolate_poses(
-            track.ticks[order.rows],
-            track.position_m[order.rows],
-            track.rotation_wxyz[order.rows],
-            master_ticks,
-            world=track.world[order.rows],
-        )
+        poses = track.at(master_ticks)
         for axis, name in enumerate("xyz"):
             columns[f"{track.name}_{name}_m"] = poses.position_m[:, axis]
         for axis, name in enumerate("wxyz"):

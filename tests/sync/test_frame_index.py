@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation, Slerp
 
 from sync.align.index import (
-    interpolate_poses,
     nearest,
     offsets_us,
-    rotation_wxyz,
     slices,
     strictly_increasing,
     tolerance_ticks,
@@ -84,58 +81,3 @@ def test_unsorted_and_repeated_stamps_are_put_right_and_reported():
 def test_stamps_that_stand_still_are_refused():
     with pytest.raises(NotIncreasing, match="pv: .* sample 2"):
         nearest(as_ticks([1, 2, 2]), as_ticks([1]), tolerance=1, what="pv")
-
-
-def poses(seed=0, count=90):
-    rng = np.random.default_rng(seed)
-    ticks = BIG + np.arange(count, dtype=np.int64) * 333_333
-    turns = Rotation.from_rotvec(np.cumsum(rng.normal(0, 0.05, (count, 3)), axis=0))
-    return ticks, np.cumsum(rng.normal(0, 0.01, (count, 3)), axis=0), turns
-
-
-def test_slerp_agrees_with_scipy_even_when_signs_flip():
-    ticks, position, turns = poses()
-    quaternions = turns.as_quat()[:, [3, 0, 1, 2]] * np.where(np.arange(len(ticks)) % 3 == 0, -1, 1)[:, None]
-    master = ticks[:-1] + 123_456
-    found = interpolate_poses(ticks, position, quaternions, master)
-    since = (ticks - BIG) / 1e7
-    expected = Slerp(since, turns)((master - BIG) / 1e7)
-    angle = (Rotation.from_quat(found.rotation_wxyz[:, [1, 2, 3, 0]]).inv() * expected).magnitude()
-    assert found.valid.all()
-    assert angle.max() < 1e-6
-    for axis in range(3):
-        assert np.allclose(
-            found.position_m[:, axis], np.interp((master - BIG) / 1e7, since, position[:, axis])
-        )
-
-
-def test_poses_are_not_invented_across_gaps_or_beyond_the_ends():
-    ticks, position, turns = poses()
-    quaternions = turns.as_quat()[:, [3, 0, 1, 2]]
-    keep = np.ones(len(ticks), dtype=bool)
-    keep[40:45] = False  # 200 ms
-    position[10] = np.nan  # lost tracking: 67 ms, bridged
-    master = np.concatenate([[BIG - 5], ticks + 1000])
-    found = interpolate_poses(ticks[keep], position[keep], quaternions[keep], master)
-    assert not found.valid[0]
-    assert not found.valid[-1]
-    assert found.valid[1 + 9 : 1 + 12].all()
-    assert not found.valid[1 + 39 : 1 + 45].any()
-    assert np.isnan(found.position_m[~found.valid]).all()
-    assert np.isnan(found.rotation_wxyz[~found.valid]).all()
-
-
-def test_a_pose_at_its_own_stamp_is_itself():
-    ticks, position, turns = poses()
-    quaternions = turns.as_quat()[:, [3, 0, 1, 2]]
-    found = interpolate_poses(ticks, position, quaternions, ticks)
-    assert found.valid.all()
-    assert np.allclose(found.position_m, position)
-    assert np.allclose(np.abs(np.sum(found.rotation_wxyz * quaternions, axis=1)), 1)
-
-
-def test_broken_matrices_have_no_rotation():
-    matrices = np.stack([np.eye(3), np.zeros((3, 3)), np.full((3, 3), np.nan)])
-    found = rotation_wxyz(matrices)
-    assert np.allclose(found[0], [1, 0, 0, 0])
-    assert np.isnan(found[1:]).all()

@@ -13,29 +13,9 @@ from storage.chunks.chunk_format import INDEX
 from storage.ledger import ConnectedNote, NewWorldFrameNote
 from storage.recording import open_recording
 from storage.worlds import first_rows, frames_of
-from sync.align.index import interpolate_poses
 from sync.batch.job import synchronize
 
 RESTART_ROW, STEP, FAR_M = 300, 333_333, 40.0
-
-
-def test_nothing_is_interpolated_between_worlds():
-    """As if each world were interpolated alone, which leaves the time between them without a pose."""
-    random = np.random.default_rng(3)
-    ticks = np.arange(60, dtype=np.int64) * STEP
-    world = np.repeat([0, 1, 2], 20)
-    position = random.normal(0, 1, (60, 3)) + world[:, None] * FAR_M
-    turns = random.normal(0, 1, (60, 4))
-    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
-    at = np.sort(random.integers(-STEP, 61 * STEP, 500))
-    found = interpolate_poses(ticks, position, turns, at, world=world)
-    for number in range(3):
-        rows = world == number
-        alone = interpolate_poses(ticks[rows], position[rows], turns[rows], at)
-        assert ((found.world == number) == alone.valid).all()
-        assert np.array_equal(found.position_m[alone.valid], alone.position_m[alone.valid])
-        assert np.array_equal(found.rotation_wxyz[alone.valid], alone.rotation_wxyz[alone.valid])
-    assert (~found.valid == (found.world == -1)).all()
 
 
 def write_restart(recording):

@@ -1,0 +1,148 @@
+"""Where a thing was at any instant, between the instants at which it said so. Pure.
+
+Rotations are unit quaternions w x y z that take vectors of the thing's own frame to the world; transforms are
+(..., 4, 4), column vectors, metres.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.transform import Rotation
+
+from sensors.array_types import Floats, Int64
+from sensors.hololens.wire import is_tracked
+
+Int32 = npt.NDArray[np.int32]
+Transform = npt.NDArray[np.float64]
+
+POSE_GAP_TICKS = 1_000_000
+"""100 ms: across more, a head may be anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poses:
+    """Interpolated rigid poses: position (n, 3) m, rotation (n, 4), `valid` (n,); NaN where not valid.
+
+    `world` (n,) numbers the world frame that each is in, -1 where not valid.
+    """
+
+    position_m: Floats
+    rotation_wxyz: Floats
+    valid: npt.NDArray[np.bool_]
+    world: Int32
+
+    @property
+    def world_from_local(self) -> Transform:
+        """The same as transforms (n, 4, 4), NaN where not valid."""
+        return transforms_of(self.position_m, self.rotation_wxyz)
+
+
+@dataclass(frozen=True, slots=True)
+class PoseTrack:
+    """Poses of one rigid thing as they came: ticks (n,) int64, position (n, 3) m, rotation (n, 4); NaN if untracked.
+
+    `world` (n,) numbers the world frame that each is in: poses in different ones cannot be compared.
+    """
+
+    ticks: Int64
+    position_m: Floats
+    rotation_wxyz: Floats
+    world: Int32
+    name: str = ""
+
+    @classmethod
+    def of_wire(
+        cls, ticks: npt.ArrayLike, wire_poses: npt.ArrayLike, world: Int32, name: str = ""
+    ) -> PoseTrack:
+        """Take poses (n, 4, 4) as the headset sends them: row vectors times matrix, all zero when untracked."""
+        poses = np.array(wire_poses, np.float64).reshape(-1, 4, 4)
+        poses[~np.asarray(is_tracked(poses))] = np.nan
+        return cls.of_transforms(np.asarray(ticks, np.int64), np.swapaxes(poses, 1, 2), world, name)
+
+    @classmethod
+    def of_transforms(
+        cls, ticks: Int64, world_from_local: Transform, world: Int32, name: str = ""
+    ) -> PoseTrack:
+        """Take transforms (n, 4, 4), NaN where untracked."""
+        turns = rotation_wxyz(world_from_local[:, :3, :3])
+        return cls(ticks, world_from_local[:, :3, 3], turns, world, name)
+
+    def moved(self, local_from_other: Transform) -> PoseTrack:
+        """Return the track of something else that is fixed to it."""
+        own = transforms_of(self.position_m, self.rotation_wxyz)
+        return self.of_transforms(self.ticks, own @ local_from_other, self.world, self.name)
+
+    def at(self, ticks: npt.ArrayLike, *, longest_gap: int = POSE_GAP_TICKS) -> Poses:
+        """Return poses at instants (m,): positions linear, rotations slerp; none across gaps or beyond the ends.
+
+        Nothing is interpolated from one world frame to another. Of poses with one stamp the first counts.
+        """
+        when = np.atleast_1d(np.asarray(ticks, np.int64))
+        rows = self._usable_rows()
+        own, world = self.ticks[rows], self.world[rows]
+        position_m, turns = self.position_m[rows], self.rotation_wxyz[rows]
+        count = len(when)
+        if len(rows) == 0:
+            nothing = np.full((count, 3), np.nan), np.full((count, 4), np.nan), np.zeros(count, dtype=bool)
+            return Poses(*nothing, np.full(count, -1, dtype=np.int32))
+        right = np.searchsorted(own, when, side="left").clip(max=len(own) - 1)
+        exact = own[right] == when
+        left = np.where(exact, right, (right - 1).clip(min=0))
+        gap = own[right] - own[left]
+        inside = (when >= own[left]) & (when <= own[right])
+        valid = inside & (gap <= longest_gap) & (world[left] == world[right])
+        share = np.where(gap > 0, (when - own[left]) / np.maximum(gap, 1), 0.0)[:, None]
+        position = position_m[left] + share * (position_m[right] - position_m[left])
+        rotation = slerp(turns[left], turns[right], share)
+        position[~valid], rotation[~valid] = np.nan, np.nan
+        return Poses(position, rotation, valid, np.where(valid, world[left], -1).astype(np.int32))
+
+    def _usable_rows(self) -> Int64:
+        """Return the rows of tracked poses in strictly rising time."""
+        known = np.isfinite(self.position_m).all(axis=1) & np.isfinite(self.rotation_wxyz).all(axis=1)
+        rows = np.flatnonzero(known)
+        rows = rows[np.argsort(self.ticks[rows], kind="stable")]
+        is_fresh = np.diff(self.ticks[rows], prepend=self.ticks[rows][:1] - 1) > 0
+        return rows[is_fresh].astype(np.int64)
+
+
+def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
+    """Spherical interpolation of unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1].
+
+    Shoemake 1985.
+    """
+    dot = np.sum(first * second, axis=1, keepdims=True)
+    second = np.where(dot < 0, -second, second)
+    angle = np.arccos(np.clip(np.abs(dot), 0.0, 1.0))
+    small = angle < 1e-6
+    sine = np.where(small, 1.0, np.sin(angle))
+    a = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
+    b = np.where(small, share, np.sin(share * angle) / sine)
+    out = a * first + b * second
+    return out / np.linalg.norm(out, axis=1, keepdims=True)
+
+
+def rotation_wxyz(matrices: Floats) -> Floats:
+    """Unit quaternions (n, 4) of rotation matrices (n, 3, 3) that act on column vectors; NaN for broken ones."""
+    flat = np.asarray(matrices, dtype=np.float64)
+    finite = np.asarray(np.isfinite(flat).all(axis=(1, 2)))
+    turning = np.linalg.det(np.where(finite[:, None, None], flat, 0.0))
+    good = np.flatnonzero(finite & (turning > 0.5))
+    out = np.full((len(flat), 4), np.nan)
+    if len(good):
+        out[good] = Rotation.from_matrix(flat[good]).as_quat()[:, [3, 0, 1, 2]]
+    return out
+
+
+def transforms_of(position_m: Floats, rotation_wxyz: Floats) -> Transform:
+    """Return transforms (n, 4, 4) of positions (n, 3) and rotations (n, 4), NaN where these are."""
+    known = np.isfinite(position_m).all(axis=1) & np.isfinite(rotation_wxyz).all(axis=1)
+    out = np.full((len(position_m), 4, 4), np.nan)
+    out[known] = np.eye(4)
+    if known.any():
+        out[known, :3, :3] = Rotation.from_quat(rotation_wxyz[known][:, [1, 2, 3, 0]]).as_matrix()
+        out[known, :3, 3] = position_m[known]
+    return out
