@@ -274,6 +274,14 @@ def test_only_what_is_as_it_was_counts_as_done(lab: Path) -> None:
     assert Journal(command).done() == {}
 
 
+def test_without_a_place_for_its_journal_it_works_and_says_so_once(lab: Path, state: Path) -> None:
+    state.parent.parent.write_text("a file")
+    answer = asked("verify", lab / "a", "--jobs", "1")
+    assert (answer["code"], answer["counts"]) == (0, {"PASS": 2})
+    (line,) = (line for line in answer["stderr"].splitlines() if line.startswith("kitchensync: "))
+    assert "after Ctrl-C this run begins anew" in line
+
+
 def test_every_verb_is_a_command_with_these_options() -> None:
     for name, verb in VERBS.items():
         command = main.get_command(None, name)  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ GRAPH = str(Path(__file__).parents[2] / "examples" / "recipes" / "tea_and_toast.
 TABLE: dict[str, list[str]] = {
     "list": [FOLDER],
     "info": [RECORDING],
+    "batch": ["verify", RECORDING],
     "verify": [RECORDING],
     "archive": [RECORDING],
     "move": [RECORDING, "--to", "STORE"],
@@ -95,6 +96,7 @@ LOOKS_AT_ANYTHING = {
         "broken",
     ): "it answers recording by recording, with what it says of the store; the exit code is 1",
     ("list", "broken"): "it lists what is broken",
+    ("batch", "broken"): "it answers recording by recording, with what is wrong; the exit code is 1",
     ("gopro inspect", "none of its kind"): "says what it found, which is nothing",
 }
 """What is no refusal, and why."""
