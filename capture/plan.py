@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import BadPlan
-from capture.hold import is_held
+from capture.lock import is_held
 from storage.disk.durable import PRIVATE, write_whole
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 

@@ -19,7 +19,7 @@ THICK_M = 0.15
 "A ray that comes out farther than this behind a surface passed behind it instead of meeting it."
 
 
-class Sight(IntEnum):
+class JointVisibility(IntEnum):
     """Whether a camera sees a point."""
 
     VISIBLE = 0
@@ -43,12 +43,12 @@ class PointsSeen:
     distance_m: Floats
     "(n,) from the camera's centre."
     sight: npt.NDArray[np.int8]
-    "(n,) of `Sight`."
+    "(n,) of `JointVisibility`."
 
     @property
     def visible(self) -> npt.NDArray[np.bool_]:
         """Which points (n,) are seen."""
-        return np.asarray(self.sight == Sight.VISIBLE)
+        return np.asarray(self.sight == JointVisibility.VISIBLE)
 
 
 def seen_by(
@@ -67,14 +67,14 @@ def seen_by(
     known = np.isfinite(at).all(1)
     at[~known] = 0.0
     pixels, away = np.asarray(camera.project(at), np.float64), np.linalg.norm(at, axis=1)
-    sight = np.full(len(at), Sight.VISIBLE, np.int8)
+    sight = np.full(len(at), JointVisibility.VISIBLE, np.int8)
     imaged = np.isfinite(pixels).all(1)
     if surface is not None:
         near_mm = (away - np.asarray(radius_m)) * MM_PER_M
-        sight[~surface.shows(pixels, near_mm)] = Sight.HIDDEN
-    sight[imaged & ~inside(camera, pixels)] = Sight.OUTSIDE
-    sight[~imaged] = Sight.BEHIND
-    sight[~known] = Sight.UNKNOWN
+        sight[~surface.shows(pixels, near_mm)] = JointVisibility.HIDDEN
+    sight[imaged & ~inside(camera, pixels)] = JointVisibility.OUTSIDE
+    sight[~imaged] = JointVisibility.BEHIND
+    sight[~known] = JointVisibility.UNKNOWN
     pixels[~known], away[~known] = np.nan, np.nan
     return PointsSeen(pixels, away, sight)
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from calibration.geometry.visibility import PointsSeen, Sight
+from calibration.geometry.visibility import JointVisibility, PointsSeen
 from calibration.space.body import BONES
 from calibration.space.onlooker import Sighting
 from sensors.array_types import Floats, UInt8
@@ -53,16 +53,16 @@ def _fixed(pixels: Floats) -> npt.NDArray[np.int32]:
 
 
 def _drawable(seen: PointsSeen) -> npt.NDArray[np.bool_]:
-    return np.asarray((seen.sight == Sight.VISIBLE) | (seen.sight == Sight.HIDDEN))
+    return np.asarray((seen.sight == JointVisibility.VISIBLE) | (seen.sight == JointVisibility.HIDDEN))
 
 
 def _hand(picture: UInt8, seen: PointsSeen, colour: Colour, thick: int) -> None:
     """Draw bones and joints: what is seen full, what is hidden thin and hollow."""
     there, at = _drawable(seen), _fixed(np.nan_to_num(seen.pixels).clip(-_FAR_PX, _FAR_PX))
-    placed = there | (seen.sight == Sight.OUTSIDE)
+    placed = there | (seen.sight == JointVisibility.OUTSIDE)
     for one, other in BONES:
         if placed[one] and placed[other] and (there[one] or there[other]):
-            visible = not (seen.sight[[one, other]] == Sight.HIDDEN).any()
+            visible = not (seen.sight[[one, other]] == JointVisibility.HIDDEN).any()
             _line(picture, at[one], at[other], colour, 2 * thick if visible else thick, halo=visible)
     for index in np.flatnonzero(there):
         radius = (3 * thick) << _SHIFT

@@ -23,7 +23,7 @@ SPARE_END_S = 2.0
 class Worker:
     """One child process that is kept alive until its time has come.
 
-    `hold` is a handle of the recording's lock (`capture.hold`): it stays locked for as long as any child lives.
+    `hold` is a handle of the recording's lock (`capture.lock`): it stays locked for as long as any child lives.
     """
 
     name: str

@@ -59,7 +59,7 @@ class PluginSource(StreamSource):
         header = SIGNED_HEADER.pack(packet.device_ticks, len(packet.payload))
         packets = recorder.packets([memoryview(header + packet.payload)], arrived_ns)
         seq = packets[0].seq
-        stored = recorder.writer.put(packets, recorder.patience())
+        stored = recorder.writer.put(packets, recorder.may_wait())
         recorder.queued(packets, [] if stored else [(seq, seq)])
         if (end_ns := host_ns()) - arrived_ns > HELD_NS:
             recorder.note(HeldNote(cause="backpressure", start_host_ns=arrived_ns, end_host_ns=end_ns))

@@ -183,7 +183,7 @@ class Receiver(threading.Thread):
 
     def _look_for_silence(self, now_s: float) -> None:
         for number, connection in list(self._connections.items()):
-            if now_s - connection.heard_s < connection.client.patience_s:
+            if now_s - connection.heard_s < connection.client.timeout_s:
                 continue
             error = connection.client.silence()
             if isinstance(error, StreamStalled):

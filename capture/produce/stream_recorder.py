@@ -235,9 +235,9 @@ class StreamRecorder:
 
     def note(self, note: Note) -> None:
         """Write a note of the ledger about this stream."""
-        self.ledger.note(note, self.name, self.patience())
+        self.ledger.note(note, self.name, self.may_wait())
 
-    def patience(self) -> Callable[[], bool]:
+    def may_wait(self) -> Callable[[], bool]:
         """Return what says when to give up waiting for room in the queue."""
         end_s = time.monotonic() + PATIENCE_S
         return lambda: time.monotonic() > end_s

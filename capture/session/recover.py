@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from capture.errors import RecordingGone, StillEnding, StillWaiting
-from capture.hold import held
+from capture.lock import held
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, own_queue_url, runtime_folder
 from capture.process.heartbeat import last_beat
 from capture.queue import stream_queue as queue

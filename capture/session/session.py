@@ -20,7 +20,7 @@ from capture.errors import (
     StillWaiting,
     StreamsMissing,
 )
-from capture.hold import held
+from capture.lock import held
 from capture.order import RecordingRequest
 from capture.plan import GROUP, QUEUE, RUNNING, Plan, is_running, runtime_folder
 from capture.process.outcome import Outcome

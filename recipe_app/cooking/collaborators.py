@@ -9,8 +9,8 @@ from recipe_app.cooking.capture_link import Capture, RecordingWatch
 from recipe_app.cooking.judging import Judge
 from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
+from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
-from recipe_app.people.door import Door
 from recipe_app.people.visitors import Visitors
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
@@ -18,10 +18,10 @@ from recipe_app.store.shelf import Shelf
 
 @dataclass(frozen=True)
 class Collaborators:
-    """Memory, door, recipes and folders; `capture` is None where the app runs without a rig."""
+    """Memory, accounts, recipes and folders; `capture` is None where the app runs without a rig."""
 
     records: AppRecords
-    door: Door
+    accounts: Accounts
     intake: Intake
     folders: Folders
     shelf: Shelf
@@ -56,11 +56,11 @@ def collaborators(
     ca_file: bytes | None = None,
 ) -> Collaborators:
     """Join the parts of the app."""
-    door = Door(records, demo=demo is not None)
+    accounts = Accounts(records, demo=demo is not None)
     return Collaborators(
         records=records,
-        door=door,
-        visitors=Visitors(door),
+        accounts=accounts,
+        visitors=Visitors(accounts),
         intake=Intake(records, folders, clock_id=clock_id),
         folders=folders,
         shelf=shelf,

@@ -8,7 +8,7 @@ from typing import Any
 
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
-from recipe_app.operations.fold import State
+from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 

@@ -50,7 +50,7 @@ class Told:
 
 
 def entries_of(state: State, place_of: PlaceOf, step_id: Callable[[str], int]) -> list[Told]:
-    """Return the entries of a recording's folded log; a step that was done twice has two."""
+    """Return the entries of a recording's reduced log; a step that was done twice has two."""
     frozen = state["recording"]
     nodes = [int(node) for node in frozen["order"]]
     nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)

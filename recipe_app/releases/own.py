@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recipe_app.errors import RecipeError
-from recipe_app.operations.fold import State, fold
+from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import FilmPlace
 from storage.events import events_of
 from storage.manifest import Manifest
@@ -43,7 +43,7 @@ class OwnRecording:
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         recording = Recording(path)
-        state = fold(_operations(path))
+        state = reduce_log(_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         return cls(recording, manifest, state)

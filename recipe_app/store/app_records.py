@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 
 from recipe_app.errors import NotFound
 from recipe_app.operations.events import folder_of
-from recipe_app.operations.fold import State, fold
+from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.database import Database
 from recipe_app.store.oplog import SERVER, NewOp
@@ -184,7 +184,7 @@ class AppRecords:
             raise NotFound(
                 "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
             )
-        return fold(ops)
+        return reduce_log(ops)
 
     def row(self, table: Table, key: str) -> dict[str, Any] | None:
         """Return a row by its primary key."""

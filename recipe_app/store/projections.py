@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from recipe_app.operations.events import folder_of
-from recipe_app.operations.fold import State, fold
+from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.store import oplog, tables
 
 Op = dict[str, Any]
@@ -114,7 +114,7 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
         first = next((op for op in ops if op["kind"] == "recording"), None)
         if first is None:
             continue
-        state = fold(ops)
+        state = reduce_log(ops)
         rows.append({"id": subject, **_row(state, first, ops)})
         if subject in errors:
             failures += [_error(subject, found) for found in state["errors"].values() if not found["removed"]]

@@ -1,1 +1,1 @@
-"""The app over HTTP: the table of routes, the guard at the door, pages and JSON."""
+"""The app over HTTP: the table of routes, the guard, pages and JSON."""

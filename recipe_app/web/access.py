@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed
-from recipe_app.people.door import Visitor
+from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.people.visitors import Tokens
 

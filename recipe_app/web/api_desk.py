@@ -23,7 +23,7 @@ from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.scoring.validate import check_graph
 from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
-from recipe_app.people.door import Visitor
+from recipe_app.people.accounts import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
@@ -64,10 +64,10 @@ def _require_rank(
 def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
     """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
     _require_rank(tools, visitor, list(body.roles))
-    person = tools.door.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
+    person = tools.accounts.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
     if body.pin:
-        tools.door.set_pin(person, body.pin, actor=visitor.actor)
-    invite = tools.door.invite(person, actor=visitor.actor) if set(body.roles) - {"participant"} else None
+        tools.accounts.set_pin(person, body.pin, actor=visitor.actor)
+    invite = tools.accounts.invite(person, actor=visitor.actor) if set(body.roles) - {"participant"} else None
     return {"person": person, "invite": invite}
 
 
@@ -80,21 +80,21 @@ def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson
     if visitor.actor == person and (body.active is False or (body.roles and "admin" not in body.roles)):
         raise BadOperation("nobody takes their own admin role away; ask another admin")
     if changes:
-        tools.door.change_person(person, changes, actor=visitor.actor)
+        tools.accounts.change_person(person, changes, actor=visitor.actor)
     if body.pin is not None:
-        tools.door.set_pin(person, body.pin, actor=visitor.actor)
+        tools.accounts.set_pin(person, body.pin, actor=visitor.actor)
     return {"person": person}
 
 
 def new_card(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
     """Make a QR card that signs somebody in; an earlier card is no longer valid."""
     _require_rank(tools, visitor, [], person)
-    return {"card": tools.door.new_card(person, actor=visitor.actor)}
+    return {"card": tools.accounts.new_card(person, actor=visitor.actor)}
 
 
 def new_invite(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
     """Make an invite to set a password, valid once and for 72 hours."""
-    return {"invite": tools.door.invite(person, actor=visitor.actor)}
+    return {"invite": tools.accounts.invite(person, actor=visitor.actor)}
 
 
 def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, Any]:
@@ -109,12 +109,12 @@ def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, An
 
 def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> dict[str, Any]:
     """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
-    return {"code": tools.door.pairing_code(body.kitchen, actor=visitor.actor)}
+    return {"code": tools.accounts.pairing_code(body.kitchen, actor=visitor.actor)}
 
 
 def remove_device(tools: Tools, visitor: Asking, device: str) -> dict[str, Any]:
     """Let a tablet in no more; what it still holds unsent stays on it."""
-    tools.door.remove_device(device, actor=visitor.actor)
+    tools.accounts.remove_device(device, actor=visitor.actor)
     return {"device": device}
 
 

@@ -13,14 +13,15 @@ from starlette.exceptions import HTTPException
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
-from recipe_app.web import api_desk, api_door, api_tablet, pages, pages_recipes
+from recipe_app.web import api_desk, api_tablet, pages, pages_recipes
+from recipe_app.web import api_sign_in as api_sign_in
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
 from recipe_app.web.i18n import words_of
 from storage.errors import StorageError
 
 ROUTES = [
-    *api_door.ROUTES,
+    *api_sign_in.ROUTES,
     *api_tablet.ROUTES,
     *api_desk.ROUTES,
     *pages.ROUTES,

@@ -1,4 +1,4 @@
-"""The door of the app for every request: which host name, how much, from where; and what a browser may do with us."""
+"""What every request has to pass: which host name, how much, from where; and what a browser may do with us."""
 
 from __future__ import annotations
 

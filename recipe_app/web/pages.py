@@ -85,7 +85,7 @@ def messages(language: str) -> dict[str, Any]:
 
 def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Sign in at the desk, or accept an invite; on a tablet, hear where to do so."""
-    return render(request, "desk/sign_in.html", here=tools.door.has_desk(visitor.device))
+    return render(request, "desk/sign_in.html", here=tools.accounts.has_desk(visitor.device))
 
 
 def overview(request: Request, tools: Tools, visitor: Asking) -> Response:

@@ -133,12 +133,12 @@ def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
     yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
     if tools.demo is not None:
         (kitchen,) = tools.records.rows(tables.kitchen, limit=1)
-        code = tools.door.pairing_code(kitchen["id"], actor="")
+        code = tools.accounts.pairing_code(kitchen["id"], actor="")
         yield f"the guided tour: {url}t/pair#{code}"
         yield f"sign in as {tools.demo['pseudonym']} with the PIN {tools.demo['pin']}"
     if (admin := _admin_without_password(tools.records)) is not None:
         yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
-        yield f"invite={url}desk/sign-in#{tools.door.invite(admin, actor='')}"
+        yield f"invite={url}desk/sign-in#{tools.accounts.invite(admin, actor='')}"
 
 
 def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[str]:
@@ -169,15 +169,15 @@ def _admin_without_password(records: AppRecords) -> str | None:
 
 def _demo(records: AppRecords) -> dict[str, str]:
     """Make the kitchen and the person of the tour, with a PIN of this run."""
-    from recipe_app.people.door import Door
+    from recipe_app.people.accounts import Accounts
 
-    door = Door(records)
+    accounts = Accounts(records)
     pin = f"{secrets.randbelow(800_000) + 123_457}"
     if not records.rows(tables.kitchen):
         records.note("kitchen", new_id(records.utc_ns()), {"name": "Demo kitchen"}, actor="")
     rows = records.rows(tables.person, tables.person.c.pseudonym == "Basil")
-    person = rows[0]["id"] if rows else door.add_person("Basil", ["participant"], actor="")
-    door.set_pin(person, pin, actor="")
+    person = rows[0]["id"] if rows else accounts.add_person("Basil", ["participant"], actor="")
+    accounts.set_pin(person, pin, actor="")
     return {"pseudonym": "Basil", "pin": pin}
 
 

@@ -137,13 +137,13 @@ class StreamClient:
         self._lacking()
 
     def silence(self) -> StreamSilent | StreamStalled:
-        """Return the error for a peer that `take` has had nothing from for `patience_s`."""
+        """Return the error for a peer that `take` has had nothing from for `timeout_s`."""
         if self._heard:
             return StreamStalled(*self._where, limit_s=self._stall_timeout_s)
         return StreamSilent(*self._where, limit_s=self._first_timeout_s)
 
     @property
-    def patience_s(self) -> float:
+    def timeout_s(self) -> float:
         """How long silence is borne now."""
         return self._stall_timeout_s if self._heard else self._first_timeout_s
 

@@ -8,7 +8,7 @@ from tables import look_up_table
 
 from calibration.geometry.cameras import Pinhole
 from calibration.geometry.registration import Surface
-from calibration.geometry.visibility import Sight, meets, seen_by
+from calibration.geometry.visibility import JointVisibility, meets, seen_by
 from virtual_kitchen.headset.cameras import LONGTHROW
 
 CAMERA = Pinhole(640, 360, 500, 500, 319.5, 179.5)
@@ -43,7 +43,7 @@ def test_every_point_is_told_apart():
     camera_from_world = np.linalg.inv(pose)
     in_world = points @ pose[:3, :3].T + pose[:3, 3]
     seen = seen_by(CAMERA, camera_from_world, in_world, wall_with_a_post())
-    assert [Sight(s).name for s in seen.sight] == [
+    assert [JointVisibility(s).name for s in seen.sight] == [
         "VISIBLE", "HIDDEN", "HIDDEN", "VISIBLE", "VISIBLE", "OUTSIDE", "BEHIND", "UNKNOWN",
     ]  # fmt: skip
     assert seen.pixels[0] == pytest.approx([100, 100])
@@ -53,8 +53,8 @@ def test_every_point_is_told_apart():
 
 def test_a_joint_inside_of_its_finger_is_seen():
     joint = along(320, 100, 1.055)[None]
-    assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post()).sight[0] == Sight.HIDDEN
-    assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post(), 0.03).sight[0] == Sight.VISIBLE
+    assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post()).sight[0] == JointVisibility.HIDDEN
+    assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post(), 0.03).sight[0] == JointVisibility.VISIBLE
 
 
 def test_without_depth_nothing_is_hidden():

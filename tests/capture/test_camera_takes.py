@@ -19,7 +19,7 @@ from capture.camera.camera_recorder import CameraRecorder
 from capture.camera.fetch import fetch_take, takes_in
 from capture.camera.files import fetch_files
 from capture.camera.watch import CameraHealth, CameraWatch
-from capture.hold import held
+from capture.lock import held
 from capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
 from sensors.gopro.camera import GoProHttp

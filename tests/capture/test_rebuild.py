@@ -10,7 +10,7 @@ from killed import QUEUED, leave_an_orphan
 
 from capture.commands.record import recover as recover_command
 from capture.errors import AlreadyRunning
-from capture.hold import held
+from capture.lock import held
 from capture.plan import RUNNING, runtime_folder
 from capture.session.rebuild import rebuild
 from storage.manifest import read_manifest

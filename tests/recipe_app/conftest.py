@@ -112,27 +112,27 @@ class Kitchen:
     @functools.cached_property
     def basil(self) -> str:
         """The id of a participant, whose PIN is 482916."""
-        made = self.tools.door.add_person("Basil", ["participant"], actor="")
-        self.tools.door.set_pin(made, PIN, actor="")
+        made = self.tools.accounts.add_person("Basil", ["participant"], actor="")
+        self.tools.accounts.set_pin(made, PIN, actor="")
         return made
 
     def pair(self, name: str = "Tablet") -> tuple[str, str]:
         """Pair a tablet; return its id and its token."""
-        code = self.tools.door.pairing_code(self.place, actor="")
-        return self.tools.door.pair(code, name, secure=True)
+        code = self.tools.accounts.pairing_code(self.place, actor="")
+        return self.tools.accounts.pair(code, name, secure=True)
 
     @functools.cached_property
     def tablet(self) -> httpx.Client:
         """A paired tablet on which Basil has signed in."""
         device, token = self.pair()
-        login = self.tools.door.sign_in(self.basil, "pin", PIN, device=device, desk=False)
+        login = self.tools.accounts.sign_in(self.basil, "pin", PIN, device=device, desk=False)
         return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
 
     def desk(self, role: str) -> httpx.Client:
         """Somebody with a role, signed in at the desk."""
-        person = self.tools.door.add_person(f"{role} {next(self.seq)}", [role], actor="")
-        self.tools.door.accept_invite(self.tools.door.invite(person, actor=""), PASSWORD)
-        login = self.tools.door.sign_in(person, "password", PASSWORD, device="", desk=True)
+        person = self.tools.accounts.add_person(f"{role} {next(self.seq)}", [role], actor="")
+        self.tools.accounts.accept_invite(self.tools.accounts.invite(person, actor=""), PASSWORD)
+        login = self.tools.accounts.sign_in(person, "password", PASSWORD, device="", desk=True)
         return self.client(**{"x-kitchensync-login": login})
 
     def choose(self, **more: Any) -> dict[str, Any]:

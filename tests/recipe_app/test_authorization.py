@@ -55,7 +55,7 @@ PUBLIC = {
 def clients(kitchen: Any) -> dict[str, httpx.Client]:
     device, token = kitchen.pair("Matrix")
     bearer = {"authorization": f"Bearer {token}"}
-    login = kitchen.tools.door.sign_in(kitchen.basil, "pin", "482916", device=device, desk=False)
+    login = kitchen.tools.accounts.sign_in(kitchen.basil, "pin", "482916", device=device, desk=False)
     return {
         "nobody": kitchen.client(),
         "tablet": kitchen.client(**bearer),
@@ -87,10 +87,10 @@ def test_only_what_must_be_is_public() -> None:
 
 
 def test_a_role_on_a_tablet_opens_no_desk(kitchen: Any) -> None:
-    person = kitchen.tools.door.add_person("Chief", ["admin", "participant"], actor="")
-    kitchen.tools.door.set_pin(person, "482916", actor="")
+    person = kitchen.tools.accounts.add_person("Chief", ["admin", "participant"], actor="")
+    kitchen.tools.accounts.set_pin(person, "482916", actor="")
     device, token = kitchen.pair()
-    login = kitchen.tools.door.sign_in(person, "pin", "482916", device=device, desk=False)
+    login = kitchen.tools.accounts.sign_in(person, "pin", "482916", device=device, desk=False)
     client = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
     answer = client.get("/api/v1/desk/recordings/x")
     assert (answer.status_code, answer.json()["error"]) == (401, "this needs a sign-in at the desk")
@@ -98,15 +98,15 @@ def test_a_role_on_a_tablet_opens_no_desk(kitchen: Any) -> None:
 
 def browser_with_a_password(kitchen: Any, url: str) -> tuple[httpx.Client, dict[str, str]]:
     """A browser, and what an admin types in it at the desk."""
-    person = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
-    kitchen.tools.door.accept_invite(kitchen.tools.door.invite(person, actor=""), PASSWORD)
+    person = kitchen.tools.accounts.add_person("Ada", ["admin"], actor="")
+    kitchen.tools.accounts.accept_invite(kitchen.tools.accounts.invite(person, actor=""), PASSWORD)
     client: httpx.Client = kitchen.client()
     client.base_url = httpx.URL(url)
     return client, {"pseudonym": "Ada", "password": PASSWORD}
 
 
 def pair_here(kitchen: Any, client: httpx.Client) -> None:
-    body = {"code": kitchen.tools.door.pairing_code(kitchen.place, actor=""), "name": "T"}
+    body = {"code": kitchen.tools.accounts.pairing_code(kitchen.place, actor=""), "name": "T"}
     assert client.post("/api/v1/pair", json=body).status_code == 200
 
 
@@ -129,7 +129,7 @@ def test_a_paired_browser_opens_no_desk_until_its_tablet_is_removed(kitchen: Any
     assert "set-cookie" not in refused.headers
     assert "private window" in (page := client.get("/desk/sign-in").text)
     assert "password" not in page
-    kitchen.tools.door.remove_device(me["device"]["id"], actor="")
+    kitchen.tools.accounts.remove_device(me["device"]["id"], actor="")
     assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 200
     assert client.get("/desk/audit").status_code == 200
 
@@ -222,7 +222,7 @@ def test_the_shell_is_small_and_all_of_it_is_there(kitchen: Any) -> None:
 
 def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
     nasty = "<script>alert(1)</script>"
-    kitchen.tools.door.add_person(nasty, ["participant"], actor="")
+    kitchen.tools.accounts.add_person(nasty, ["participant"], actor="")
     kitchen.pair(nasty)
     steps = {"0": "START", "1": f"Add-{nasty}", "2": "END"}
     recipe = json.dumps({"steps": steps, "edges": [[0, 1], [1, 2]]})

@@ -29,8 +29,8 @@ COOKLANG = "Boil @water{1%l} in a #pot{}.\n\nAdd @rice{200%g} and cook for ~{12%
 @pytest.fixture
 def desk(kitchen: Any) -> Iterator[Any]:
     """An admin who is signed in at the desk, after the invite."""
-    admin = kitchen.tools.door.add_person("Ada", ["admin"], actor="")
-    invite = kitchen.tools.door.invite(admin, actor="")
+    admin = kitchen.tools.accounts.add_person("Ada", ["admin"], actor="")
+    invite = kitchen.tools.accounts.invite(admin, actor="")
     with chromium() as browser:
         page = browser.new_context(viewport=LANDSCAPE).new_page()
         page.set_default_timeout(15_000)
@@ -58,7 +58,7 @@ def test_people_kitchens_and_tablets(kitchen: Any, desk: Any) -> None:
     code = page.locator("dialog[open] #result-text").inner_text()
     fit_to_be_shown(page)
     page.get_by_role("button", name="OK").click()
-    device = kitchen.tools.door.pair(code, "Tablet by the sink", secure=False)[0]
+    device = kitchen.tools.accounts.pair(code, "Tablet by the sink", secure=False)[0]
     page.reload()
     page.get_by_text("not secure").wait_for()
     fit_to_be_shown(page)
@@ -311,7 +311,7 @@ def test_a_refusal_and_a_server_that_is_silent_are_told_in_the_language_of_the_p
 
 def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Any) -> None:
     page, link = desk, "Sign in at the desk instead"
-    page.goto(f"{kitchen.url}/t/pair#{kitchen.tools.door.pairing_code(kitchen.place, actor='')}")
+    page.goto(f"{kitchen.url}/t/pair#{kitchen.tools.accounts.pairing_code(kitchen.place, actor='')}")
     page.get_by_role("link", name=link).wait_for()
     page.get_by_text("no desk any more").wait_for()
     page.locator("#pair").click()

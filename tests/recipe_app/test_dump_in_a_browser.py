@@ -30,7 +30,7 @@ def tablet(kitchen: Any) -> Iterator[Tablet]:
     assert kitchen.basil
     with chromium() as browser:
         made = Tablet(browser.new_context(viewport=LANDSCAPE).new_page(), kitchen.url)
-        made.pair(kitchen.tools.door.pairing_code(kitchen.place, actor=""))
+        made.pair(kitchen.tools.accounts.pairing_code(kitchen.place, actor=""))
         made.sign_in("Basil", "482916")
         yield made
         assert made.problems == []

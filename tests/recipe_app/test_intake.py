@@ -374,8 +374,8 @@ def test_what_cannot_be_right_is_refused_in_its_receipt(
 def test_a_recording_of_another_kitchen_is_not_there(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
     kitchen.tools.records.note("kitchen", "other", {"name": "Other"}, actor="")
-    code = kitchen.tools.door.pairing_code("other", actor="")
-    _, token = kitchen.tools.door.pair(code, "Far", secure=True)
+    code = kitchen.tools.accounts.pairing_code("other", actor="")
+    _, token = kitchen.tools.accounts.pair(code, "Far", secure=True)
     far = kitchen.client(authorization=f"Bearer {token}")
     for address in ("bundle", "ops", "health"):
         assert far.get(f"/api/v1/{address}/{recording}").status_code == 404
@@ -386,10 +386,10 @@ def test_a_recording_of_another_kitchen_is_not_there(kitchen: Any) -> None:
 def test_a_folder_that_another_kitchen_records_into_cannot_be_joined(kitchen: Any) -> None:
     kitchen.choose(folder="soup_1")
     kitchen.tools.records.note("kitchen", "other", {"name": "Other"}, actor="")
-    device, token = kitchen.tools.door.pair(
-        kitchen.tools.door.pairing_code("other", actor=""), "Far", secure=True
+    device, token = kitchen.tools.accounts.pair(
+        kitchen.tools.accounts.pairing_code("other", actor=""), "Far", secure=True
     )
-    login = kitchen.tools.door.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
+    login = kitchen.tools.accounts.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
     far = kitchen.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
     assert kitchen.tablet.get("/api/v1/running").json()["running"] == ["soup_1"]
     assert far.get("/api/v1/running").json()["running"] == []

@@ -50,7 +50,7 @@ def test_with_our_certificate_the_context_is_secure_and_without_it_there_is_no_p
         page.goto(f"{url}/doctor")
         page.locator("#doctor li.good").nth(5).wait_for()  # all six
         tablet = Tablet(page, url)
-        tablet.pair(kitchen.tools.door.pairing_code(kitchen.place, actor=""))
+        tablet.pair(kitchen.tools.accounts.pairing_code(kitchen.place, actor=""))
         tablet.sign_in("Basil", "482916")
         assert page.evaluate("isSecureContext") is True
         assert all(cookie["secure"] for cookie in context.cookies())

@@ -105,8 +105,8 @@ def test_a_tablet_of_another_kitchen_ends_nothing(kitchen: Any) -> None:
     rig = Rig(kitchen)
     recording, _ = started(kitchen, rig)
     kitchen.tools.records.note("kitchen", "k2", {"name": "Another kitchen"}, actor="")
-    door = kitchen.tools.door
-    _, token = door.pair(door.pairing_code("k2", actor=""), "Elsewhere", secure=True)
+    accounts = kitchen.tools.accounts
+    _, token = accounts.pair(accounts.pairing_code("k2", actor=""), "Elsewhere", secure=True)
     other = kitchen.client(authorization=f"Bearer {token}")
     assert other.post(f"/api/v1/capture/{recording}", json={"action": "stop"}).status_code == 404
     assert [call for call, _ in rig.calls] == ["start"]

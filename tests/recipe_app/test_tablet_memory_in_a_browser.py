@@ -229,7 +229,7 @@ def test_a_tablet_that_is_let_in_no_more_can_still_save_what_waits(
     page.context.set_offline(True)
     log_error(tablet)
     page.get_by_text("1 unsent").wait_for()
-    kitchen.tools.door.remove_device(device, actor="")
+    kitchen.tools.accounts.remove_device(device, actor="")
     page.context.set_offline(False)
     page.reload()
     tablet.screen("pair")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recipe_app.cooking.checklist import ITEMS
-from recipe_app.operations.fold import PHASES
+from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 

@@ -158,7 +158,7 @@ def on_screen(
     context = browser.new_context(viewport=viewport, permissions=["screen-wake-lock", "microphone"], **more)
     context.add_init_script(WATCH_TOUCHES)
     tablet = Tablet(context.new_page(), kitchen.url)
-    tablet.pair(kitchen.tools.door.pairing_code(kitchen.place, actor=""))
+    tablet.pair(kitchen.tools.accounts.pairing_code(kitchen.place, actor=""))
     tablet.sign_in("Basil", PIN)
     yield tablet
     assert tablet.problems == []

@@ -1,4 +1,4 @@
-"""Random histories of a recording, as several devices could make them; and a fold of another kind to judge by."""
+"""Random histories of a recording, as several devices could make them, and another way to reduce them."""
 
 from __future__ import annotations
 

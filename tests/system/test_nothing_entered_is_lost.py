@@ -19,7 +19,7 @@ import pytest
 from browser import LANDSCAPE, Tablet, chromium
 from processes import COMMAND
 
-from recipe_app.operations.fold import fold
+from recipe_app.operations.reduce import reduce_log
 from recipe_app.store import oplog
 from recipe_app.store.database import open_database
 from virtual_kitchen.tablet import Desk
@@ -160,7 +160,7 @@ def judge(app: App, recording: str, hand: Hand) -> None:
     database.close()
     touched = [op["kind"] for op in ops if op["kind"] in ("done", "error", "undo")]
     assert touched == hand.made
-    state = fold(ops)
+    state = reduce_log(ops)
     assert sum(step["state"] == "done" for step in state["steps"].values()) == hand.done
     assert len(state["errors"]) == hand.stands.count("error")
     numbers = [op["seq"] for op in ops if op["device"] != "server"]

@@ -1,4 +1,4 @@
-"""Bad input at every door: one line that names the thing and says what to do, and nothing half-made left behind."""
+"""Bad input to every command: one line that names the thing and what to do, and nothing half-made left behind."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 import { touchNow } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
-import { fold } from "/static/core/fold.js";
+import { reduceLog } from "/static/core/reduce.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { ask, soonOr } from "/static/core/server.js";
@@ -21,7 +21,7 @@ export class Recording {
   constructor(bundle) {
     this.bundle = bundle;
     this.id = bundle.recording;
-    this.refold();
+    this.reduceAgain();
   }
 
   get shown() { return this.state.recording; }
@@ -31,12 +31,12 @@ export class Recording {
   get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
-  refold() { this.state = fold(this.known); }
+  reduceAgain() { this.state = reduceLog(this.known); }
 
   // Keep what one touch did, then change what is shown.
   async act(touch, ...actions) {
     const operations = await outbox.add(this.id, this.seen, actions, touch);
-    this.refold();
+    this.reduceAgain();
     return operations;
   }
 
@@ -57,7 +57,7 @@ export class Recording {
     const known = new Set(this.ops.map((op) => op.op_id));
     if (ops.length) {
       this.bundle = await keep(this.id, (kept) => kept, ops) ?? this.bundle;
-      this.refold();
+      this.reduceAgain();
     }
     return ops.filter((op) => !known.has(op.op_id)).length;
   }

@@ -2,7 +2,7 @@
 
 import { app, go } from "/static/main.js";
 import { read } from "/static/core/db.js";
-import { fold } from "/static/core/fold.js";
+import { reduceLog } from "/static/core/reduce.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { ask, soonOr } from "/static/core/server.js";
@@ -66,7 +66,7 @@ async function keptHere() { // what this person began, as far as this tablet kno
   const bundles = await read("bundles").catch(() => []);
   return bundles.filter(({ ops }) => ops[0].actor === app.me?.person?.id).map(({ recording, ops }) => {
     const { title, strategy } = ops[0].body;
-    return { id: recording, recipe: title, strategy, phase: fold([...ops, ...outbox.pending(recording)]).phase };
+    return { id: recording, recipe: title, strategy, phase: reduceLog([...ops, ...outbox.pending(recording)]).phase };
   }).reverse();
 }
 

@@ -23,7 +23,7 @@ export function open(recording) {
   }
 
   function paint() {
-    recording.refold();
+    recording.reduceAgain();
     const waiting = outbox.unsent();
     const refused = outbox.turnedDown();
     const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;

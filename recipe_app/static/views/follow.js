@@ -275,7 +275,7 @@ export function open(recording) {
     drawStrip();
     fit();
   });
-  const quietly = outbox.onChange(() => recording.refold());
+  const quietly = outbox.onChange(() => recording.reduceAgain());
   const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); }, 500)];
   addEventListener("keydown", onKey);
   addEventListener("resize", fit);

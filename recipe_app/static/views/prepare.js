@@ -93,7 +93,7 @@ export function open(recording) {
       h("section", { class: "step-cards" }, order.map((node, place) => step(node, place + 1, errors.filter((error) => error.node === node)))));
   }
   paint();
-  return onChange(() => { recording.refold(); });
+  return onChange(() => { recording.reduceAgain(); });
 }
 
 // What a script states, in the page's language: in the order of its own wording, which is the log's.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recipe_app.people.door import LOGIN_NS, Visitor
+from recipe_app.people.accounts import LOGIN_NS, Visitor
 from recipe_app.people.visitors import REMEMBERED_S, Tokens, Visitors
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
@@ -32,13 +32,13 @@ def clock() -> Clock:
 def signed_in(kitchen: Any) -> tuple[str, Tokens]:
     """A tablet and the tokens of Basil on it."""
     device, token = kitchen.pair()
-    login = kitchen.tools.door.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
+    login = kitchen.tools.accounts.sign_in(kitchen.basil, "pin", PIN, device=device, desk=False)
     return device, Tokens(token, login)
 
 
 @pytest.fixture
 def visitors(kitchen: Any, clock: Clock, signed_in: tuple[str, Tokens]) -> Visitors:
-    made = Visitors(kitchen.tools.door, clock_s=clock)
+    made = Visitors(kitchen.tools.accounts, clock_s=clock)
     assert made.known(signed_in[1]) is None
     found = made.look_up(signed_in[1])
     assert found.person is not None
@@ -50,11 +50,11 @@ def test_what_this_process_changes_holds_at_once(
     kitchen: Any, visitors: Visitors, signed_in: tuple[str, Tokens]
 ) -> None:
     device, tokens = signed_in
-    door = kitchen.tools.door
+    accounts = kitchen.tools.accounts
     changes = [
-        lambda: door.sign_out(tokens.login),
-        lambda: door.change_person(kitchen.basil, {"active": False}, actor=""),
-        lambda: door.remove_device(device, actor=""),
+        lambda: accounts.sign_out(tokens.login),
+        lambda: accounts.change_person(kitchen.basil, {"active": False}, actor=""),
+        lambda: accounts.remove_device(device, actor=""),
     ]
     left: list[Visitor] = []
     for change in changes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recipe_app.operations.fold import fold
+from recipe_app.operations.reduce import reduce_log
 from recipe_app.releases.entries import FilmPlace, entries_of
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in (1, 2, 3, 4)}
@@ -13,7 +13,7 @@ STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in
 def log(*said: tuple[str, dict[str, Any], int]) -> dict[str, Any]:
     frozen = {"order": [2, 1, 3], "steps": STEPS, "edges": [], "planned": [], "strategy": "normal"}
     ops = [("recording", frozen, 0), *said]
-    return fold(
+    return reduce_log(
         {"op_id": f"op{n}", "kind": kind, "body": body, "host_ns": at, "device": "t", "seen": n, "n": n}
         for n, (kind, body, at) in enumerate(ops)
     )

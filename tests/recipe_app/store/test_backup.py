@@ -24,7 +24,7 @@ from sqlalchemy import insert, select
 from recipe_app.commands.keep import backup as backup_command
 from recipe_app.commands.keep import restore as restore_command
 from recipe_app.errors import BadSetup
-from recipe_app.people.door import Door
+from recipe_app.people.accounts import Accounts
 from recipe_app.store import oplog, projections, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.backup import back_up, check
@@ -50,12 +50,12 @@ def new(op: dict[str, Any], seq: int) -> NewOp:
 def fill(database: Database) -> None:
     """People with secrets, a tablet, a recording with a history, a voice note."""
     records = records_of(database)
-    door = Door(records)
+    accounts = Accounts(records)
     records.note("kitchen", "k1", {"name": "Kitchen"}, actor="")
-    person = door.add_person("Basil “ß” \U0001f373", ["participant"], actor="")
-    door.set_pin(person, PIN, actor="")
-    device, _ = door.pair(door.pairing_code("k1", actor=""), "Tablet", secure=None)
-    door.sign_in(person, "pin", PIN, device=device, desk=False)
+    person = accounts.add_person("Basil “ß” \U0001f373", ["participant"], actor="")
+    accounts.set_pin(person, PIN, actor="")
+    device, _ = accounts.pair(accounts.pairing_code("k1", actor=""), "Tablet", secure=None)
+    accounts.sign_in(person, "pin", PIN, device=device, desk=False)
     records.note("recording", "r1", recording_body(folder="soup_1"), actor=person)
     unique = {op["op_id"]: op for op in history(3)[1:]}.values()
     records.accept([new(op, seq) for seq, op in enumerate(unique, start=1)])

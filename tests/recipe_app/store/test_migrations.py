@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, event, inspect, text
 
-from recipe_app.people.door import Door
+from recipe_app.people.accounts import Accounts
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import migrate, open_database
 
@@ -30,7 +30,7 @@ def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:
     with database.reading() as connection:
         assert "csrf" not in {column["name"] for column in inspect(connection).get_columns("login")}
         assert connection.execute(text("SELECT count(*) FROM attempt")).scalar_one() == 0
-    door = Door(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: 5))
-    visitor = door.visitor(device_token="", login_token="test")
+    accounts = Accounts(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: 5))
+    visitor = accounts.visitor(device_token="", login_token="test")
     assert (visitor.actor, visitor.desk, len(visitor.csrf)) == ("p1", True, 64)
     database.close()

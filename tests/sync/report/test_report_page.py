@@ -109,7 +109,7 @@ def test_events_stand_at_their_time_with_their_words(desk, report_of, tmp_path):
 
 
 def test_what_was_done_again_is_not_taken_back(desk, report_of, tmp_path):
-    """As the app folds it: an undo that was itself taken back takes back nothing, all lines of it."""
+    """As the app reduces it: an undo that was itself taken back takes back nothing, all lines of it."""
     recording = desk.make_recording(tmp_path / "take-1", recipe={"name": "tea", "order": [7, 4]})
     steps = {"7": {"text": "Boil water"}, "4": {"text": "Add sugar"}}
     desk.note(recording, "recipe", 0.5, op_id="r", name="tea", order=[7, 4], steps=steps)

@@ -55,7 +55,7 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
 def pair(request: Request, tools: Tools, body: PairRequest) -> JSONResponse:
     """Pair this tablet with a kitchen by the code that the desk made."""
     tools.bucket.take(_address(request))
-    device, token = tools.door.pair(body.code, body.name, secure=body.secure)
+    device, token = tools.accounts.pair(body.code, body.name, secure=body.secure)
     return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
 
 
@@ -69,21 +69,21 @@ def people(tools: Tools, device: Device) -> dict[str, Any]:
 def sign_in(request: Request, tools: Tools, device: Device, body: SignIn) -> JSONResponse:
     """Sign in with a PIN on a paired tablet."""
     tools.bucket.take(_address(request))
-    token = tools.door.sign_in(body.person, "pin", body.pin, device=device["id"], desk=False)
+    token = tools.accounts.sign_in(body.person, "pin", body.pin, device=device["id"], desk=False)
     return _with_token(request, {"person": body.person}, LOGIN_COOKIE, token, body.program)
 
 
 def sign_in_by_card(request: Request, tools: Tools, device: Device, body: CardSignIn) -> JSONResponse:
     """Sign in with a QR card on a paired tablet."""
     tools.bucket.take(_address(request))
-    token = tools.door.sign_in_by_card(body.card, device=device["id"])
+    token = tools.accounts.sign_in_by_card(body.card, device=device["id"])
     return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
 
 
 def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: DeskSignIn) -> JSONResponse:
     """Sign in with name and password at the desk."""
     tools.bucket.take(_address(request))
-    if not tools.door.has_desk(visitor.device):
+    if not tools.accounts.has_desk(visitor.device):
         raise NotAllowed(
             "this browser is paired as a tablet, and the desk is never opened on one: use another browser "
             "or a private window, or remove this tablet there, under Kitchens and tablets"
@@ -91,14 +91,14 @@ def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: D
     name = " ".join(body.pseudonym.split())
     rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
     person = rows[0]["id"] if rows else f"nobody called {name}"[:60]
-    token = tools.door.sign_in(person, "password", body.password, device="", desk=True)
+    token = tools.accounts.sign_in(person, "password", body.password, device="", desk=True)
     return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
 
 
 def accept_invite(request: Request, tools: Tools, body: AcceptInvite) -> dict[str, Any]:
     """Set a password with the token of an invite; then sign in with it."""
     tools.bucket.take(_address(request))
-    person = tools.records.row(tables.person, tools.door.accept_invite(body.code, body.password))
+    person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
     if person is None:
         raise BadOperation("the invited person is not there any more")
     return {"pseudonym": person["pseudonym"]}
@@ -106,7 +106,9 @@ def accept_invite(request: Request, tools: Tools, body: AcceptInvite) -> dict[st
 
 def sign_out(request: Request, tools: Tools) -> JSONResponse:
     """End the session; the tablet stays paired."""
-    tools.door.sign_out(request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", ""))
+    tools.accounts.sign_out(
+        request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", "")
+    )
     answer = JSONResponse({})
     answer.delete_cookie(LOGIN_COOKIE)
     return answer

@@ -1,4 +1,4 @@
-"""What the operations of one recording add up to. `static/core/fold.js` does the same on the tablet; a test compares.
+"""What the operations of one recording add up to. `static/core/reduce.js` does the same; a test compares them.
 
 An operation counts once, however often it is there. An undo takes back what it names and can be taken back itself.
 The fields of an error are merged one by one: of the versions that nobody replaced knowingly the latest touch is
@@ -25,7 +25,7 @@ DESK = "server"
 _LATER = float("inf")  # the place in the log of what has not arrived yet
 
 
-def fold(ops: Iterable[Op]) -> State:
+def reduce_log(ops: Iterable[Op]) -> State:
     """Replay operations in the order of the log; those that have not arrived (`n` is None) stand last."""
     kept = _once(ops)
     void = _void(kept)

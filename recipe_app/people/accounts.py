@@ -46,7 +46,7 @@ class Visitor:
         return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)
 
 
-class Door:
+class Accounts:
     """Lets people and devices in; every secret goes through here."""
 
     def __init__(self, records: AppRecords, *, demo: bool = False) -> None:

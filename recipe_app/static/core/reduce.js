@@ -1,11 +1,11 @@
-// What the operations of one recording add up to; the same as operations/fold.py, and a test compares the two.
+// What the operations of one recording add up to; the same as operations/reduce.py, and a test compares the two.
 // Pure: no page, no network, no storage.
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
 const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "mark"]); // what *Undo* of its screen takes back
 const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice", "hint"]);
 
-export function fold(ops) {
+export function reduceLog(ops) {
   const kept = once(ops);
   const gone = taken(kept);
   const state = empty();

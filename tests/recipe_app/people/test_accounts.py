@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from recipe_app.errors import BadOperation, NotAllowed, TooOften
+from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
-from recipe_app.people.door import Door
 from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from recipe_app.store import tables
@@ -22,9 +22,9 @@ PIN, PASSWORD = "482916", "a long enough pass phrase"
 
 @dataclass
 class House:
-    """A door, its clock, and somebody with a PIN."""
+    """Accounts, their clock, and somebody with a PIN."""
 
-    door: Door
+    accounts: Accounts
     utc_ns: int = 1_790_000_000_000_000_000
 
     def wait(self, seconds: float) -> None:
@@ -35,77 +35,77 @@ class House:
 def house(database: Database) -> House:
     made = House.__new__(House)
     made.utc_ns = 1_790_000_000_000_000_000
-    made.door = Door(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: made.utc_ns))
-    made.door.records.note("kitchen", "k1", {"name": "Lab"}, actor="")
+    made.accounts = Accounts(AppRecords(database, now_ns=lambda: 5, utc_ns=lambda: made.utc_ns))
+    made.accounts.records.note("kitchen", "k1", {"name": "Lab"}, actor="")
     return made
 
 
 def person(house: House, name: str = "Basil", role: str = "participant") -> str:
-    made = house.door.add_person(name, [role], actor="")
-    house.door.set_pin(made, PIN, actor="")
+    made = house.accounts.add_person(name, [role], actor="")
+    house.accounts.set_pin(made, PIN, actor="")
     return made
 
 
 def test_a_tablet_is_paired_once_with_its_code(house: House) -> None:
-    code = house.door.pairing_code("k1", actor="")
-    device, token = house.door.pair(code.lower(), "By the stove", secure=True)
-    visitor = house.door.visitor(device_token=token, login_token="")
+    code = house.accounts.pairing_code("k1", actor="")
+    device, token = house.accounts.pair(code.lower(), "By the stove", secure=True)
+    visitor = house.accounts.visitor(device_token=token, login_token="")
     assert visitor.device is not None
     assert (visitor.device["id"], visitor.device["kitchen"], visitor.person) == (device, "k1", None)
     with pytest.raises(NotAllowed, match="ask for a new one"):
-        house.door.pair(code, "Another", secure=True)
-    house.door.remove_device(device, actor="")
-    assert house.door.visitor(device_token=token, login_token="").device is None
+        house.accounts.pair(code, "Another", secure=True)
+    house.accounts.remove_device(device, actor="")
+    assert house.accounts.visitor(device_token=token, login_token="").device is None
 
 
 def test_codes_and_invites_expire_and_are_not_interchangeable(house: House) -> None:
     basil = person(house)
-    code, invite = house.door.pairing_code("k1", actor=""), house.door.invite(basil, actor="")
+    code, invite = house.accounts.pairing_code("k1", actor=""), house.accounts.invite(basil, actor="")
     with pytest.raises(NotAllowed):
-        house.door.pair(invite, "x", secure=True)
+        house.accounts.pair(invite, "x", secure=True)
     with pytest.raises(NotAllowed):
-        house.door.accept_invite(code, PASSWORD)
+        house.accounts.accept_invite(code, PASSWORD)
     house.wait(16 * 60)
     with pytest.raises(NotAllowed):
-        house.door.pair(code, "x", secure=True)
-    assert house.door.accept_invite(invite, PASSWORD) == basil
+        house.accounts.pair(code, "x", secure=True)
+    assert house.accounts.accept_invite(invite, PASSWORD) == basil
     with pytest.raises(NotAllowed):
-        house.door.accept_invite(invite, PASSWORD)
+        house.accounts.accept_invite(invite, PASSWORD)
 
 
 def test_a_session_belongs_to_its_tablet_and_ends(house: House) -> None:
     basil = person(house)
-    device, token = house.door.pair(house.door.pairing_code("k1", actor=""), "A", secure=True)
-    _, other = house.door.pair(house.door.pairing_code("k1", actor=""), "B", secure=True)
-    login = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
-    visitor = house.door.visitor(device_token=token, login_token=login)
+    device, token = house.accounts.pair(house.accounts.pairing_code("k1", actor=""), "A", secure=True)
+    _, other = house.accounts.pair(house.accounts.pairing_code("k1", actor=""), "B", secure=True)
+    login = house.accounts.sign_in(basil, "pin", PIN, device=device, desk=False)
+    visitor = house.accounts.visitor(device_token=token, login_token=login)
     assert (visitor.actor, visitor.roles, visitor.desk) == (basil, frozenset({"participant"}), False)
-    assert house.door.visitor(device_token=other, login_token=login).person is None
-    assert house.door.visitor(device_token="", login_token=login).person is None
+    assert house.accounts.visitor(device_token=other, login_token=login).person is None
+    assert house.accounts.visitor(device_token="", login_token=login).person is None
     house.wait(12 * 3600 + 1)
-    assert house.door.visitor(device_token=token, login_token=login).person is None
-    again = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
-    house.door.sign_out(again)
-    assert house.door.visitor(device_token=token, login_token=again).person is None
+    assert house.accounts.visitor(device_token=token, login_token=login).person is None
+    again = house.accounts.sign_in(basil, "pin", PIN, device=device, desk=False)
+    house.accounts.sign_out(again)
+    assert house.accounts.visitor(device_token=token, login_token=again).person is None
 
 
 def test_five_wrong_pins_make_one_wait_and_a_right_one_forgets_them(house: House) -> None:
     basil = person(house)
     for _ in range(5):
         with pytest.raises(NotAllowed):
-            house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+            house.accounts.sign_in(basil, "pin", "000001", device="d", desk=False)
     with pytest.raises(TooOften, match="wait 30 s"):
-        house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+        house.accounts.sign_in(basil, "pin", PIN, device="d", desk=False)
     house.wait(31)
     with pytest.raises(NotAllowed):
-        house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+        house.accounts.sign_in(basil, "pin", "000001", device="d", desk=False)
     house.wait(31)
     with pytest.raises(TooOften, match="wait 29 s"):
-        house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+        house.accounts.sign_in(basil, "pin", PIN, device="d", desk=False)
     house.wait(30)
-    assert house.door.sign_in(basil, "pin", PIN, device="d", desk=False)
+    assert house.accounts.sign_in(basil, "pin", PIN, device="d", desk=False)
     with pytest.raises(NotAllowed):
-        house.door.sign_in(basil, "pin", "000001", device="d", desk=False)
+        house.accounts.sign_in(basil, "pin", "000001", device="d", desk=False)
 
 
 def test_guesses_at_once_are_five_and_no_more(house: House) -> None:
@@ -113,7 +113,7 @@ def test_guesses_at_once_are_five_and_no_more(house: House) -> None:
 
     def guess(pin: str) -> str:
         try:
-            house.door.sign_in(basil, "pin", pin, device="d", desk=False)
+            house.accounts.sign_in(basil, "pin", pin, device="d", desk=False)
         except TooOften:
             return "refused"
         except NotAllowed:
@@ -134,10 +134,10 @@ def test_whoever_is_right_at_the_same_time_is_let_in_and_counts_for_nothing(hous
     basil = person(house)
     with ThreadPoolExecutor(4) as pool:  # a double touch, or two tabs
         tokens = list(
-            pool.map(lambda _: house.door.sign_in(basil, "pin", PIN, device="d", desk=False), range(4))
+            pool.map(lambda _: house.accounts.sign_in(basil, "pin", PIN, device="d", desk=False), range(4))
         )
     assert len(set(tokens)) == 4
-    assert house.door.records.rows(tables.attempt) == []
+    assert house.accounts.records.rows(tables.attempt) == []
 
 
 def test_a_clock_that_is_set_back_locks_nobody_out(house: House) -> None:
@@ -145,44 +145,44 @@ def test_a_clock_that_is_set_back_locks_nobody_out(house: House) -> None:
     house.wait(year_s)  # a computer without a battery for its clock
     for _ in range(5):
         with pytest.raises(NotAllowed):
-            house.door.sign_in(basil, "pin", "111222", device="d1", desk=False)
+            house.accounts.sign_in(basil, "pin", "111222", device="d1", desk=False)
     with pytest.raises(TooOften):
-        house.door.sign_in(basil, "pin", PIN, device="d1", desk=False)
+        house.accounts.sign_in(basil, "pin", PIN, device="d1", desk=False)
     house.wait(-year_s)
-    assert house.door.sign_in(basil, "pin", PIN, device="d1", desk=False)
+    assert house.accounts.sign_in(basil, "pin", PIN, device="d1", desk=False)
 
 
 def test_nobody_signs_in_without_a_secret_or_when_switched_off(house: House) -> None:
     basil = person(house)
     for who, kind in ((basil, "password"), ("nobody", "pin"), ("nobody", "password")):
         with pytest.raises(NotAllowed):
-            house.door.sign_in(who, kind, PIN, device="d", desk=False)
-    login = house.door.sign_in(basil, "pin", PIN, device="", desk=False)
-    house.door.change_person(basil, {"active": False}, actor="")
-    assert house.door.visitor(device_token="", login_token=login).person is None
+            house.accounts.sign_in(who, kind, PIN, device="d", desk=False)
+    login = house.accounts.sign_in(basil, "pin", PIN, device="", desk=False)
+    house.accounts.change_person(basil, {"active": False}, actor="")
+    assert house.accounts.visitor(device_token="", login_token=login).person is None
     with pytest.raises(NotAllowed):
-        house.door.sign_in(basil, "pin", PIN, device="", desk=False)
+        house.accounts.sign_in(basil, "pin", PIN, device="", desk=False)
 
 
 def test_a_card_signs_in_until_there_is_a_newer_one(house: House) -> None:
     basil = person(house)
-    card = house.door.new_card(basil, actor="")
-    assert house.door.sign_in_by_card(card, device="")
-    newer = house.door.new_card(basil, actor="")
+    card = house.accounts.new_card(basil, actor="")
+    assert house.accounts.sign_in_by_card(card, device="")
+    newer = house.accounts.new_card(basil, actor="")
     with pytest.raises(NotAllowed):
-        house.door.sign_in_by_card(card, device="")
-    assert house.door.sign_in_by_card(newer, device="")
+        house.accounts.sign_in_by_card(card, device="")
+    assert house.accounts.sign_in_by_card(newer, device="")
 
 
 def test_nothing_secret_is_in_the_database_in_plain_text(house: House) -> None:
     basil = person(house, role="admin")
-    invite = house.door.invite(basil, actor="")
-    house.door.accept_invite(invite, PASSWORD)
-    code, card = house.door.pairing_code("k1", actor=""), house.door.new_card(basil, actor="")
-    device, token = house.door.pair(code, "A", secure=True)
-    login = house.door.sign_in(basil, "pin", PIN, device=device, desk=False)
+    invite = house.accounts.invite(basil, actor="")
+    house.accounts.accept_invite(invite, PASSWORD)
+    code, card = house.accounts.pairing_code("k1", actor=""), house.accounts.new_card(basil, actor="")
+    device, token = house.accounts.pair(code, "A", secure=True)
+    login = house.accounts.sign_in(basil, "pin", PIN, device=device, desk=False)
     everything = ""
-    with house.door.records.database.reading() as connection:
+    with house.accounts.records.database.reading() as connection:
         for table in tables.metadata.sorted_tables:
             everything += repr(connection.execute(table.select()).all())
     for secret in (PIN, PASSWORD, invite, code, card, token, login):
@@ -193,7 +193,7 @@ def test_nothing_secret_is_in_the_database_in_plain_text(house: House) -> None:
 @pytest.mark.parametrize("pin", ["", "12345", "1234567", "abcdef", "١٢٣٤٥٦", "111111", "123456", "654321"])
 def test_pins_that_anybody_tries_first_are_refused(house: House, pin: str) -> None:
     with pytest.raises(BadOperation):
-        house.door.set_pin(house.door.add_person("X", ["participant"], actor=""), pin, actor="")
+        house.accounts.set_pin(house.accounts.add_person("X", ["participant"], actor=""), pin, actor="")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_pins_that_anybody_tries_first_are_refused(house: House, pin: str) -> No
 )
 def test_bad_people_are_refused(house: House, name: str, roles: list[str]) -> None:
     with pytest.raises(BadOperation):
-        house.door.add_person(name, roles, actor="")
+        house.accounts.add_person(name, roles, actor="")
 
 
 def test_two_people_never_share_a_pseudonym(house: House) -> None:
