@@ -76,11 +76,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 def run(pair: Pair, *, prior: tuple[float, float] | None = None) -> Outcome:
     """Align one pair; `prior` is seconds off the truth and its sigma."""
+    from storage.timeline.stamps import repair_stamps
     from sync.align.gyro import align_pair
     from sync.align.headset_gyro import headset_gyro, in_blocks
     from sync.align.pair_alignment import Prior
     from sync.fit.resample import make_track
-    from sync.fit.stamps import repair_stamps
 
     began = time.perf_counter()
     repair = repair_stamps(pair.vinyl_ns, pair.soc_ticks)

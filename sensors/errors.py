@@ -113,14 +113,6 @@ class BadPacket(SensorError):
         super().__init__(f"{stream}: unreadable packet: {why}; it is kept as received")
 
 
-class BadStamps(SensorError):
-    """Stamps of samples from which no clock can be read."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-        super().__init__(f"inertial stamps: {why}")
-
-
 class NoConstants(SensorError):
     """A stream did not give its calibration."""
 

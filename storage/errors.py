@@ -228,6 +228,14 @@ class NotOfThisKind(StorageError):
         super().__init__(f"{name} is {kind or 'a stream of packets'}, not {wanted}; read it with {reader}")
 
 
+class BadStamps(StorageError):
+    """Stamps of samples from which no clock can be read."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"inertial stamps: {why}")
+
+
 class OutsideMap(StorageError):
     """A clock map that cannot be inverted."""
 

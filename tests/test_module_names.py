@@ -30,7 +30,6 @@ MEANS = {
     "progress": "what people see of long work",
     "release": "a data set in the published form",
     "session": "a recording from its first packets to its stop",
-    "stamps": "stamps of inertial batches, repaired",
 }
 FREE = {"__init__", "__main__"}
 

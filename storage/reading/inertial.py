@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.hololens.imu import SAMPLE, decode_samples
-from sensors.stamps import StampRepair, repair_batches, sample_step_ns
 from storage.reading.kinds import check_kind
+from storage.timeline.stamps import BatchStamps, StampRepair
 
 if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
@@ -42,7 +42,7 @@ class Samples:
 def read_samples(stream: StoredPackets) -> Samples:
     """Read all samples of a gyroscope, accelerometer or magnetometer. Raises NotOfThisKind."""
     check_kind(stream.name, "samples")
-    batches, rows, bad = [], [], {}
+    batches, rows, bad, stamps = [], [], {}, BatchStamps()
     for row, payload in enumerate(stream.payloads()):
         try:
             batch = decode_samples(stream.name, payload)
@@ -51,10 +51,11 @@ def read_samples(stream: StoredPackets) -> Samples:
             continue
         if len(batch):
             batches.append(batch)
+            stamps.add(batch["vinyl_ns"], batch["soc_ticks"])
             rows.append(row)
     samples = np.concatenate(batches) if batches else np.empty(0, SAMPLE)
     counts = np.array([len(batch) for batch in batches], np.int64)
-    repair = _repair(batches, counts)
+    repair = stamps.repair()
     vinyl = samples["vinyl_ns"].astype(np.int64)
     return Samples(
         vinyl_ns=vinyl,
@@ -65,18 +66,4 @@ def read_samples(stream: StoredPackets) -> Samples:
         row=np.repeat(np.array(rows, np.int64), counts),
         repair=repair,
         bad=bad,
-    )
-
-
-def _repair(batches: list[np.ndarray], counts: npt.NDArray[np.int64]) -> StampRepair | None:
-    if not batches:
-        return None
-    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    steps = [sample_step_ns(batch["vinyl_ns"]) for batch in batches[:1000] if len(batch) > 1]
-    return repair_batches(
-        np.array([batch["vinyl_ns"][0] for batch in batches], np.int64),
-        np.array([batch["soc_ticks"][0] for batch in batches], np.int64),
-        firsts,
-        samples=int(counts.sum()),
-        step_ns=float(np.median(steps)) if steps else 0.0,
     )

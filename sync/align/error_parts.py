@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sensors.array_types import Floats
+from storage.timeline.stamps import StampRepair
 from sync.align.fine import Fine
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.fit.shape_tests import bend
-from sync.fit.stamps import StampRepair
 from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
 from sync.fit.windows import LONG_RUN_S
 

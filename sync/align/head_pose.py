@@ -11,10 +11,10 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from sensors.array_types import Floats, Int64
+from storage.timeline.stamps import TICKS_PER_S, StampRepair
 from sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from sync.errors import BadArrays
 from sync.fit.resample import GyroTrack
-from sync.fit.stamps import TICKS_PER_S, StampRepair
 
 LONGEST_STEP_S = 0.1
 RATES_HZ = 100.0

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Floats, Int64
+from storage.timeline.stamps import TICKS_PER_S, StampRepair
 from sync.fit.resample import DECIMATED_HZ, GyroTrack, decimate
-from sync.fit.stamps import TICKS_PER_S, StampRepair
 
 GYROSCOPE = "gyroscope"
 HEAD_POSE = "head_pose"

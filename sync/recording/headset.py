@@ -15,15 +15,14 @@ from sensors.hololens.streams import spatial_input
 from storage.ledger import Note
 from storage.recording import StoredStream
 from storage.timeline.pose_track import PoseTrack, rotation_wxyz
+from storage.timeline.stamps import BatchStamps, StampRepair
 from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro
-from sync.fit.stamps import StampRepair, repair_batches, sample_step_ns
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 BLOCK_PACKETS = 256
-STEPS_TOLD = 100  # batches that tell the usual step of a sensor clock; more only take longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +36,16 @@ class InertialClock:
 
 def inertial_clock(stream: StoredStream) -> InertialClock | None:
     """Repair the stamps of a gyroscope, accelerometer or magnetometer; None when it holds no samples."""
-    digest = hashlib.sha256()
-    vinyl, soc, counts, bad = [], [], [], 0
-    steps: list[float] = []
+    digest, stamps, bad = hashlib.sha256(), BatchStamps(), 0
     for payload in stream.payloads():
         digest.update(payload)
         samples = _samples(stream.name, payload)
         if samples is None:
             bad += 1
-            continue
-        vinyl.append(int(samples["vinyl_ns"][0]))
-        soc.append(int(samples["soc_ticks"][0]))
-        counts.append(len(samples))
-        if len(samples) > 1 and len(steps) < STEPS_TOLD:
-            steps.append(sample_step_ns(samples["vinyl_ns"]))
-    if not counts:
-        return None
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    repair = repair_batches(
-        np.array(vinyl, dtype=np.int64),
-        np.array(soc, dtype=np.int64),
-        first[:-1],
-        samples=int(first[-1]),
-        step_ns=float(np.median(steps)) if steps else 0.0,
-    )
-    return InertialClock(repair, bad, digest.hexdigest())
+        else:
+            stamps.add(samples["vinyl_ns"], samples["soc_ticks"])
+    repair = stamps.repair()
+    return InertialClock(repair, bad, digest.hexdigest()) if repair is not None else None
 
 
 def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from sensors.errors import SensorError
 from sensors.hololens.streams import microphone
 from storage.recording import StoredStream
+from storage.timeline.stamps import TICKS_PER_S, repair_batches
 from sync.align.sound import SOUND_HZ, Sound
-from sync.fit.stamps import TICKS_PER_S, repair_batches
 from sync.recording.trouble import pass_on_trouble
 
 Floats = npt.NDArray[np.floating]

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from storage.errors import BadStamps
 from storage.timeline.alignment import Alignment, Input
+from storage.timeline.stamps import TICKS_PER_S, repair_stamps
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import headset_gyro, in_blocks
 from sync.align.pair_alignment import Prior
 from sync.answers import plain
 from sync.errors import BadArrays, SyncError, TooShort
 from sync.fit.resample import make_track
-from sync.fit.stamps import TICKS_PER_S, repair_stamps
 from sync.result.result import pair_aligned, refused
 
 DAMAGED = (
@@ -45,7 +46,10 @@ def align_files(
     """
     inputs = [_input(headset_path), _input(camera_path)]
     vinyl_ns = _ticks(headset_path, "vinyl_ns")
-    repair = repair_stamps(vinyl_ns, _ticks(headset_path, "soc_ticks"))
+    try:
+        repair = repair_stamps(vinyl_ns, _ticks(headset_path, "soc_ticks"))
+    except BadStamps as error:
+        raise BadArrays(str(headset_path), error.why) from error
     rates = _rates(headset_path, len(vinyl_ns))
     headset = headset_gyro(in_blocks(vinyl_ns, rates), repair)
     del vinyl_ns, rates

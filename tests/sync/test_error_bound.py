@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from storage.timeline.stamps import repair_batches
 from sync.align.error_parts import _stamps_ms
-from sync.fit.stamps import repair_batches
 from sync.fit.whole_span import sigmas_at_both_ends, sigmas_of
 
 DRAWS = 400_000

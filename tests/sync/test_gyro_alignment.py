@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from storage.timeline.stamps import StampLine, repair_stamps
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
 from sync.align.pair_alignment import Prior
 from sync.fit.resample import decimate, make_track
-from sync.fit.stamps import StampLine, repair_stamps
 
 REAL = ["ear_normal_right", "ear_slow_left", "ear_fast_right"]
 HALF_FRAME_MS = 16.7

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from sync.errors import BadArrays
-from sync.fit.stamps import repair_stamps
+from storage.errors import BadStamps
+from storage.timeline.stamps import BatchStamps, repair_stamps
 
 EPOCH = 133_875_715_436_816_907  # a FILETIME: float64 steps by 16 ticks here
 BATCH = 315
@@ -120,7 +122,21 @@ def test_precision_does_not_depend_on_the_epoch():
 
 def test_empty_or_unequal_stamps_are_refused_in_words():
     none = np.empty(0, dtype=np.int64)
-    with pytest.raises(BadArrays, match="no samples"):
+    with pytest.raises(BadStamps, match="no samples"):
         repair_stamps(none, none)
-    with pytest.raises(BadArrays, match="3 sensor stamps but 2"):
+    with pytest.raises(BadStamps, match="3 sensor stamps but 2"):
         repair_stamps(np.arange(3), np.arange(2))
+
+
+def test_batch_by_batch_and_all_at_once_give_one_clock():
+    vinyl, soc, _ = stamps(60)
+    firsts = np.concatenate([[0], np.flatnonzero(np.diff(soc)) + 1, [len(soc)]])
+    gathered = BatchStamps()
+    gathered.add(vinyl[:0], soc[:0])
+    for start, stop in pairwise(firsts):
+        gathered.add(vinyl[start:stop], soc[start:stop])
+    by_batch, at_once = gathered.repair(), repair_stamps(vinyl, soc)
+    assert by_batch.lines == at_once.lines
+    assert (by_batch.samples, by_batch.batches) == (at_once.samples, at_once.batches)
+    assert by_batch.rate_hz == pytest.approx(at_once.rate_hz, rel=1e-4)
+    assert BatchStamps().repair() is None

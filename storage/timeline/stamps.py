@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from sensors.array_types import Floats, Int64
-from sensors.errors import BadStamps
+from storage.errors import BadStamps
 
 TICKS_PER_S = 10_000_000
 TICKS_PER_MS = 10_000.0
@@ -24,6 +24,7 @@ SIDE_BATCHES = 20  # batches that tell the level before and after a suspected ju
 BLOCK_BATCHES = 20
 MOST_BLOCKS = 60
 MOST_FIRSTS = 60_000
+STEPS_TOLD = 100  # batches that tell the usual step of a sensor clock; more only take longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,40 @@ class StampRepair:
             "stretches": len(self.lines),
             "stamp": "vinyl_line",
         }
+
+
+class BatchStamps:
+    """Gathers what the repair of a long stream needs, batch by batch."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._vinyl_ns: list[int] = []
+        self._soc_ticks: list[int] = []
+        self._counts: list[int] = []
+        self._steps_ns: list[float] = []
+
+    def add(self, vinyl_ns: Int64, soc_ticks: Int64) -> None:
+        """Take the stamps (n,) of the next batch; an empty one says nothing."""
+        if len(vinyl_ns) == 0:
+            return
+        self._vinyl_ns.append(int(vinyl_ns[0]))
+        self._soc_ticks.append(int(soc_ticks[0]))
+        self._counts.append(len(vinyl_ns))
+        if len(vinyl_ns) > 1 and len(self._steps_ns) < STEPS_TOLD:
+            self._steps_ns.append(sample_step_ns(vinyl_ns))
+
+    def repair(self) -> StampRepair | None:
+        """Fit the line; None without any sample."""
+        if not self._counts:
+            return None
+        firsts = np.concatenate([[0], np.cumsum(self._counts)]).astype(np.int64)
+        return repair_batches(
+            np.array(self._vinyl_ns, dtype=np.int64),
+            np.array(self._soc_ticks, dtype=np.int64),
+            firsts[:-1],
+            samples=int(firsts[-1]),
+            step_ns=float(np.median(self._steps_ns)) if self._steps_ns else 0.0,
+        )
 
 
 def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:
