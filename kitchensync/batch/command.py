@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,9 @@ def batch(
         click.echo(told, err=True)
     todo = [path for path in found if path not in rows]
     force = Workforce(scheduler, jobs, wait_workers, apart=True)
-    with Bar(f"batch {verb}", unit="recordings", lines=True) as bar:
-        for path, row in run_all(job_of(verb, options), todo, force):
+    results = closing(run_all(job_of(verb, options), todo, force))
+    with Bar(f"batch {verb}", unit="recordings", lines=True) as bar, results as done:
+        for path, row in done:
             rows[path] = row | {"path": str(path)}  # a worker elsewhere says it in another way
             journal.add(rows[path])
             bar.show(len(rows), len(found), f"{row['status']}  {row['recording']}")

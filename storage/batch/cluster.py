@@ -139,6 +139,22 @@ def _give_out(
     crew: Crew, work: Work, waiting: list[Undone], wait_s: float
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     running: dict[Any, tuple[Undone, str]] = {}
+    try:
+        yield from _until_done(crew, work, waiting, running, wait_s)
+    except (KeyboardInterrupt, GeneratorExit):
+        if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
+            _tell(f"workers may go on with what they had begun: {', '.join(left)}")
+        raise
+
+
+def _until_done(
+    crew: Crew,
+    work: Work,
+    waiting: list[Undone],
+    running: dict[Any, tuple[Undone, str]],
+    wait_s: float,
+) -> Iterator[tuple[Path, Answer] | Undone]:
+    """Keep every fit worker busy; `running` holds what each is at."""
     last_seen = time.monotonic()
     while waiting or running:
         present = crew.present()

@@ -6,7 +6,7 @@ One that fails never stops the rest, and one whose process dies takes its record
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -54,10 +54,10 @@ class Workforce:
     "Whether a single worker too is a process of its own, so that one that dies takes only its recording with it."
 
 
-def run_all(job: Job, todo: list[Path], force: Workforce) -> Iterator[tuple[Path, Answer]]:
+def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Path, Answer], None, None]:
     """Yield each recording with its answer as it is done. Raises NoDask, NoWorkers before anything was touched.
 
-    Ctrl-C, or closing the iterator, ends what is under way and gives up what waits.
+    Ctrl-C, or closing it, gives up what waits and ends what is under way; workers of a scheduler finish that.
     """
     workers = count_of(len(todo), force.workers)
     if todo and force.scheduler is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,14 +64,14 @@ def synchronize_all(
                 todo.append(recording)
     check_master(found, master)
     job = Job(partial(one, master=master), not_done, loads=LOADED, writes=OWN)
-    results = run_all(job, todo, Workforce(scheduler, workers, wait_workers_s))
-    for done, (recording, answer) in enumerate(results, start=1):
-        _tell(answer)
-        if "path" in answer:
-            answer["path"] = str(recording)  # a worker elsewhere says it in another way
-        answers[recording] = answer
-        if progress is not None:
-            progress(done + len(found) - len(todo), len(found), answer)
+    with closing(run_all(job, todo, Workforce(scheduler, workers, wait_workers_s))) as results:
+        for done, (recording, answer) in enumerate(results, start=1):
+            _tell(answer)
+            if "path" in answer:
+                answer["path"] = str(recording)  # a worker elsewhere says it in another way
+            answers[recording] = answer
+            if progress is not None:
+                progress(done + len(found) - len(todo), len(found), answer)
     return {"schema": SCHEMA, "recordings": [answers[recording] for recording in found]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -140,6 +141,26 @@ def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, fold
     assert undone.path.name == "take-2"
     assert "tcp://127.0.0.1:" in undone.words()
     assert done == {"take-0", "take-1"}
+
+
+def test_what_a_worker_goes_on_with_after_ctrl_c_is_said(scheduler, start_worker, folders, tmp_path, capsys):
+    for name in ("a", "b"):
+        start_worker(name)
+    wait_for(scheduler, 2)
+
+    def work(path):
+        while path.name == "take-1" and not (tmp_path / "enough").exists():
+            time.sleep(0.01)
+        return {"recording": path.name}
+
+    results = on_cluster(work, folders, scheduler.scheduler_address, wait_s=30, writes="")
+    first, _ = next(results)
+    results.close()
+    (tmp_path / "enough").touch()
+    assert first.name == "take-0"
+    said = capsys.readouterr().err
+    assert "kitchensync: workers may go on with what they had begun: take-1 (tcp://127.0.0.1:" in said
+    assert "take-2" not in said
 
 
 def test_a_worker_must_see_the_same_recordings(folders):
