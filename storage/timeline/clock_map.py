@@ -80,8 +80,10 @@ class ClockMap:
         breaks = self.breaks_s
         begins = breaks + self._smooth_tau(breaks) + self._level(np.arange(1, len(breaks) + 1))
         piece = np.searchsorted(np.maximum.accumulate(begins), since_s, side="right")
-        media = self._solve(since_s - self._level(piece))
-        return np.minimum(media, np.append(breaks, np.inf)[piece])
+        media: Floats = np.minimum(
+            self._solve(since_s - self._level(piece)), np.append(breaks, np.inf)[piece]
+        )
+        return media
 
     def _solve(self, since_s: Floats) -> Floats:
         media = since_s - self._smooth_tau(since_s - self.coef[0])

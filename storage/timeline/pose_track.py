@@ -121,8 +121,9 @@ def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
     sine = np.where(small, 1.0, np.sin(angle))
     a = np.where(small, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
     b = np.where(small, share, np.sin(share * angle) / sine)
-    out = a * first + b * second
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
+    out: Floats = a * first + b * second
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    return out
 
 
 def rotation_wxyz(matrices: Floats) -> Floats:

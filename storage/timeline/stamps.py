@@ -250,7 +250,8 @@ def _place(line: StampLine, first_sample: int, first_batch: int) -> StampLine:
 
 def _residual(vinyl_first: Int64, soc_first: Int64, slope: float) -> Floats:
     since = (vinyl_first - vinyl_first[0]).astype(np.float64)
-    return (soc_first - soc_first[0]).astype(np.float64) - slope * since
+    residual: Floats = (soc_first - soc_first[0]).astype(np.float64) - slope * since
+    return residual
 
 
 def _block_lows(seconds: Floats, level: Floats) -> tuple[Floats, Floats]:
