@@ -114,8 +114,16 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
 
 def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:
     """Return the index of all chunks that open, bytes of all files, and what is wrong with the others."""
+    paths = chunk_paths(stream.folder)
+    try:
+        return stream.index, sum(path.stat().st_size for path in paths), []
+    except (BadChunk, OSError):
+        return _what_opens(folder, paths)
+
+
+def _what_opens(folder: Path, paths: list[Path]) -> tuple[np.ndarray, int, list[str]]:
     size, parts, problems = 0, [np.empty(0, INDEX)], []
-    for path in chunk_paths(stream.folder):
+    for path in paths:
         try:
             size += path.stat().st_size
             with Chunk(path) as chunk:
