@@ -28,7 +28,7 @@ from storage.verify.deep import decode
 from storage.verify.findings import FAIL, WARN, Findings, worst
 from storage.verify.good_for import good_for
 from storage.verify.quality import judge
-from storage.verify.sealed_files import Look, SealedFiles
+from storage.verify.sealed_files import SealedFiles
 from storage.verify.session import SessionTimes, session_of
 from storage.verify.steps import read_steps
 from storage.verify.stream_balance import balance
@@ -141,7 +141,8 @@ def _check_streams(
     contents, streams = {}, {}
     for name in manifest["streams"]:
         progress(name)
-        contents[name] = files.read(name, _look(name, manifest))
+        check, form = sensor_stream(manifest, name).check, manifest["streams"][name].get("format") or {}
+        contents[name] = files.read(name, check, form)
         streams[name] = balance(name, contents[name], manifest, notes.get(name, []), findings)
     session = session_of({name: found.index for name, found in contents.items()}, notes, manifest)
     judged = judge(contents, manifest["streams"], streams, session, findings)
@@ -157,13 +158,6 @@ def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
         kinds = ", ".join(sorted({note.named for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
-
-
-def _look(name: str, manifest: Manifest) -> Look:
-    """Return how to see whether packets can be decoded."""
-    description = manifest["streams"][name].get("format") or {}
-    check = sensor_stream(manifest, name).check
-    return lambda payload: check(payload, description)
 
 
 def _side_streams(recording: Path, manifest: Manifest) -> list[str]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
+from sensors.stream import Format, accept
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
 from storage.manifest import Manifest
@@ -43,19 +44,19 @@ class Contents:
     "Share of the packets in which the headset knew this part: head, gaze, hands, pose."
 
 
-Look = Callable[[bytes], None]
-"""Takes a payload. Raises SensorError where it cannot be decoded."""
+Check = Callable[[bytes, Format], None]
+"""Takes a payload and its stream's description. Raises SensorError where it cannot be decoded."""
 
 
 class _Reader:
-    """Takes the payloads of a stream in order: hashes all, and looks at each where a look is given."""
+    """Takes the payloads of a stream in order: hashes all, and checks each by what its sensor says."""
 
-    def __init__(self, look: Look | None, tracking: Tracking) -> None:
+    def __init__(self, check: Check, form: Format, tracking: Tracking) -> None:
         self.tracking = tracking
         self.digest = hashlib.sha256()
         self.odd_rows: list[int] = []
         self.why = ""
-        self._look = look
+        self._check, self._form = check, form
         self._row = 0
 
     def begin(self) -> None:
@@ -65,13 +66,13 @@ class _Reader:
     def take(self, payload: bytes) -> None:
         """Take the next payload."""
         self.digest.update(payload)
-        self.tracking.take(payload)
-        if self._look is not None:
-            try:
-                self._look(payload)
-            except SensorError as error:
-                self.odd_rows.append(self._row)
-                self.why = self.why or str(error)
+        if self.tracking.parts:
+            self.tracking.take(payload)
+        try:
+            self._check(payload, self._form)
+        except SensorError as error:
+            self.odd_rows.append(self._row)
+            self.why = self.why or str(error)
         self._row += 1
 
 
@@ -84,9 +85,9 @@ class SealedFiles:
         self._findings = findings
         self._apart = apart
 
-    def read(self, stream: str, look: Look | None = None) -> Contents:
-        """Read every sealed file of a stream once: checksums, hash over the payloads, index, a look at each."""
-        reader = _Reader(look, Tracking(stream.rpartition("/")[2]))
+    def read(self, stream: str, check: Check = accept, form: Format | None = None) -> Contents:
+        """Read every sealed file of a stream once: checksums, hash over the payloads, index, a check of each."""
+        reader = _Reader(check, form or {}, Tracking(stream.rpartition("/")[2]))
         parts, sound, undecodable = [np.empty(0, INDEX)], [], []
         folder = stream_folder(self._recording, stream)
         found = chunk_paths(folder)

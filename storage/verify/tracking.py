@@ -19,7 +19,8 @@ class Tracking:
         """`short_name` is the stream's, without its device."""
         stream = STREAMS.get(short_name)
         flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
-        self._parts = flags.parts if flags is not None else {}
+        self.parts = flags.parts if flags is not None else {}
+        """The parts that its payloads tell of; empty where only poses tell."""
         self._at = flags.at if flags is not None else 0
         self._size = record.itemsize if record is not None else 0
         self._seen: Counter[str] = Counter()
@@ -27,11 +28,11 @@ class Tracking:
 
     def take(self, payload: bytes) -> None:
         """Take the next payload; one of another size says nothing."""
-        if not self._parts or len(payload) != self._size:
+        if len(payload) != self._size:
             return
         self._packets += 1
         flags = int.from_bytes(payload[self._at : self._at + 4], "little")
-        self._seen.update(part for part, bit in self._parts.items() if flags & bit)
+        self._seen.update(part for part, bit in self.parts.items() if flags & bit)
 
     def take_poses(self, poses: npt.NDArray[np.float32] | None) -> None:
         """Take poses, (n, 4, 4), or None where the stream has none; an untracked one is all zero."""
@@ -41,5 +42,5 @@ class Tracking:
 
     def shares(self) -> dict[str, float]:
         """Return part -> share of the packets, 0 to 1; empty for a stream that tells nothing."""
-        found = {part: self._seen[part] / self._packets for part in self._parts if self._packets}
+        found = {part: self._seen[part] / self._packets for part in self.parts if self._packets}
         return found | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})

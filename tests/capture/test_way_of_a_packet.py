@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
-import sys
-import threading
 import time
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pytest
+from follower import ROOT, Follower
+from small_takes import SECONDS, gyroscope_packets, seal_stream, write_manifest
 
 from capture.drain.drainer import Drainer
 from capture.produce.receiver import Receiver
@@ -26,9 +24,15 @@ from sensors.hololens.client import StreamClient
 from sensors.hololens.profile import Profile
 from sensors.hololens.wire import join_frame
 from storage.manifest import write_json
+from storage.recording import open_recording
 from storage.verify import verify
+from sync.align.gyro import align_pair
+from sync.fit.resample import make_track
+from sync.recording.headset import gyroscope, inertial_clock
+from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.truth import Truth
+from virtual_kitchen.world.motion import simulated_motion
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "way-of-a-packet.md"
 NAME = "hololens/gyroscope"
 MOST = 20
@@ -58,32 +62,6 @@ class Pair(StreamSource):
             self._client.close()
 
 
-class Follower:
-    """Notes in which order modules of ours hold some bytes, in whatever they hold them."""
-
-    def __init__(self, mark: bytes) -> None:
-        self._mark, self.modules = mark, dict[str, None]()
-
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        path = frame.f_code.co_filename
-        is_ours = event in ("call", "return") and path.startswith(f"{ROOT}/") and "/.venv/" not in path
-        if is_ours and any(self._holds(value) for value in list(frame.f_locals.values())):
-            self.modules.setdefault(path.removeprefix(f"{ROOT}/"))
-
-    def _holds(self, value: Any, depth: int = 0) -> bool:
-        if isinstance(value, bytes | bytearray):
-            return self._mark in value
-        if isinstance(value, memoryview):
-            return self._mark in value.tobytes()
-        if isinstance(value, np.ndarray):
-            return value.dtype != object and self._mark in value.tobytes()
-        return (
-            isinstance(value, tuple | list)
-            and depth < 3
-            and any(self._holds(one, depth + 1) for one in value)
-        )
-
-
 @pytest.fixture
 def samples() -> np.ndarray:
     found = np.zeros(315, imu.SAMPLE)
@@ -102,10 +80,7 @@ def test_every_module_that_holds_the_packet_is_on_the_page(server, client, plan,
     write_json(Path(plan.path) / "recording.json", manifest)
     payload = imu.encode_samples(samples)
     frame = join_frame(1_000_000, payload, bytes(64))
-    follower = Follower(payload[3200:3264])
-    threading.setprofile(follower)
-    sys.setprofile(follower)
-    try:
+    with Follower(payload) as follower:
         pipe = QueuePipe(client)
         receiver = Receiver(pipe)
         source = Pair(receiver)
@@ -128,14 +103,26 @@ def test_every_module_that_holds_the_packet_is_on_the_page(server, client, plan,
         drainer.end()
         drainer.run()
         answer = verify(Path(plan.path))
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
     assert answer["streams"][NAME]["stored"] == 1
-    passed = [module for module in follower.modules if not module.startswith("tests/")]
-    assert passed == [module for module in told() if module in passed], "in this order"
-    assert set(passed) <= set(told())
-    assert len(passed) >= 12, "it was followed"
+    assert follower.modules == told()[:14], "in this order"
+
+
+def test_every_module_that_holds_its_samples_is_on_the_page(tmp_path):
+    motion = simulated_motion(5)
+    kitchen = Kitchen(5, motion, Truth(tmp_path / "truth", 5))
+    rows = gyroscope_packets(kitchen, np.random.default_rng(5))
+    seal_stream(tmp_path / "take", NAME, rows)
+    write_manifest(tmp_path / "take", {NAME: {}}, {"hololens": "hololens"})
+    camera_s = np.arange(1.0, SECONDS - 1.0, 1 / 200)
+    camera = make_track("camera", camera_s, motion.angular_velocity(camera_s))
+    with open_recording(tmp_path / "take") as recording, Follower(rows[300][1]) as follower:
+        stream = recording[NAME]
+        clock = inertial_clock(stream)
+        found = align_pair(gyroscope(stream, clock), camera)
+    assert found.verdict.status == "aligned"
+    before, names = told()[:14], told()
+    assert [module for module in follower.modules if module not in before] == names[14:17], "in this order"
+    assert names[17:] == ["sync/align/gyro.py", "sync/report/alignment.py", "sync/report/page.py"]
 
 
 def test_the_way_is_short_and_every_module_is_there():
