@@ -21,6 +21,7 @@ from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
 from storage.reading.pictures import Frame
 from storage.recording import Recording
+from storage.timeline.si_units import RAD_PER_S
 
 GRID_HZ = 200.0
 TICKS_PER_S = 1e7
@@ -66,7 +67,8 @@ def turning(recording: Recording, alignment: FilmClock) -> Turning:
     of_camera = _means(film.t_s, film.xyz, alignment.media_of(edges))
     good = np.isfinite(of_headset).all(1) & np.isfinite(of_camera).all(1)
     of_headset, of_camera = of_headset[good], of_camera[good] @ TO_IMAGE_AXES.T
-    return Turning(start, of_headset * _unit(of_headset, of_camera), of_camera)
+    scale = recording.si_scale(f"{alignment.headset}/gyroscope") or _scale_by(of_camera, of_headset)
+    return Turning(start, of_headset * scale, of_camera)
 
 
 def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Floats:
@@ -80,10 +82,10 @@ def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Flo
     return means
 
 
-def _unit(of_headset: Floats, of_camera: Floats) -> float:
-    """Tell by what the headset's values are multiplied to be rad/s: some servers send deg/s."""
+def _scale_by(of_camera: Floats, of_headset: Floats) -> float:
+    """Tell by what the headset's values are multiplied to be rad/s, where neither rig file nor `sync` says it."""
     ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(of_camera - of_camera.mean(0))
-    return float(np.pi / 180) if ratio > 8 else 1.0
+    return RAD_PER_S["deg_per_s" if ratio > 8 else "rad_per_s"]
 
 
 def rig_from(recording: Recording, stream: str) -> Transform:

@@ -191,6 +191,37 @@ class Recording:
         found = self.clock_exchanges(device)
         return host_clock(found["host_send_ns"], found["host_receive_ns"], found["device_ticks"])
 
+    def si_scale(self, name: str) -> float | None:
+        """Return what values of an inertial stream are multiplied by to be rad/s or m/s^2; None if nobody knows.
+
+        A gyroscope's unit is the one that the rig file stated, else the one that `sync` measured.
+        """
+        from sensors.hololens.catalogue import is_gyroscope, known_stream
+        from sensors.hololens.profile import Profile
+        from storage.timeline.si_units import ALREADY_SI, RAD_PER_S
+
+        device, sensor = name.rpartition("/")[0], known_stream(name)
+        if is_gyroscope(name):
+            return RAD_PER_S.get(self._gyroscope_unit(device))
+        return 1.0 if sensor is not None and sensor.details(Profile()).get("unit") in ALREADY_SI else None
+
+    def _gyroscope_unit(self, device: str) -> str:
+        from storage.reading.alignments import alignment_files, read_alignment
+
+        stated = str(self.manifest["devices"].get(device, {}).get("gyroscope_unit") or "auto")
+        if stated != "auto":
+            return stated
+        found = [read_alignment(path) for path in alignment_files(self.path)]
+        units = [
+            one.headset_gyro.unit.name
+            for one in found
+            if one.clock_map is not None
+            and one.headset == device
+            and one.headset_gyro is not None
+            and one.headset_gyro.unit is not None
+        ]
+        return next(iter(units), "")
+
     @cached_property
     def main_headset(self) -> str:
         """The first headset that sent anything, whose clock is session time; nothing without one."""

@@ -23,6 +23,10 @@ from sensors.gopro.media import open_media
 from sensors.hololens.catalogue import is_gyroscope
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording
+from storage.timeline.si_units import RAD_PER_S
+
+USUAL_UNIT = "deg_per_s"
+"""What headsets send, where neither the rig file nor `sync` says it."""
 
 
 def mount_by_motion(recording: Recording, alignment: FilmClock) -> dict[str, Any]:
@@ -67,8 +71,8 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
         turning_streams = [name for name in recording.streams if is_gyroscope(name)]
         headset = turning_streams[0].partition("/")[0] if turning_streams else "hololens"
         answer: dict[str, Any] = {"recording": recording.id, "device": headset}
-        unit = _gyroscope_scale(recording.manifest["streams"].get(f"{headset}/gyroscope", {}))
-        still = STILL_GYROSCOPE_RAD_PER_S / unit
+        scale = recording.si_scale(f"{headset}/gyroscope")
+        still = STILL_GYROSCOPE_RAD_PER_S / (scale or RAD_PER_S[USUAL_UNIT])
         answer["gyroscope"] = _sensor_at_rest(recording, f"{headset}/gyroscope", still)
         still = STILL_ACCELEROMETER_M_PER_S2
         answer["accelerometer"] = _sensor_at_rest(recording, f"{headset}/accelerometer", still)
@@ -80,11 +84,6 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
         device = recording.manifest["devices"].get(headset, {})
         serial = str(device.get("serial") or device.get("address") or headset)
     return answer, save(data, serial, "imu", "rest", measured, answer)
-
-
-def _gyroscope_scale(description: dict[str, Any]) -> float:
-    """Return rad/s per unit sent: headsets send deg/s unless the rig says otherwise."""
-    return 1.0 if description.get("format", {}).get("unit") == "rad_per_s" else float(np.pi / 180)
 
 
 def _sensor_at_rest(recording: Any, stream: str, still: float) -> dict[str, Any]:

@@ -102,7 +102,8 @@ def _parts(
     bodies = [name for stream, name in here.items() if stream.is_head_pose]
     clouds = [name for short in CHOICE if (name := f"{headset}/{short}") in has]
     cameras = [name for stream, name in here.items() if stream.is_front_camera]
-    parts += [(name, partial(log_inertial, recording[name], time)) for name in inertial]
+    scales = {name: recording.si_scale(name) or 1.0 for name in inertial}  # where nobody knows, as sent
+    parts += [(name, partial(log_inertial, recording[name], time, scales[name])) for name in inertial]
     parts += [(name, partial(log_bodies, recording[name], time)) for name in bodies]
     parts += [(name, partial(log_cloud, recording, name, time, shown)) for name in clouds[:1]]
     parts += [(name, partial(log_pv, recording[name], time, shown)) for name in cameras]

@@ -21,9 +21,9 @@ from calibration.space.drawn_time import DrawnTime
 from sensors.array_types import Floats, Int64
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
-from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.reading.alignments import FilmClock
+from storage.reading.inertial import inertial_clock, packets_of_samples
 from storage.recording import Recording, StoredStream
 
 Say = Callable[[str, float], None]
@@ -77,8 +77,13 @@ def _words(body: dict[str, Any]) -> Iterator[str]:
             yield f"{name}={value}"
 
 
-def log_inertial(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
-    """Hand over an inertial sensor of the headset as means over 10 ms, in the unit that it sends."""
+def log_inertial(
+    stream: StoredStream, time: DrawnTime, scale: float, rr: Any, sink: Any, say: Say
+) -> str | None:
+    """Hand over an inertial sensor of the headset as means over 10 ms, its values multiplied by `scale`."""
+    clock = inertial_clock(stream)
+    if clock is None:
+        return "it holds no samples"
     _name_axes(rr, sink, stream.name)
     ticks: list[Int64] = []
     arrived_ns: list[int] = []
@@ -93,19 +98,21 @@ def log_inertial(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say:
         arrived_ns.clear()
         values.clear()
 
-    for payload, host_ns in zip(stream.payloads(), stream.index["host_ns"], strict=True):
-        samples = imu.decode_samples(stream.name, payload)
-        if not len(samples):
-            continue
+    done = 0
+    for row, samples in packets_of_samples(stream):
         edges = _edges(samples["vinyl_ns"])
         counts = np.diff(np.append(edges, len(samples)))
-        ticks.append(imu.repaired_soc_ticks(samples)[edges])
-        arrived_ns.append(int(host_ns))
-        values.append(np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0) / counts[:, None])
+        ticks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done)[edges])
+        arrived_ns.append(int(stream.index["host_ns"][row]))
+        sums = np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0)
+        values.append(scale * sums / counts[:, None])
+        done += len(samples)
         if len(ticks) >= BLOCK_ROWS:
             hand_over()
     if ticks:
         hand_over()
+    if clock.undecodable:
+        return f"{clock.undecodable} packets hold no samples that can be read"
     return None
 
 

@@ -18,7 +18,10 @@ with open_recording(sys.argv[1]) as recording:
     )
     print(f"batch stamps were up to {late_ms.max():.2f} ms late; repaired they step by one sample")
     seconds = np.diff(samples.ticks, prepend=samples.ticks[0]) / 1e7
-    print(
-        "turned about x y z, in the wire's unit times seconds:", (samples.xyz * seconds[:, None]).sum(axis=0)
-    )
+    turned = (samples.xyz * seconds[:, None]).sum(axis=0)
+    scale = recording.si_scale("hololens/gyroscope")
+    if scale is None:
+        print("turned about x y z, in the unit that it sends times seconds:", turned)
+    else:
+        print("turned about x y z, rad:", turned * scale)
     print("rig to sensor:", recording.calibration("hololens/gyroscope")["extrinsics"].values.tolist())

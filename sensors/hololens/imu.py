@@ -1,7 +1,7 @@
 """The sample that all three inertial sensors share, 32 bytes each.
 
 Axes and frame: the sensor's own (rig extrinsics are a download). Stamps are kept as sent: all samples of a
-batch carry the same `soc_ticks` (a driver fault), `repaired_soc_ticks` spreads them.
+batch carry the same `soc_ticks` (a driver fault), `storage.timeline.stamps` spreads them.
 """
 
 from __future__ import annotations
@@ -34,17 +34,6 @@ def decode_samples(name: str, payload: memoryview | bytes) -> np.ndarray:
 def encode_samples(samples: np.ndarray) -> bytes:
     """Lay samples out as a payload: the inverse of `decode_samples`."""
     return np.ascontiguousarray(samples, SAMPLE).tobytes()
-
-
-def repaired_soc_ticks(samples: np.ndarray) -> np.ndarray:
-    """Spread the stamps of one batch by the sensor clock: (n,) int64 device ticks.
-
-    soc[i] = soc[0] + (vinyl[i] - vinyl[0]) div 100 where first and last stamp are equal, else as sent.
-    """
-    soc = samples["soc_ticks"]
-    if len(samples) < 2 or soc[0] != soc[-1]:
-        return soc.copy()
-    return soc[0] + (samples["vinyl_ns"] - samples["vinyl_ns"][0]) // 100
 
 
 def inertial_stream(

@@ -1,7 +1,12 @@
-"""Samples of the inertial sensors with the stamps as sent and as repaired over the whole recording."""
+"""Samples of the inertial sensors with the stamps as sent and as repaired over the whole recording.
+
+`read_samples` takes all of them into memory; long streams are read twice instead: `inertial_clock`, then by blocks.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +20,8 @@ from storage.timeline.stamps import BatchStamps, StampRepair
 
 if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
+
+BLOCK_PACKETS = 256
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,54 @@ def read_samples(stream: StoredPackets) -> Samples:
         repair=repair,
         bad=bad,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class InertialClock:
+    """Repaired clock of one inertial stream; `sha256` is over its payloads in order."""
+
+    repair: StampRepair
+    undecodable: int
+    sha256: str
+
+
+def inertial_clock(stream: StoredPackets) -> InertialClock | None:
+    """Repair the stamps of a gyroscope, accelerometer or magnetometer; None when it holds no samples."""
+    digest, stamps, bad = hashlib.sha256(), BatchStamps(), 0
+    for payload in stream.payloads():
+        digest.update(payload)
+        samples = _samples(stream.name, payload)
+        if samples is None:
+            bad += 1
+        else:
+            stamps.add(samples["vinyl_ns"], samples["soc_ticks"])
+    repair = stamps.repair()
+    return InertialClock(repair, bad, digest.hexdigest()) if repair is not None else None
+
+
+def packets_of_samples(stream: StoredPackets) -> Iterator[tuple[int, npt.NDArray[np.void]]]:
+    """Yield (row, samples of dtype `sensors.hololens.imu.SAMPLE`) of the packets that hold any."""
+    for row, payload in enumerate(stream.payloads()):
+        samples = _samples(stream.name, payload)
+        if samples is not None:
+            yield row, samples
+
+
+def blocks_of_samples(stream: StoredPackets) -> Iterator[npt.NDArray[np.void]]:
+    """Yield the samples of some packets at a time, in order; undecodable packets are left out."""
+    held: list[npt.NDArray[np.void]] = []
+    for _, samples in packets_of_samples(stream):
+        held.append(samples)
+        if len(held) >= BLOCK_PACKETS:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
+
+
+def _samples(name: str, payload: bytes) -> npt.NDArray[np.void] | None:
+    try:
+        samples: npt.NDArray[np.void] = decode_samples(name, payload)
+    except SensorError:
+        return None
+    return samples if len(samples) else None

@@ -13,12 +13,13 @@ from sensors.hololens.catalogue import is_gyroscope
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
+from storage.reading.inertial import inertial_clock
 from storage.recording import open_recording
 from sync.align.gyro import align_pair
 from sync.align.headset_gyro import HeadsetGyro
 from sync.errors import SyncError
 from sync.fit.resample import make_track
-from sync.recording.headset import gyroscope, inertial_clock
+from sync.recording.headset import gyroscope
 
 NEAR_S = 90.0
 """A camera's clock may be so wrong and still be believed."""

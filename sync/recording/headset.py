@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.ledger import Note
+from storage.reading.inertial import InertialClock, blocks_of_samples
 from storage.recording import StoredStream
 from storage.timeline.pose_track import PoseTrack, rotation_wxyz
-from storage.timeline.stamps import BatchStamps, StampRepair
 from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
-BLOCK_PACKETS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class InertialClock:
-    """Repaired clock of one inertial stream; `sha256` is over its payloads in order."""
-
-    repair: StampRepair
-    undecodable: int
-    sha256: str
-
-
-def inertial_clock(stream: StoredStream) -> InertialClock | None:
-    """Repair the stamps of a gyroscope, accelerometer or magnetometer; None when it holds no samples."""
-    digest, stamps, bad = hashlib.sha256(), BatchStamps(), 0
-    for payload in stream.payloads():
-        digest.update(payload)
-        samples = _samples(stream.name, payload)
-        if samples is None:
-            bad += 1
-        else:
-            stamps.add(samples["vinyl_ns"], samples["soc_ticks"])
-    repair = stamps.repair()
-    return InertialClock(repair, bad, digest.hexdigest()) if repair is not None else None
-
 
 def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:
     """Repaired ticks of every sample of an inertial stream, (n,) int64."""
     blocks, done = [], 0
-    for samples in _blocks(stream):
+    for samples in blocks_of_samples(stream):
         blocks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done))
         done += len(samples)
     return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
@@ -59,7 +31,7 @@ def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:
 
 def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:
     """The gyroscope on its repaired clock, thinned while it is read."""
-    pairs = ((samples["vinyl_ns"], samples["xyz"]) for samples in _blocks(stream))
+    pairs = ((samples["vinyl_ns"], samples["xyz"]) for samples in blocks_of_samples(stream))
     return headset_gyro(pairs, clock.repair)
 
 
@@ -98,25 +70,3 @@ def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> 
         return None
     ticks = stream.index["device_ticks"].astype(np.int64)
     return PoseTrack.of_wire(ticks, stored, world_frames(stream, list(notes)), name)
-
-
-def _samples(name: str, payload: bytes) -> npt.NDArray[np.void] | None:
-    try:
-        samples: npt.NDArray[np.void] = imu.decode_samples(name, payload)
-    except SensorError:
-        return None
-    return samples if len(samples) else None
-
-
-def _blocks(stream: StoredStream) -> Iterator[npt.NDArray[np.void]]:
-    """Samples of some packets at a time, in order; undecodable packets are left out."""
-    held: list[npt.NDArray[np.void]] = []
-    for payload in stream.payloads():
-        samples = _samples(stream.name, payload)
-        if samples is not None:
-            held.append(samples)
-        if len(held) >= BLOCK_PACKETS:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)

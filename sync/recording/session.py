@@ -8,6 +8,7 @@ from typing import Any
 
 from sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
 from sensors.hololens.headset_stream import SAMPLES
+from storage.reading.inertial import InertialClock, inertial_clock
 from storage.recording import Recording, StoredStream
 from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
@@ -17,7 +18,7 @@ from sync.align.headset_gyro import HeadsetGyro
 from sync.errors import BadArrays
 from sync.recording.cameras import CameraFile, CameraTake, camera_takes
 from sync.recording.films import film_takes
-from sync.recording.headset import InertialClock, gyroscope, head_poses, inertial_clock
+from sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
 FILETIME_OF_UNIX = 116_444_736_000_000_000

@@ -26,6 +26,7 @@ from calibration.jobs.mount_check import refresh
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens import imu
+from storage.manifest import edit_manifest
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.world import rotations
 
@@ -130,6 +131,12 @@ def test_a_film_that_is_gone_fails_in_words(take, tmp_path):
 def rest(tmp_path_factory) -> Path:
     """A headset on a table for half a minute, after somebody put it there."""
     recording = tmp_path_factory.mktemp("data") / "table"
+    write_rest(recording)
+    return recording
+
+
+def write_rest(recording: Path, shaken: float = 0.0) -> None:
+    """Write half a minute of both sensors; `shaken` turns the gyroscope so much, in its own unit, all the time."""
     rng = np.random.default_rng(4)
     streams = {}
     for name, hz, batch, mean, noise in (
@@ -144,13 +151,26 @@ def rest(tmp_path_factory) -> Path:
         samples["xyz"] = mean + rng.normal(0, noise, (count, 3))
         moving = t < 5
         samples["xyz"][moving] += rng.normal(0, 20, (int(moving.sum()), 3))
+        if name == "gyroscope":
+            samples["xyz"] += shaken * np.sin(5 * t)[:, None]
         parts = np.split(samples, count // batch)
         seal_stream(
             recording, f"hololens/{name}", [(p["soc_ticks"][0], imu.encode_samples(p)) for p in parts]
         )
         streams[f"hololens/{name}"] = {}
     write_manifest(recording, streams, {"hololens": "hololens"})
-    return recording
+
+
+def test_what_is_still_depends_on_the_unit_that_the_rig_file_states(tmp_path):
+    write_rest(tmp_path / "data" / "table", shaken=0.4)  # 0.4 deg/s is nearly nothing, 0.4 rad/s a quick nod
+    with edit_manifest(tmp_path / "data" / "table") as manifest:
+        manifest["devices"]["hololens"]["gyroscope_unit"] = "deg_per_s"
+    code, told = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 0, told
+    with edit_manifest(tmp_path / "data" / "table") as manifest:
+        manifest["devices"]["hololens"]["gyroscope_unit"] = "rad_per_s"
+    code, told = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 1, told
 
 
 def test_the_sensors_at_rest_are_described_and_kept(rest):

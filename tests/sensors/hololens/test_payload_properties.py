@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sensors.errors import SensorError
-from sensors.hololens import imu, video, wire
+from sensors.hololens import video, wire
 from sensors.hololens.streams import (
     accelerometer,
     depth_ahat,
@@ -119,15 +119,6 @@ def test_raw_ahat_is_two_pictures() -> None:
     both = np.arange(2 * 512 * 512, dtype=np.uint32).astype("<u2")
     depth, ab = depth_ahat.raw_images(both.tobytes())
     assert (depth[0, 1], ab[0, 0], ab[511, 511]) == (1, both[512 * 512], both[-1])
-
-
-def test_batch_stamps_are_spread_by_the_sensor_clock() -> None:
-    samples = np.zeros(4, imu.SAMPLE)
-    samples["vinyl_ns"] = [1000, 153_000, 305_099, 458_000]
-    samples["soc_ticks"] = 77
-    assert imu.repaired_soc_ticks(samples).tolist() == [77, 77 + 1520, 77 + 3040, 77 + 4570]
-    samples["soc_ticks"] = [1, 2, 3, 4]
-    assert imu.repaired_soc_ticks(samples).tolist() == [1, 2, 3, 4]
 
 
 DECODERS = [
