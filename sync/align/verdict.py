@@ -8,7 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from storage.timeline.bridge import Bridge
+
 Status = Literal["aligned", "check", "not_aligned"]
+
+SERVES_MS = 500.0  # a worse bridge between two headsets places no frame anywhere
 
 THRESHOLDS: dict[str, float] = {
     "rho_least": 0.25,
@@ -192,3 +196,21 @@ def _warnings(e: Evidence, t: dict[str, float]) -> tuple[str, ...]:
     if e.stamp_bend_ms > t["stamp_bend_most_ms"]:
         found.append(f"the headset's gyroscope clock bends by {e.stamp_bend_ms:.1f} ms against its own line")
     return tuple(found)
+
+
+def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:
+    """Say how good the relation of two headsets is."""
+    if bridge is None:
+        return Verdict("not_aligned", (f"{name} or the main headset exchanged no clock with the recorder",))
+    if bridge.bound_ms > SERVES_MS:
+        why = f"its clock is known only to {bridge.bound_ms / 1e3:.1f} s: there are no clock exchanges"
+        return Verdict("not_aligned", (why,))
+    doubts = []
+    if bridge.bound_ms > THRESHOLDS["stat_most_ms"]:
+        doubts.append(f"its clock is known to {bridge.bound_ms:.0f} ms only: the network was slow")
+    if len(bridge.source.lines) + len(bridge.target.lines) > 2:
+        doubts.append(
+            f"a headset was restarted or its clock stepped: the index follows each stretch, the map is a line that"
+            f" strays from it by up to {strays_ms:.1f} ms"
+        )
+    return Verdict("check" if doubts else "aligned", tuple(doubts))

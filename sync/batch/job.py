@@ -14,8 +14,8 @@ from storage.manifest import write_json
 from storage.recording import Recording, open_recording
 from storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
 from storage.timeline.alignment_evidence import ClockEvidence
+from storage.timeline.bridge import Bridge
 from storage.timeline.clock_map import ClockMap
-from sync.align.bridge import Bridge
 from sync.align.chapters import heard_moved, of_chapter, prior_moved
 from sync.align.fusion import by_clocks, by_sound
 from sync.align.headset_gyro import HEAD_POSE

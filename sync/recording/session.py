@@ -10,9 +10,9 @@ from sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
 from sensors.hololens.headset_stream import SAMPLES
 from storage.reading.inertial import InertialClock, inertial_clock
 from storage.recording import Recording, StoredStream
+from storage.timeline.bridge import Bridge
 from storage.timeline.clock_map import ClockMap
 from storage.timeline.device_clock import HostClock, constant_clock
-from sync.align.bridge import Bridge
 from sync.align.head_pose import head_pose_gyro
 from sync.align.headset_gyro import HeadsetGyro
 from sync.errors import BadArrays

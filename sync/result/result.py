@@ -28,12 +28,12 @@ from storage.timeline.alignment_evidence import (
     GyroSearch,
     GyroUnit,
 )
+from storage.timeline.bridge import Bridge
 from storage.timeline.clock_map import ClockMap, sample_rows
-from sync.align.bridge import Bridge, judge_bridge
 from sync.align.fine import Fine
 from sync.align.pair_alignment import PairAlignment, Prior
 from sync.align.sound import MICROPHONES_MS, Heard
-from sync.align.verdict import THRESHOLDS, Verdict
+from sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
 from sync.answers import software_version
 
 ASSUMED = "default"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,7 @@ MEANS_ELSE = {
     },  # faults and causes of the judge
     "declared_loss": {"capture/rehearsal/scenarios.py"},
     "queue_loss": {"capture/rehearsal/scenarios.py"},
+    "stamp": {"storage/timeline/stamps.py"},  # a key of an alignment file
 }
 """A word that is a kind -> where it stands for something else."""
 
@@ -176,3 +179,15 @@ def test_no_kind_of_a_note_stands_elsewhere_in_capture_or_storage():
         if name != "storage/ledger.py" and (words := _words(path) & kinds - allowed):
             found[name] = words
     assert not found, "use storage.ledger, or say here what else the word means"
+
+
+def test_the_page_of_the_format_names_every_kind_with_its_keys():
+    page = (ROOT / "docs" / "reference" / "recording-format.md").read_text(encoding="utf-8")
+    rows = dict(
+        re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", page.partition("## The ledger")[2], re.MULTILINE)
+    )
+    assert rows.keys() == {one.kind for one in ledger.WRITTEN}
+    common = {one.name for one in fields(Note)}
+    for one in ledger.WRITTEN:
+        told = set(re.findall(r"`(\w+)`", rows[one.kind])) - {"suspend"}
+        assert told == {key.name for key in fields(one)} - common, one.kind

@@ -12,9 +12,7 @@ import numpy as np
 from sensors.array_types import Int64
 from storage.timeline.clock_map import TICKS_PER_S, ClockMap
 from storage.timeline.device_clock import HostClock
-from sync.align.verdict import THRESHOLDS, Verdict
 
-SERVES_MS = 500.0  # a worse bridge places no frame anywhere
 FIT_POINTS = 201
 
 
@@ -48,21 +46,3 @@ class Bridge:
         line = np.polynomial.polynomial.polyfit(t_s - middle, tau_s, 1 if len(t_s) > 1 else 0)
         found = ClockMap(epoch_ticks, middle, tuple(float(c) for c in line), (0.0, float(t_s[-1])))
         return found, float(np.abs(found.tau_s(t_s) - tau_s).max()) * 1e3
-
-
-def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:
-    """Say how good the relation of two headsets is."""
-    if bridge is None:
-        return Verdict("not_aligned", (f"{name} or the main headset exchanged no clock with the recorder",))
-    if bridge.bound_ms > SERVES_MS:
-        why = f"its clock is known only to {bridge.bound_ms / 1e3:.1f} s: there are no clock exchanges"
-        return Verdict("not_aligned", (why,))
-    doubts = []
-    if bridge.bound_ms > THRESHOLDS["stat_most_ms"]:
-        doubts.append(f"its clock is known to {bridge.bound_ms:.0f} ms only: the network was slow")
-    if len(bridge.source.lines) + len(bridge.target.lines) > 2:
-        doubts.append(
-            f"a headset was restarted or its clock stepped: the index follows each stretch, the map is a line that"
-            f" strays from it by up to {strays_ms:.1f} ms"
-        )
-    return Verdict("check" if doubts else "aligned", tuple(doubts))
