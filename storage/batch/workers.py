@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from threading import Thread
 from typing import Any
 
 FEW = 4
+LATER_S = 0.02
 Work = Callable[[Path], dict[str, Any]]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -74,6 +76,9 @@ def _begin() -> None:
             os._exit(1)
 
     signal.signal(signal.SIGINT, _hear)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _hear)
+        sys.unraisablehook = _interrupt_later
     Thread(target=wait, daemon=True).start()
 
 
@@ -82,6 +87,15 @@ def _hear(*_: object) -> None:
     is_first, _state.is_over = not _state.is_over, True
     if is_first and _state.is_busy:
         raise KeyboardInterrupt
+
+
+def _interrupt_later(lost: sys.UnraisableHookArgs) -> None:
+    """Interrupt again in a moment where Python lost the interrupt: it came in the middle of a callback."""
+    if lost.exc_type is KeyboardInterrupt:
+        _state.is_over = False
+        signal.setitimer(signal.ITIMER_REAL, LATER_S)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 @dataclass
