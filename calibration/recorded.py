@@ -15,7 +15,7 @@ from calibration.geometry.reference_frames import OPENCV_FROM_PV_AXES, Transform
 from sensors.array_types import Floats
 from sensors.gopro.media import open_media
 from sensors.gopro.motion import TO_IMAGE_AXES
-from sensors.hololens.catalogue import is_front_camera
+from sensors.hololens.catalogue import GYROSCOPE, is_front_camera
 from storage.calibration import ConstantTable
 from storage.errors import StorageError
 from storage.reading.alignments import FilmClock, film_clocks
@@ -56,7 +56,7 @@ class Turning:
 
 def turning(recording: Recording, alignment: FilmClock) -> Turning:
     """Bring both gyroscopes to one grid in the headset's time, each value the mean over its 5 ms."""
-    samples = recording[f"{alignment.headset}/gyroscope"].samples()
+    samples = recording[f"{alignment.headset}/{GYROSCOPE}"].samples()
     film = open_media(alignment.file).gyroscope()
     inside = np.isfinite(alignment.media_of(samples.ticks))
     if np.count_nonzero(inside) < 2:

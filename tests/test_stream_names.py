@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -27,8 +28,12 @@ PREFIXES = ("vlc_", "depth_", "extended_")
 ASKS = ("startswith", "endswith", "removeprefix", "removesuffix", "has", "get", "index", "count")
 
 
-def named(node: ast.AST) -> str:
-    """The stream (or family) that an expression names, "" for none; also by way of its own module."""
+def named(node: ast.AST, bound: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The stream (or family) that an expression names, "" for none; also by its module or a variable in `bound`."""
+    if isinstance(node, ast.Name):
+        return bound.get(node.id, "")
+    if isinstance(node, ast.JoinedStr):
+        return named(node.values[-1]) if node.values else ""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         short = node.value.rpartition("/")[2]
         return short if short in STREAMS or (short and short in PREFIXES) else ""
@@ -51,9 +56,21 @@ def elements(node: ast.AST) -> list[ast.expr]:
     return []
 
 
+def bound_names(tree: ast.AST) -> dict[str, str]:
+    """Variables that stand for one stream's name in a file: a branch on them is one on the name."""
+    return {
+        target.id: name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and (name := named(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
 def branches(source: str) -> Iterator[tuple[int, str]]:
     """Line and name of every comparison with a stream's name, and of every table of such names."""
     tree = ast.parse(source)
+    bound = bound_names(tree)
     types = {
         id(part)
         for node in ast.walk(tree)
@@ -70,7 +87,7 @@ def branches(source: str) -> Iterator[tuple[int, str]]:
             asked = [part for argument in node.args for part in (argument, *elements(argument))]
         elif id(node) not in types:
             asked = elements(node)
-        yield from ((node.lineno, name) for part in asked if (name := named(part)))
+        yield from ((node.lineno, name) for part in asked if (name := named(part, bound)))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +103,9 @@ def branches(source: str) -> Iterator[tuple[int, str]]:
         "short == pv.STREAM.name",
         "short != depth_ahat.NAME",
         'headset.has("microphone")',
+        'name == f"{device}/pv"',
+        'FRONT = "pv"\nif short == FRONT:\n    pass',
+        'FRONT = f"{device}/pv"\nFRONT in names',
     ],
 )
 def test_a_branch_is_found(source: str) -> None:

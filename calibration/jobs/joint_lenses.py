@@ -24,6 +24,7 @@ from calibration.results import lens_from_words, lens_result, save
 from sensors.array_types import Floats
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader, index_at
+from sensors.hololens.catalogue import FRONT_CAMERA
 from storage.reading.alignments import FilmClock
 from storage.reading.pictures import Frame
 from storage.recording import Recording, open_recording
@@ -143,7 +144,7 @@ def _pairs(
     progress: Progress | None,
 ) -> Iterator[BoardPair]:
     """Yield the instants at which the front camera is nearly still and both see the board."""
-    stream = recording[f"{alignment.headset}/pv"]
+    stream = recording[f"{alignment.headset}/{FRONT_CAMERA}"]
     taken: list[BoardSeen] = []
     with PictureReader(media) as reader:
         for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):

@@ -20,7 +20,7 @@ from calibration.geometry.reference_frames import inverse
 from calibration.recorded import GRID_HZ, rig_from, started_at, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
-from sensors.hololens.catalogue import is_gyroscope
+from sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE, is_gyroscope
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording
 from storage.timeline.si_units import RAD_PER_S
@@ -34,8 +34,8 @@ def mount_by_motion(recording: Recording, alignment: FilmClock) -> dict[str, Any
     together = turning(recording, alignment)
     found = rotation_from_motion(GRID_HZ, together.of_headset, together.of_camera)
     checked = check_mount(GRID_HZ, together.of_headset, together.of_camera, found.b_from_a)
-    pv_from_gyroscope = inverse(rig_from(recording, f"{alignment.headset}/pv")) @ rig_from(
-        recording, f"{alignment.headset}/gyroscope"
+    pv_from_gyroscope = inverse(rig_from(recording, f"{alignment.headset}/{FRONT_CAMERA}")) @ rig_from(
+        recording, f"{alignment.headset}/{GYROSCOPE}"
     )
     camera_from_pv = found.b_from_a @ pv_from_gyroscope[:3, :3].T
     return {
@@ -71,9 +71,9 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
         turning_streams = [name for name in recording.streams if is_gyroscope(name)]
         headset = turning_streams[0].partition("/")[0] if turning_streams else "hololens"
         answer: dict[str, Any] = {"recording": recording.id, "device": headset}
-        scale = recording.si_scale(f"{headset}/gyroscope")
+        scale = recording.si_scale(f"{headset}/{GYROSCOPE}")
         still = STILL_GYROSCOPE_RAD_PER_S / (scale or RAD_PER_S[USUAL_UNIT])
-        answer["gyroscope"] = _sensor_at_rest(recording, f"{headset}/gyroscope", still)
+        answer["gyroscope"] = _sensor_at_rest(recording, f"{headset}/{GYROSCOPE}", still)
         still = STILL_ACCELEROMETER_M_PER_S2
         answer["accelerometer"] = _sensor_at_rest(recording, f"{headset}/accelerometer", still)
         felt = np.array(answer["accelerometer"]["mean"])

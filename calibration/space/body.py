@@ -13,6 +13,7 @@ import numpy.typing as npt
 from calibration.geometry.reference_frames import transform_points, world_from_local
 from calibration.recorded import TICKS_PER_S
 from sensors.array_types import Floats
+from sensors.hololens.headset_stream import HeadsetStream
 from sensors.hololens.streams import eye_tracking, spatial_input
 from storage.notes import read_notes
 from storage.recording import Recording, StoredStream
@@ -87,12 +88,11 @@ class Body:
     """Reads hands and gaze of one headset. Streams that were not recorded give nothing."""
 
     def __init__(self, recording: Recording, headset: str) -> None:
-        def rows(name: str, decode: Callable[[bytes], np.void]) -> _Rows | None:
-            full = f"{headset}/{name}"
-            return _Rows(recording, full, decode) if full in recording.streams else None
+        def rows(sensor: HeadsetStream) -> _Rows | None:
+            name = f"{headset}/{sensor.name}"
+            return _Rows(recording, name, sensor.decode) if name in recording.streams else None
 
-        self._spatial = rows("spatial_input", spatial_input.decode)
-        self._eyes = rows("eye_tracking", eye_tracking.decode)
+        self._spatial, self._eyes = rows(spatial_input.STREAM), rows(eye_tracking.STREAM)
 
     def at(self, ticks: int) -> Moment | None:
         """Return what is known at an instant, between the packets around it; None when nothing is."""
