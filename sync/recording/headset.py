@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:
 
 def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:
     """The gyroscope on its repaired clock, thinned while it is read."""
-    pairs = ((samples["vinyl_ns"], samples["xyz"]) for samples in blocks_of_samples(stream))
+    pairs = map(itemgetter("vinyl_ns", "xyz"), blocks_of_samples(stream))
     return headset_gyro(pairs, clock.repair)
 
 

@@ -24,11 +24,12 @@ from sensors.hololens.client import StreamClient
 from sensors.hololens.profile import Profile
 from sensors.hololens.wire import join_frame
 from storage.manifest import write_json
+from storage.reading.inertial import inertial_clock
 from storage.recording import open_recording
 from storage.verify import verify
 from sync.align.gyro import align_pair
 from sync.fit.resample import make_track
-from sync.recording.headset import gyroscope, inertial_clock
+from sync.recording.headset import gyroscope
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
