@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from leftovers import held, left
 from sources import source_of
 
 # How long an example takes is no property of the code: a loaded computer must not fail the suite.
@@ -30,6 +31,14 @@ def _priority_kept() -> Iterator[None]:
     """Fail a test that steps back behind others in this process: every test after it would starve."""
     yield
     assert (os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)) == PRIORITY
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail a test that leaves a process, a thread, a listening socket or a file in the clone."""
+    before = held(REPOSITORY)
+    yield
+    assert left(before, REPOSITORY) == [], "left behind"
 
 
 @pytest.fixture(scope="session")

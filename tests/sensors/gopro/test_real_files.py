@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from capture.commands.gopro import gopro
+from kitchensync.cli import main
 from sensors.errors import UnreadableMedia
 from sensors.gopro.boxes import has_moov
 from sensors.gopro.inspect import inspect
@@ -105,12 +106,12 @@ def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> N
     (tmp_path / "cut.MP4").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 40)
     (tmp_path / "empty.raw").write_bytes(b"")
-    for name in ("cut.MP4", "noise.bin", "empty.raw", "absent.MP4", "."):
-        result = CliRunner().invoke(gopro, ["inspect", str(tmp_path / name), "--json"])
-        assert result.exit_code == 1
+    for name, code in (("cut.MP4", 1), ("noise.bin", 1), ("empty.raw", 1), ("absent.MP4", 2), (".", 2)):
+        result = CliRunner().invoke(main, ["gopro", "inspect", str(tmp_path / name), "--json"])
+        assert result.exit_code == code
         assert len(result.stderr.strip().splitlines()) == 1
         assert "Traceback" not in result.output
-        assert "error" in json.loads(result.stdout)
+        assert json.loads(result.stdout)["status"] == "refused"
     assert not has_moov(tmp_path / "cut.MP4")
     assert has_moov(shared_data("gopro/max-heromode.mp4"))
 
