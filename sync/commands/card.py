@@ -96,7 +96,7 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
 
 
 @click.command("free")
-@click.argument("recordings", nargs=-1, required=True, type=GivenRecording(usable=True))
+@click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
 @click.option("--copies", default=2, show_default=True, type=click.IntRange(1), help="copies_before_free.")
 @click.option("--copy", "roots", multiple=True, type=given_path(exists=True), help="Where other copies lie.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
@@ -120,13 +120,17 @@ def free(
     """
     from sensors.errors import SensorError
     from storage.errors import StorageError
+    from storage.life import usable_manifest
     from sync.cards.free import EraseRule, free_recording
 
     rows: list[dict[str, Any]] = []
     problems: list[str] = []
     for recording in recordings:
         try:
-            rows += free_recording(recording, EraseRule(copies, roots), dict(addresses))
+            found = free_recording(recording, EraseRule(copies, roots), dict(addresses))
+            if not found:
+                usable_manifest(recording)  # "no camera files" is no answer of a broken one
+            rows += found
         except (SensorError, StorageError) as error:
             problems.append(" ".join(str(error).split()))
     if as_json:

@@ -120,7 +120,6 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         refusals = {
             f"127.0.0.1:{port} cannot be opened": ["--data", str(tmp_path), "--port", str(port)],
-            "no such folder of recipes": ["--data", str(tmp_path), "--recipes", str(tmp_path / "absent")],
             "no such address": ["--data", str(tmp_path), "--host", "host.invalid"],
             "no database address": ["--data", str(tmp_path), "--port", "0", "--database", "mysql://x"],
             "cannot be opened as the app's database": [

@@ -18,10 +18,13 @@ LIBRARIES = (
     "ThreadPoolExecutor",
     "pytest_timeout",
     "execnet",
-    "raw-reader",
+    "Dask-Offload",
+    "IO loop",
 )
 """Pools that libraries keep for the next one who asks; they hold nothing of a test."""
-PATIENCE_S = 5.0
+KEPT = ("multiprocessing.", "chrom", "playwright", "postgres")
+"""Servers that a whole session of tests shares, by what stands in their command."""
+WAIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ def _is_library(child: psutil.Process) -> bool:
     """Tell whether a child has ended, or helps `multiprocessing` for as long as this process lives."""
     with suppress(psutil.NoSuchProcess):
         words = " ".join(child.cmdline())
-        return child.status() == psutil.STATUS_ZOMBIE or "multiprocessing." in words
+        return child.status() == psutil.STATUS_ZOMBIE or any(name in words for name in KEPT)
     return True
 
 
 def left(before: Held, clone: Path) -> list[str]:
     """Return in words what is held beyond what was held before; what is just ending is waited for."""
-    end_s = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + WAIT_S
     while (found := _more(before, held(clone))) and time.monotonic() < end_s:
         time.sleep(0.05)
     return found

@@ -90,6 +90,7 @@ LOOKS_AT_ANYTHING = {
     ("verify", "broken"): "FAIL is an answer, with its reasons",
     ("calibrate check", "broken"): "FAIL is an answer, with its reasons",
     ("release check", "broken"): "FAIL is an answer, with what differs",
+    ("gopro free", "broken"): "it answers recording by recording, with `problems`; the exit code is 1",
     ("sync", "broken"): "it answers recording by recording, with what is wrong; the exit code is 1",
     (
         "move",
