@@ -34,11 +34,13 @@ def _priority_kept() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
+def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that leaves a process, a thread, a listening socket or a file in the clone."""
     before = held(REPOSITORY)
     yield
-    assert left(before, REPOSITORY) == [], "left behind"
+    restarted = request.node.get_closest_marker("restarts_shared_process") is not None
+    found = [one for one in left(before, REPOSITORY) if not (restarted and one.startswith("process "))]
+    assert found == [], "left behind"
 
 
 @pytest.fixture(scope="session")

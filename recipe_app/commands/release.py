@@ -12,7 +12,7 @@ import click
 from recipe_app.commands.options import as_json_option, attempt, show
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
-from storage.shell.output_options import OutputFolder, output
+from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
 
 MEDIA = ("360p",)
@@ -34,7 +34,7 @@ def release() -> None:
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set.")
 @click.option(
     "--numbering",
-    type=given_path(dir_okay=False),
+    type=OutputPath(),
     help="Table of the published ids, not to be published itself [default: OUT.numbering.json].",
 )
 @click.option(

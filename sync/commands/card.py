@@ -98,7 +98,7 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
 @click.command("free")
 @click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
 @click.option("--copies", default=2, show_default=True, type=click.IntRange(1), help="copies_before_free.")
-@click.option("--copy", "roots", multiple=True, type=given_path(exists=True), help="Where other copies lie.")
+@click.option("--copy", "roots", multiple=True, type=given_path(), help="Where other copies lie.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def free(

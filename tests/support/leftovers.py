@@ -59,6 +59,12 @@ def _is_library(child: psutil.Process) -> bool:
     return True
 
 
+def _words(pid: int) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(psutil.Process(pid).cmdline())[:200]
+    return "gone"
+
+
 def left(before: Held, clone: Path) -> list[str]:
     """Return in words what is held beyond what was held before; what is just ending is waited for."""
     end_s = time.monotonic() + WAIT_S
@@ -68,7 +74,7 @@ def left(before: Held, clone: Path) -> list[str]:
 
 
 def _more(before: Held, after: Held) -> list[str]:
-    found = [f"process {pid}" for pid in after.children - before.children]
+    found = [f"process {pid}: {_words(pid)}" for pid in after.children - before.children]
     found += [f"thread {thread.name}" for thread in after.threads - before.threads]
     found += [f"listening socket {ip}:{port}" for ip, port in after.listening - before.listening]
     found += [f"file {name} in the clone" for name in after.files - before.files]

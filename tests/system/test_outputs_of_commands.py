@@ -24,6 +24,7 @@ WRITES = {
     "graph convert": ["graph.json", "--out", OUT],
     "backup": [OUT, "--data", "recordings"],
     "annotations export": ["--out", OUT, "--data", "recordings"],
+    "release captaincook4d": ["TAKE", "--out", OUT],
     "calibrate board": ["--out", OUT],
     "view": ["TAKE", "--save", OUT],
     "cloud": ["TAKE", "--out", OUT],
@@ -56,7 +57,8 @@ READS = {
     "info": {"path"},
     "batch": {"paths"},
     "consent": {"path"},
-    "release check": {"folder"},
+    "release captaincook4d": {"paths"},
+    "release check": {"folder", "against"},
     "verify": {"paths"},
     "archive": {"paths"},
     "move": {"paths"},
@@ -191,7 +193,7 @@ def test_no_command_adds_to_a_recording(take, name):
         refused(name, GROWS[name], out)
 
 
-@pytest.mark.parametrize("name", sorted(WRITES.keys() - {"annotations export"}))
+@pytest.mark.parametrize("name", sorted(WRITES.keys() - {"annotations export", "release captaincook4d"}))
 def test_no_command_writes_over_a_file_unless_told_to(take, name):
     for out in ("mine.txt", "data/take/sync/index.parquet"):
         assert "--force" in refused(name, WRITES[name], out)
