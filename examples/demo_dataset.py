@@ -134,11 +134,16 @@ def differences(out: Path, truths: list[TabletTruth], corrected: str) -> list[st
         done = {t.step: t.touch_host_ns for t in truth.taps if t.kind == "done" and t.op_id not in taken_back}
         entries = released["step_annotations"]
         ends = [(touch, entry["end_time"]) for (_, touch), entry in zip(done.items(), entries, strict=False)]
-        first_ns, first_s = ends[1]
-        for touch_ns, end_s in ends[1:]:
+        filmed = [(touch_ns, end_s) for touch_ns, end_s in ends if end_s > 0]  # else before its first picture
+        first_ns, first_s = filmed[0]
+        for touch_ns, end_s in filmed:
             off_s = end_s - first_s - (touch_ns - first_ns) / 1e9
             if abs(off_s) > SAME_S:
                 problems.append(f"{released['recording_id']}: a step ends {off_s:+.3f} s off")
+        if len(filmed) < len(ends) - 3:
+            problems.append(
+                f"{released['recording_id']}: only {len(filmed)} of {len(ends)} steps are in the film"
+            )
         errors = [error for entry in entries for error in entry.get("errors", [])]
         logged = sum(tap.kind == "error" for tap in truth.taps)
         if len(errors) < logged:
