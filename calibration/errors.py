@@ -4,6 +4,8 @@
 class CalibrationError(Exception):
     """Base of all calibration errors: one line that names the thing and what to do."""
 
+    exit_code = 1
+
 
 class NotTracked(CalibrationError):
     """A pose of zeros: the headset did not know where it was."""

@@ -15,6 +15,8 @@ def without_password(url: str) -> str:
 class CaptureError(Exception):
     """Base of all capture errors: one line that names the thing and what to do."""
 
+    exit_code = 1
+
 
 class QueueUnavailable(CaptureError):
     """The queue server cannot be started or reached."""

@@ -6,37 +6,16 @@ Exit codes: 1 for a refusal and for trouble of the computer, 2 for wrong usage o
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from storage.errors import words_of
+from storage.shell.answer import SCHEMA, refuse
 from storage.shell.lazy_group import LazyGroup
-from storage.shell.refusal import Answered
-
-EXPECTED_ERRORS = (
-    ("calibration.errors", "CalibrationError"),
-    ("capture.errors", "CaptureError"),
-    ("recipe_app.errors", "RecipeError"),
-    ("sensors.errors", "SensorError"),
-    ("storage.errors", "StorageError"),
-    ("sync.errors", "SyncError"),
-    ("virtual_kitchen.errors", "KitchenError"),
-)
-"""The base errors of the folders: each is one line for the user, never a traceback."""
-
-SCHEMAS = {
-    **{f"graph-{name}": name for name in ("convert", "hints", "orders", "script")},
-    "release-captaincook4d": "release",
-    "rig-check": "rig",
-    **dict.fromkeys(("calibrate-gopro", "calibrate-rig", "calibrate-imu"), "calibrate"),
-    "calibrate-check": "calibrate-check-all",
-}
-"""Commands whose objects are not named after them."""
 
 
 class Shell(LazyGroup):
@@ -58,7 +37,7 @@ class Shell(LazyGroup):
         except click.UsageError as error:
             _leave(words, f"{error.format_message().rstrip('.')}; {_help(error)}", error.exit_code)
         except click.ClickException as error:
-            _leave(words, error.format_message(), error.exit_code, answered=isinstance(error, Answered))
+            _leave(words, error.format_message(), error.exit_code)
         except Exception as error:
             if (reason := foreseen(error)) is None:
                 raise
@@ -69,10 +48,9 @@ class Shell(LazyGroup):
 def foreseen(error: Exception) -> str | None:
     """Return what is said of an error that can be foreseen, None of a mistake of ours.
 
-    A folder that was not loaded cannot have raised.
+    Those that say their exit code can: the base errors of all folders do.
     """
-    loaded = ((sys.modules[module], name) for module, name in EXPECTED_ERRORS if module in sys.modules)
-    if any(isinstance(error, getattr(module, name)) for module, name in loaded):
+    if hasattr(error, "exit_code"):
         return str(error)
     if isinstance(error, OSError):  # of the computer: full or read-only disks, files that go away
         return words_of(error)
@@ -84,30 +62,20 @@ def _help(error: click.UsageError) -> str:
     return f"see `{' '.join(['kitchensync', *path])} --help`"
 
 
-def _leave(words: list[str], reason: str, code: int, *, answered: bool = False) -> None:
-    reason = " ".join(reason.split())
-    if "--json" in words and not answered:
-        name = command_name(words)
-        schema = f"{SCHEMAS.get(name, name)}/1"
-        click.echo(json.dumps({"schema": schema, "status": "refused", "reason": reason}))
-    click.echo(f"kitchensync: {reason}", err=True)
+def _leave(words: list[str], reason: str, code: int) -> NoReturn:
+    refuse(reason, schema_of(words) if "--json" in words else None)
     sys.exit(code)
 
 
-def command_name(words: list[str]) -> str:
-    """Return the name of the command in some arguments, `gopro-fetch` for `gopro fetch`."""
-    return "-".join(_named(words)) or "kitchensync"
-
-
-def _named(words: list[str]) -> list[str]:
-    group: Any = importlib.import_module("kitchensync.cli").main
-    found: list[str] = []
+def schema_of(words: list[str]) -> str:
+    """Return what the object of the command in some arguments is called; `gopro/1` where a group was meant."""
+    found: Any = importlib.import_module("kitchensync.cli").main
+    names: list[str] = []
     for word in words:
-        if word.startswith("-"):
-            continue
-        command = group.get_command(click.Context(group), word) if isinstance(group, click.Group) else None
-        if command is None:
+        known = found.get_command(click.Context(found), word) if isinstance(found, click.Group) else None
+        if known is not None:
+            names.append(word)
+            found = known
+        elif not word.startswith("-"):
             break
-        found.append(word)
-        group = command
-    return found
+    return getattr(found.callback, SCHEMA, f"{'-'.join(names) or 'kitchensync'}/1")

@@ -20,6 +20,8 @@ class RecipeError(Exception):
     ours, which are translated too; every other value stays as it was given.
     """
 
+    exit_code = 1
+
     def __init__(self, text: str, /, **values: Value) -> None:
         super().__init__(filled(text, values))
         self.text, self.values = text, values

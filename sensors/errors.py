@@ -8,6 +8,8 @@ from pathlib import Path
 class SensorError(Exception):
     """Base of all sensor errors: one line that names the thing and what to do."""
 
+    exit_code = 1
+
 
 # --- a headset's stream -------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 class SyncError(Exception):
     """Base of all synchronization errors: catch this one at the edge."""
 
+    exit_code = 1
+
 
 class BadArrays(SyncError):
     """Arrays that cannot be what they claim to be."""

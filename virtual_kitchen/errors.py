@@ -4,6 +4,8 @@
 class KitchenError(Exception):
     """Name the thing that cannot be served and what to do."""
 
+    exit_code = 1
+
 
 class PortBusy(KitchenError):
     """Name the address that cannot be listened on."""

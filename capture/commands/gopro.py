@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.lazy_group import LazyGroup, Table
 from storage.shell.named_url import NAMED_URL
 from storage.shell.output_options import output_file
-from storage.shell.refusal import Answered
 
 COMMANDS: Table = {
     "inspect": ("capture.commands.gopro_files:inspect_file", "Say what a camera file holds."),
@@ -47,10 +46,8 @@ def gopro() -> None:
 @click.argument("files", nargs=-1, required=True, type=given_path(exists=True))
 @output_file("target", "--out", "-o", required=True, help="The new MP4.")
 @click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def join_files(
-    files: tuple[Path, ...], target: Path, force: bool, strip_location: bool, as_json: bool
-) -> None:
+@answers("gopro-join/1")
+def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_location: bool) -> Answer:
     """Join the chapters of one recording into one MP4, nothing encoded anew, every track kept.
 
     One FILE stands for all its chapters in the same folder; several are joined in the order given.
@@ -59,27 +56,20 @@ def join_files(
     Example:
       kitchensync gopro join card/GX010007.MP4 --out take.MP4 --strip-location
     """
-    from sensors.errors import SensorError
     from sensors.gopro.join import join
     from sensors.gopro.take import open_take
 
-    try:
-        take = open_take(*files)
-        paths = [chapter.path for chapter in take.chapters]
-        joined = join(paths, target, strip_location=strip_location, replace=force)
-    except SensorError as error:
-        if as_json:
-            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
-            click.echo(json.dumps({"schema": "gopro-join/1", **refused}))
-        raise Answered(str(error)) from error
-    if as_json:
-        click.echo(json.dumps({**joined._asdict(), "path": str(joined.path)}))
-        return
-    click.echo(
-        f"{joined.path}: {len(joined.chapters)} chapters, {joined.frames} frames, {joined.bytes} bytes"
-    )
-    if joined.stripped:
-        click.echo(f"taken out: {', '.join(joined.stripped)}")
+    take = open_take(*files)
+    paths = [chapter.path for chapter in take.chapters]
+    joined = join(paths, target, strip_location=strip_location, replace=force)
+    return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)
+
+
+def _show_joined(said: dict[str, Any]) -> None:
+    chapters = f"{len(said['chapters'])} chapters, {said['frames']} frames"
+    click.echo(f"{said['path']}: {chapters}, {said['bytes']} bytes")
+    if said["stripped"]:
+        click.echo(f"taken out: {', '.join(said['stripped'])}")
 
 
 @click.command("fetch")
@@ -87,10 +77,8 @@ def join_files(
 @click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
 @click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
 @click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def fetch(
-    path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...], as_json: bool
-) -> None:
+@answers("gopro-fetch/1")
+def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer:
     """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
     A download that was cut goes on where it stopped. A camera that is still recording is stopped first, unless a
@@ -116,16 +104,13 @@ def fetch(
                 meter.say(f"{name}: being recorded now, left alone")
             else:
                 done.append(one)
-    failed = [one for one in done if one.problem]
-    if as_json:
-        click.echo(json.dumps({"schema": "gopro-fetch/1", "takes": [asdict(one) for one in done]}))
-    else:
-        for one in done:
-            said = one.problem or ", ".join(one.files + one.proxies) or "nothing was left to fetch"
-            click.echo(f"{one.recording}/{one.device}: {said}")
-        if not done:
-            click.echo("nothing is pending")
-    if failed:
-        if as_json:
-            click.echo(f"kitchensync: {failed[0].recording}: {failed[0].problem}", err=True)
-        sys.exit(1)
+    failed = [f"{one.recording}/{one.device}: {one.problem}" for one in done if one.problem]
+    return Answer({"takes": [asdict(one) for one in done]}, _show_fetched, failed, failed=bool(failed))
+
+
+def _show_fetched(said: dict[str, Any]) -> None:
+    for one in said["takes"]:
+        files = ", ".join(one["files"] + one["proxies"]) or "nothing was left to fetch"
+        click.echo(f"{one['recording']}/{one['device']}: {'not fetched' if one['problem'] else files}")
+    if not said["takes"]:
+        click.echo("nothing is pending")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
-from storage.shell.refusal import Answered
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command("inspect")
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def inspect_file(file: Path, as_json: bool) -> None:
+@answers("gopro-inspect/1", is_bare=True)
+def inspect_file(file: Path) -> Answer:
     """Say what FILE holds: pictures, sound, and every telemetry stream with its counts, stamps and rate.
 
     FILE is an MP4; any other file is tried as bare GPMF payloads. Values are as stored, divided by SCAL.
@@ -27,47 +27,30 @@ def inspect_file(file: Path, as_json: bool) -> None:
     Example:
       kitchensync gopro inspect GX010001.MP4 --json
     """
-    from sensors.errors import SensorError
     from sensors.gopro.inspect import inspect
 
-    try:
-        described = inspect(file)
-    except SensorError as error:
-        if as_json:
-            refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
-            click.echo(json.dumps({"schema": "gopro-inspect/1", **refused}))
-        raise Answered(str(error)) from error
-    if as_json:
-        click.echo(json.dumps(described, ensure_ascii=False))
-        return
-    _show(file, described)
+    return Answer(inspect(file), partial(_show, file))
 
 
 @click.command("discover")
 @click.option("--seconds", default=5.0, show_default=True, help="How long to listen.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def discover_cameras(seconds: float, as_json: bool) -> None:
+@answers("gopro-discover/1")
+def discover_cameras(seconds: float) -> Answer:
     """List the cameras that announce themselves on USB and on the network.
 
     \b
     Example:
       kitchensync gopro discover
     """
-    from sensors.errors import SensorError
     from sensors.gopro.open_camera import discover
 
-    try:
-        found = discover(seconds)
-    except SensorError as error:
-        raise click.ClickException(str(error)) from error
-    if as_json:
-        click.echo(
-            json.dumps({"schema": "gopro-discover/1", "cameras": [camera._asdict() for camera in found]})
-        )
-        return
-    for camera in found:
-        click.echo(f"usb:{camera.serial}  {camera.address}:{camera.port}")
-    if not found:
+    return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
+
+
+def _show_cameras(said: dict[str, Any]) -> None:
+    for camera in said["cameras"]:
+        click.echo(f"usb:{camera['serial']}  {camera['address']}:{camera['port']}")
+    if not said["cameras"]:
         click.echo("no camera announces itself; over USB give its serial number: usb:SERIAL")
 
 
@@ -82,7 +65,8 @@ def discover_cameras(seconds: float, as_json: bool) -> None:
     help="Its root certificate, PEM.",
 )
 @click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")
-def remember(name: str, address: str, username: str, certificate: Path, password: str) -> None:
+@answers("gopro-remember/1")
+def remember(name: str, address: str, username: str, certificate: Path, password: str) -> Answer:
     """Store the way to a camera on the home network, as cohn:NAME, in a private file (0600) outside the data.
 
     The camera gives address, name, password and certificate out when it joins the network (GoPro's app or SDK).
@@ -91,16 +75,13 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     Example:
       kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
     """
-    from sensors.errors import SensorError
     from sensors.gopro.credentials import write_credentials
 
-    try:
-        path = write_credentials(
-            name, address=address, username=username, password=password, certificate=certificate.read_text()
-        )
-    except (SensorError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"cohn:{name} is kept in {path}")
+    path = write_credentials(
+        name, address=address, username=username, password=password, certificate=certificate.read_text()
+    )
+    said = {"camera": f"cohn:{name}", "path": str(path)}
+    return Answer(said, lambda _: click.echo(f"cohn:{name} is kept in {path}"))
 
 
 def _show(file: Path, described: dict[str, Any]) -> None:

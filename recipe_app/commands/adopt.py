@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from recipe_app.commands.options import show
-from recipe_app.errors import RecipeError
-from storage.errors import StorageError
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
 from storage.shell.progress import byte_bar
-from storage.shell.refusal import Answered
-
-SCHEMA = "adopt/1"
 
 
 @click.command()
@@ -30,15 +25,14 @@ SCHEMA = "adopt/1"
 )
 @click.option("--consent", default="none", show_default=True, help="Reference of the participant's consent.")
 @click.option("--participant", default="", help="Pseudonym of whoever is seen.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@answers("adopt/1")
 def adopt(
     recording: str,
     files: tuple[Path, ...],
     data: Path,
     consent: str,
     participant: str,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Make the recording ID of videos (FILES) that were filmed elsewhere.
 
     They are copied, read back and hashed; the originals stay as they are. The tablet then offers the recording, so
@@ -50,22 +44,8 @@ def adopt(
     from recipe_app.exchange.adopt import adopt as make
 
     with byte_bar() as tell:
-        try:
-            made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
-        except (RecipeError, StorageError) as error:
-            _refuse(recording, error, as_json=as_json)
-    answer: dict[str, Any] = {"schema": SCHEMA, "recording": recording, "status": "PASS", **made}
-    answer.pop("manifest")
-    if as_json:
-        show(answer)
-    else:
-        click.echo(
-            f"{made['path']}: {len(made['files'])} videos; log on it with `kitchensync app --data {data}`"
-        )
-
-
-def _refuse(recording: str, error: Exception, *, as_json: bool) -> NoReturn:
-    if as_json:
-        refused = {"status": "refused", "reason": " ".join(str(error).split()), "error": str(error)}
-        show({"schema": SCHEMA, "recording": recording, **refused})
-    raise Answered(str(error)) from error
+        made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
+    said: dict[str, Any] = {"recording": recording, "status": "PASS", **made}
+    del said["manifest"]
+    videos = f"{made['path']}: {len(made['files'])} videos"
+    return Answer(said, lambda _: click.echo(f"{videos}; log on it with `kitchensync app --data {data}`"))

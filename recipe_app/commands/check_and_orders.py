@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, SEED, as_json_option, attempt, show
+from recipe_app.commands.options import FILE, SEED
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ MOST_ORDERS = 100_000
 
 @click.command()
 @FILE
-@as_json_option("graph-check/1")
-def check(file: Path, as_json: bool) -> None:
+@answers("graph-check/1")
+def check(file: Path) -> Answer:
     """Say what is wrong or odd about the task graph in FILE, and how many orders it allows.
 
     Exit code 1 when there is an error (a cycle, no START or END, an unreachable step).
@@ -31,22 +32,13 @@ def check(file: Path, as_json: bool) -> None:
     """
     from recipe_app.graphs.formats.graph_files import read_graph
 
-    answer = attempt(
-        lambda: check_answer(read_graph(file)),
-        schema="graph-check/1",
-        about=file,
-        as_json=as_json,
-        status="FAIL",
-    )
-    if as_json:
-        show(answer)
-    else:
-        _print_check(answer)
-    for finding in answer["findings"]:
-        if finding["level"] == "error":
-            line = f"{file.name}: {finding['place']}: {finding['text']}; {finding['fix']}"
-            click.echo(f"error: {line}", err=True)
-    sys.exit(1 if answer["status"] == "FAIL" else 0)
+    answer = check_answer(read_graph(file))
+    errors = [
+        f"{file.name}: {finding['place']}: {finding['text']}; {finding['fix']}"
+        for finding in answer["findings"]
+        if finding["level"] == "error"
+    ]
+    return Answer(answer, _print_check, errors, failed=answer["status"] == "FAIL")
 
 
 def check_answer(checked: Graph) -> dict[str, Any]:
@@ -103,8 +95,8 @@ def _print_check(answer: dict[str, Any]) -> None:
     help="Orders recorded already: an orders/1 file, a JSON list of orders, or a folder of annotations.",
 )
 @SEED
-@as_json_option("orders/1")
-def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int, as_json: bool) -> None:
+@answers("orders/1")
+def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int) -> Answer:
     """Draw different valid orders of the steps in FILE, every order equally likely.
 
     `sampler` says how: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
@@ -117,19 +109,13 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     from recipe_app.graphs.formats.graph_files import read_graph
     from recipe_app.graphs.order.orders import draw_orders
 
-    def draw() -> tuple[Graph, Drawn, dict[str, Any]]:
-        read = read_graph(file)
-        if diverse or recorded is not None:
-            return read, *_diverse(read, count=count, seed=seed, recorded=recorded)
-        return read, draw_orders(read, count=count, seed=seed), {}
-
-    read, drawn, more = attempt(draw, schema="orders/1", about=file, as_json=as_json)
-    if as_json:
-        show(orders_answer(read, drawn, seed) | more)
+    read, more = read_graph(file), dict[str, Any]()
+    if diverse or recorded is not None:
+        drawn, more = _diverse(read, count=count, seed=seed, recorded=recorded)
     else:
-        _print_orders(read, drawn)
-    if drawn.note:
-        click.echo(f"note: {file.name}: {drawn.note}", err=True)
+        drawn = draw_orders(read, count=count, seed=seed)
+    notes = [f"note: {file.name}: {drawn.note}"] if drawn.note else []
+    return Answer(orders_answer(read, drawn, seed) | more, partial(_print_orders, read), notes)
 
 
 def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
@@ -159,10 +145,10 @@ def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:
     }
 
 
-def _print_orders(read: Graph, drawn: Drawn) -> None:
-    total = f"{drawn.total:,}" if drawn.total is not None else "more than could be counted"
-    click.echo(f"{read.name}: {total} valid orders; {len(drawn.orders)} drawn by {drawn.sampler}")
-    for number, order in enumerate(drawn.orders, start=1):
+def _print_orders(read: Graph, said: dict[str, Any]) -> None:
+    total = f"{said['total']:,}" if said["total"] is not None else "more than could be counted"
+    click.echo(f"{read.name}: {total} valid orders; {len(said['orders'])} drawn by {said['sampler']}")
+    for number, order in enumerate(said["orders"], start=1):
         click.echo(f"\norder {number}")
         for place, node in enumerate(order, start=1):
             click.echo(f"  {place:3}. [{node}] {read.by_node[node].text}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, as_json_option, attempt, show
+from recipe_app.commands.options import FILE
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import output
 from storage.shell.outputs import write_into, write_output
@@ -33,7 +34,7 @@ SOURCES = ("cooklang", "jsonld", "text")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
 @click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
-@as_json_option("convert/1")
+@answers("convert/1")
 def convert(
     file: Path,
     target: str,
@@ -43,8 +44,7 @@ def convert(
     toy: str,
     language: str,
     accept: bool,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Write the graph or recipe in FILE in another format; say what the new format cannot hold.
 
     Reads CaptainCook4D JSON, graph.json, DOT, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
@@ -56,33 +56,27 @@ def convert(
     Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
     """
     if file.is_dir():
-        answer = attempt(
-            lambda: convert_folder(file, out, force=force), schema="convert/1", about=file, as_json=as_json
-        )
+        answer = convert_folder(file, out, force=force)
     else:
-        answer = attempt(
-            lambda: convert_file(
-                file,
-                target,
-                source=source,
-                out=out,
-                toy=toy,
-                language=language,
-                accept_all=accept,
-                force=force,
-            ),
-            schema="convert/1",
-            about=file,
-            as_json=as_json,
+        answer = convert_file(
+            file,
+            target,
+            source=source,
+            out=out,
+            toy=toy,
+            language=language,
+            accept_all=accept,
+            force=force,
         )
-    if as_json:
-        show(answer)
-    elif "text" in answer:
-        click.echo(answer["text"], nl=False)
+    lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
+    return Answer(answer, _print_converted, lost)
+
+
+def _print_converted(said: dict[str, Any]) -> None:
+    if "text" in said:
+        click.echo(said["text"], nl=False)
     else:
-        click.echo(f"wrote {', '.join(answer['written'])}")
-    for lost in answer["lost"]:
-        click.echo(f"note: {file.name}: {target} cannot hold {lost}", err=True)
+        click.echo(f"wrote {', '.join(said['written'])}")
 
 
 def convert_file(
@@ -170,8 +164,8 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
 @click.command()
 @click.argument("first", type=given_path(exists=True))
 @click.argument("second", type=given_path(exists=True))
-@as_json_option("graph-agree/1")
-def agree(first: Path, second: Path, as_json: bool) -> None:
+@answers("graph-agree/1")
+def agree(first: Path, second: Path) -> Answer:
     """Say how far two annotators' graphs of one recipe agree, in FIRST and SECOND.
 
     Edge precision, recall and F1 as drawn, reduced and in the closure, the share of valid orders that they have in
@@ -180,12 +174,10 @@ def agree(first: Path, second: Path, as_json: bool) -> None:
     \b
     Example: kitchensync graph agree ann.json ben.json
     """
-    answer = attempt(
-        lambda: agree_answer(first, second), schema="graph-agree/1", about=first, as_json=as_json
-    )
-    if as_json:
-        show(answer)
-        return
+    return Answer(agree_answer(first, second), _print_agreement)
+
+
+def _print_agreement(answer: dict[str, Any]) -> None:
     forms = ("raw", "raw_with_ends", "reduced", "closure", "cross")
     show_table(
         ["edges", "precision", "recall", "F1"],
@@ -196,7 +188,8 @@ def agree(first: Path, second: Path, as_json: bool) -> None:
     )
     overlap = answer["order_overlap"]
     click.echo(f"\nvalid orders in common: {'too many to count' if overlap is None else f'{overlap:.1%}'}")
-    for name, side in ((first.name, "only_first"), (second.name, "only_second")):
+    for which in ("first", "second"):
+        name, side = answer[which], f"only_{which}"
         click.echo(f"only {name}: {', '.join(f'{u} -> {v}' for u, v in answer[side]) or 'none'}")
 
 

@@ -10,7 +10,6 @@ from recipe_app.commands.check_and_orders import check, orders
 from recipe_app.commands.convert import agree, convert
 from recipe_app.commands.score_and_evidence import evidence, score
 from recipe_app.commands.scripts_and_hints import hints, script
-from recipe_app.errors import RecipeError
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder
 
@@ -66,8 +65,5 @@ def app(demo: bool, **options: Any) -> None:
     """
     from recipe_app.web.serve import Setup, serve
 
-    try:
-        joined = click.get_current_context().find_object(dict) or {}
-        serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)
-    except RecipeError as error:
-        raise click.ClickException(str(error)) from error
+    joined = click.get_current_context().find_object(dict) or {}
+    serve(Setup(**options, demo=demo, station=joined.get("station")), say=click.echo)

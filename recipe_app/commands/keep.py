@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from recipe_app.commands.options import attempt, show
 from recipe_app.errors import BadOperation
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output, output_file
 from storage.shell.outputs import write_into
@@ -23,15 +23,14 @@ DATA = click.option(
     help="As for `app`.",
 )
 DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 
 
 @click.command()
 @output_file("file")
 @DATA
 @DATABASE
-@JSON
-def backup(file: Path, force: bool, data: Path, database: str | None, as_json: bool) -> None:
+@answers("backup/1")
+def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     """Back up what the recipe app remembers into FILE, while it runs.
 
     People, tablets, every operation, voice notes, uploaded recipes; not the recordings themselves. With --force FILE
@@ -43,25 +42,25 @@ def backup(file: Path, force: bool, data: Path, database: str | None, as_json: b
     from recipe_app.store.backup import back_up
     from sensors.host_clock import utc_anchor
 
+    place, recipes = _place(data, database)
     with Bar("backing up", unit="%") as bar:
-
-        def tell(share: float) -> None:
-            bar.show(100 * share, 100)
-
-        def make() -> dict[str, Any]:
-            place, recipes = _place(data, database)
-            return back_up(place, recipes, file, utc_ns=utc_anchor().utc_ns, tell=tell, force=force)
-
-        manifest = attempt(make, schema="backup/1", about=file, as_json=as_json)
-    _say("backup/1", file, manifest, as_json=as_json)
+        manifest = back_up(
+            place,
+            recipes,
+            file,
+            utc_ns=utc_anchor().utc_ns,
+            tell=lambda share: bar.show(100 * share, 100),
+            force=force,
+        )
+    return _answer("backup/1", file, manifest)
 
 
 @click.command()
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
 @DATA
 @DATABASE
-@JSON
-def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None:
+@answers("restore/1")
+def restore(file: Path, data: Path, database: str | None) -> Answer:
     """Restore a backup into a data folder or database that holds nothing of the app yet.
 
     Every hash and the chain of the log are proven first. People sign in anew; tablets stay paired.
@@ -72,18 +71,15 @@ def restore(file: Path, data: Path, database: str | None, as_json: bool) -> None
     from recipe_app.store.restore import restore as put_back
 
     place, recipes = _place(data, database)
-    manifest = attempt(
-        lambda: put_back(file, place, recipes), schema="restore/1", about=file, as_json=as_json
-    )
-    _say("restore/1", file, manifest, as_json=as_json)
+    return _answer("restore/1", file, put_back(file, place, recipes))
 
 
 @click.command("take-dump")
 @click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @DATA
 @DATABASE
-@JSON
-def take_dump(files: tuple[Path, ...], data: Path, database: str | None, as_json: bool) -> None:
+@answers("take-dump/1")
+def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer:
     """Take in what a tablet saved when it could not reach the app any more.
 
     FILES are the file that the tablet saved, or pictures or a film of its QR frames. A second time nothing happens.
@@ -92,15 +88,9 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None, as_json
     Example: kitchensync take-dump kitchensync-dump.json --data recordings
     Example: kitchensync take-dump screen.mp4 --data recordings
     """
-    outcome = attempt(
-        lambda: _taken(files, data, database), schema="take-dump/1", about=files[0], as_json=as_json
-    )
-    if as_json:
-        show({"schema": "take-dump/1", **outcome})
-        return
-    click.echo("{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome))
-    for reason in outcome["refused"]:
-        click.echo(f"refused: {reason}", err=True)
+    outcome = _taken(files, data, database)
+    words = "{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome)
+    return Answer(outcome, lambda _: click.echo(words), [f"refused: {why}" for why in outcome["refused"]])
 
 
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
@@ -137,8 +127,8 @@ def collection_commands() -> None:
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @DATA
 @DATABASE
-@JSON
-def import_folder(folder: Path, data: Path, database: str | None, as_json: bool) -> None:
+@answers("annotations-import/1")
+def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
     """Take FOLDER, in the form of CaptainCook4D, into the app: its recordings stand in the desk's list.
 
     \b
@@ -147,17 +137,12 @@ def import_folder(folder: Path, data: Path, database: str | None, as_json: bool)
     from recipe_app.commands.at_rest import memory
     from recipe_app.exchange import published
 
-    def make() -> dict[str, Any]:
-        with memory(data, database) as tools:
-            files = published.files_of(folder)
-            name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
-            return published.take_in(files, name, tools.records, actor="")
-
-    taken = attempt(make, schema="annotations-import/1", about=folder, as_json=as_json)
-    if as_json:
-        show({"schema": "annotations-import/1", **taken})
-    else:
-        click.echo(f"{taken['name']}: {taken['recordings']} recordings, {taken['new']} operations are new")
+    with memory(data, database) as tools:
+        files = published.files_of(folder)
+        name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
+        taken = published.take_in(files, name, tools.records, actor="")
+    words = f"{taken['name']}: {taken['recordings']} recordings, {taken['new']} operations are new"
+    return Answer(taken, lambda _: click.echo(words))
 
 
 @collection_commands.command("export")
@@ -165,10 +150,8 @@ def import_folder(folder: Path, data: Path, database: str | None, as_json: bool)
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder to write into.")
 @DATA
 @DATABASE
-@JSON
-def export_folder(
-    collection: str | None, out: Path, force: bool, data: Path, database: str | None, as_json: bool
-) -> None:
+@answers("annotations-export/1")
+def export_folder(collection: str | None, out: Path, force: bool, data: Path, database: str | None) -> Answer:
     """Write a folder of annotations from the app's log, byte for byte as it came.
 
     \b
@@ -177,19 +160,13 @@ def export_folder(
     from recipe_app.commands.at_rest import memory
     from recipe_app.exchange import published
 
-    def make() -> list[str]:
-        with memory(data, database) as tools:
-            known = list(published.collections(tools.records))
-            only = known[0] if len(known) == 1 else ""
-            files = published.give_back(collection or only, tools.records)
-            write_into(out, {path: text.encode() for path, text in files.items()}, force=force)
-        return sorted(files)
-
-    written = attempt(make, schema="annotations-export/1", about=out, as_json=as_json)
-    if as_json:
-        show({"schema": "annotations-export/1", "out": str(out), "written": written})
-    else:
-        click.echo(f"{out}: {len(written)} files")
+    with memory(data, database) as tools:
+        known = list(published.collections(tools.records))
+        only = known[0] if len(known) == 1 else ""
+        files = published.give_back(collection or only, tools.records)
+        write_into(out, {path: text.encode() for path, text in files.items()}, force=force)
+    said = {"out": str(out), "written": sorted(files)}
+    return Answer(said, lambda _: click.echo(f"{out}: {len(files)} files"))
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
@@ -198,8 +175,6 @@ def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 
 
-def _say(schema: str, file: Path, manifest: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        show({**manifest, "schema": schema, "file": str(file)})
-    else:
-        click.echo(f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}")
+def _answer(schema: str, file: Path, manifest: dict[str, Any]) -> Answer:
+    words = f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}"
+    return Answer({**manifest, "schema": schema, "file": str(file)}, lambda _: click.echo(words))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from recipe_app.commands.options import as_json_option, attempt, show
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, OutputPath, output
@@ -44,7 +43,7 @@ def release() -> None:
     help=f"Which films, separated by commas: {', '.join(MEDIA)}; nothing for none.",
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
-@as_json_option("release/1")
+@answers("release/1")
 def captaincook4d(
     paths: tuple[Path, ...],
     out: Path,
@@ -52,8 +51,7 @@ def captaincook4d(
     numbering: Path | None,
     media: str,
     strict: bool,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
 
     PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
@@ -63,35 +61,27 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
+    from recipe_app.releases import release as writer
     from storage.names import recordings_in
     from storage.shell.progress import Bar
 
     found = [recording for path in paths for recording in recordings_in(path)]
     kinds = _media(media)
     table = numbering or out.with_name(f"{out.name}.numbering.json")
+    ids = _numbering(table)
+    with Bar(unit="pictures") as bar:
+        made = writer.release(found, out, ids, media=kinds, force=force, tell=bar.show)
+    write_output(table, ids.as_text().encode(), force=True)
+    status = "WARN" if made.left_out else "PASS"
+    said: dict[str, Any] = {"status": status, "recordings": made.members, "left_out": made.left_out}
+    said |= {"files": made.files, "bytes": made.bytes}
+    return Answer(said, partial(_show_release, out), failed=strict and status == "WARN")
 
-    def make() -> dict[str, Any]:
-        from recipe_app.releases import release as writer
 
-        ids = _numbering(table)
-        with Bar(unit="pictures") as bar:
-            made = writer.release(found, out, ids, media=kinds, force=force, tell=bar.show)
-        write_output(table, ids.as_text().encode(), force=True)
-        status = "WARN" if made.left_out else "PASS"
-        return {"status": status, "recordings": made.members, "left_out": made.left_out} | {
-            "files": made.files,
-            "bytes": made.bytes,
-        }
-
-    made = attempt(make, schema="release/1", about=out, as_json=as_json)
-    if as_json:
-        show({"schema": "release/1", **made})
-    else:
-        click.echo(f"{made['status']}: {len(made['recordings'])} recordings, {made['files']} files in {out}")
-        for one in made["left_out"]:
-            click.echo(f"left out: {one['recording']}: {one['why']}")
-    if strict and made["status"] == "WARN":
-        sys.exit(1)
+def _show_release(out: Path, said: dict[str, Any]) -> None:
+    click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
+    for one in said["left_out"]:
+        click.echo(f"left out: {one['recording']}: {one['why']}")
 
 
 def _media(text: str) -> tuple[str, ...]:
@@ -114,8 +104,8 @@ def _numbering(table: Path) -> Any:
     type=GivenRecording(),
     help="Folder of the recordings: what their manifests say of devices and people must not be found.",
 )
-@as_json_option("release-check/1")
-def check_folder(folder: Path, against: Path | None, as_json: bool) -> None:
+@answers("release-check/1")
+def check_folder(folder: Path, against: Path | None) -> Answer:
     """Check a data set: form, checksums, ids, times, films, and that nobody can be recognized by a name.
 
     \b
@@ -130,14 +120,13 @@ def check_folder(folder: Path, against: Path | None, as_json: bool) -> None:
     words = private_words(against) if against else frozenset()
     found = check(folder, words=words)
     status = "FAIL" if found.differences or found.names else "PASS"
-    answer = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
-    if as_json:
-        click.echo(json.dumps({"schema": "release-check/1", **answer, "warnings": []}))
-    else:
-        for one in found.differences:
-            click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
-        for named in found.names:
-            click.echo(f"{named['file']}: holds {named['found']}")
-        click.echo(f"{status}: {folder}")
-    if status == "FAIL":
-        sys.exit(1)
+    said = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
+    return Answer({**said, "warnings": []}, partial(_show_check, folder), failed=status == "FAIL")
+
+
+def _show_check(folder: Path, said: dict[str, Any]) -> None:
+    for one in said["differences"]:
+        click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
+    for named in said["names_or_serials_found"]:
+        click.echo(f"{named['file']}: holds {named['found']}")
+    click.echo(f"{said['status']}: {folder}")

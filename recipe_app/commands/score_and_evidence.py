@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import as_json_option, attempt, show
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.table import show_table
 
@@ -31,8 +31,8 @@ COLUMNS = {
 
 @click.command()
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
-@as_json_option("the keys of an expected.json")
-def score(folder: Path, as_json: bool) -> None:
+@answers("graph-score/1", is_bare=True)
+def score(folder: Path) -> Answer:
     """Judge every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
 
     FOLDER holds task_graphs/ and annotation_json/. Prints orders, violations in all senses, how they agree with
@@ -41,15 +41,8 @@ def score(folder: Path, as_json: bool) -> None:
     \b
     Example: kitchensync graph score captaincook4d --json
     """
-    answer, notes = attempt(
-        lambda: score_answer(folder), schema="graph-score/1", about=folder, as_json=as_json
-    )
-    for note in notes:
-        click.echo(f"note: {folder.name}: {note}", err=True)
-    if as_json:
-        show(answer)
-    else:
-        _print_score(answer)
+    answer, notes = score_answer(folder)
+    return Answer(answer, _print_score, [f"note: {folder.name}: {note}" for note in notes])
 
 
 def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -91,8 +84,8 @@ def _print_score(answer: dict[str, Any]) -> None:
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @click.option("--recipe", help="Only this recipe, for example coffee [default: all].")
 @click.option("--challenged", is_flag=True, help="Only edges that recordings without errors broke.")
-@as_json_option("graph-evidence/1")
-def evidence(folder: Path, recipe: str | None, challenged: bool, as_json: bool) -> None:
+@answers("graph-evidence/1")
+def evidence(folder: Path, recipe: str | None, challenged: bool) -> Answer:
     """Say what the recordings in FOLDER did to every edge: kept, overlapped, broken, done without its first step.
 
     An edge that recordings without any error broke may ask for too much; it is marked and stands first.
@@ -100,16 +93,7 @@ def evidence(folder: Path, recipe: str | None, challenged: bool, as_json: bool) 
     \b
     Example: kitchensync graph evidence captaincook4d --recipe tomatochutney
     """
-    answer = attempt(
-        lambda: evidence_answer(folder, recipe, challenged=challenged),
-        schema="graph-evidence/1",
-        about=folder,
-        as_json=as_json,
-    )
-    if as_json:
-        show(answer)
-    else:
-        _print_evidence(answer)
+    return Answer(evidence_answer(folder, recipe, challenged=challenged), _print_evidence)
 
 
 def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recipe_app.commands.options import FILE, SEED, as_json_option, attempt, show
+from recipe_app.commands.options import FILE, SEED
+from storage.shell.answer import Answer, answers
 
 if TYPE_CHECKING:
     from recipe_app.graphs.mistakes.hints import Hint
@@ -73,8 +74,8 @@ def edges_of(
     help="Give so many steps an induced error.",
 )
 @SEED
-@as_json_option("script/1")
-def script(file: Path, seed: int, induce: int, as_json: bool, **knobs: Any) -> None:
+@answers("script/1")
+def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
     """Draw an error script from FILE: exactly the stated steps are missing, exactly the stated edges are broken.
 
     A second, independent check confirms it before it is printed. The same seed gives the same script.
@@ -82,18 +83,8 @@ def script(file: Path, seed: int, induce: int, as_json: bool, **knobs: Any) -> N
     \b
     Example: kitchensync graph script examples/recipes/tea_and_toast.json --missing 1 --flips 2 --seed 1
     """
-    answer = attempt(
-        lambda: script_answer(file, knobs, induce=induce, seed=seed),
-        schema="script/1",
-        about=file,
-        as_json=as_json,
-    )
-    if as_json:
-        show(answer)
-    else:
-        _print_script(answer)
-    for caution in answer["cautions"]:
-        click.echo(f"caution: {file.name}: {caution}", err=True)
+    answer = script_answer(file, knobs, induce=induce, seed=seed)
+    return Answer(answer, _print_script, [f"caution: {file.name}: {one}" for one in answer["cautions"]])
 
 
 def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
@@ -180,8 +171,8 @@ def _print_script(answer: dict[str, Any]) -> None:
 @click.option("--step", "node", type=int, help="Only this step [default: all].")
 @click.option("--category", help="Only this category, for example Timing.")
 @click.option("--model/--no-model", default=False, help="Ask the model server named in the environment too.")
-@as_json_option("hints/1")
-def hints(file: Path, node: int | None, category: str | None, model: bool, as_json: bool) -> None:
+@answers("hints/1")
+def hints(file: Path, node: int | None, category: str | None, model: bool) -> Answer:
     """Propose concrete errors for the steps in FILE, by category, each with the text to show.
 
     Rules work offline. --model also asks an OpenAI-compatible server: KITCHENSYNC_HINTS_URL (base address),
@@ -191,18 +182,8 @@ def hints(file: Path, node: int | None, category: str | None, model: bool, as_js
     \b
     Example: kitchensync graph hints examples/recipes/tea_and_toast.json --step 2
     """
-    answer = attempt(
-        lambda: hints_answer(file, node, category, ask_model=model),
-        schema="hints/1",
-        about=file,
-        as_json=as_json,
-    )
-    if as_json:
-        show(answer)
-    else:
-        _print_hints(answer)
-    for note in answer["notes"]:
-        click.echo(f"note: {file.name}: {note}", err=True)
+    answer = hints_answer(file, node, category, ask_model=model)
+    return Answer(answer, _print_hints, [f"note: {file.name}: {note}" for note in answer["notes"]])
 
 
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from storage.permission import Scope
+from storage.shell.answer import Answer, answers
 from storage.shell.given_recording import GivenRecording
 
 
@@ -31,8 +31,8 @@ class Scopes(click.ParamType):
 @click.option("--reference", required=True, help="The signed form, for example its number in your files.")
 @click.option("--scopes", required=True, type=Scopes(), help=f"What was agreed to: {', '.join(Scope)}.")
 @click.option("--by", required=True, help="Who enters it.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str, as_json: bool) -> None:
+@answers("consent/1")
+def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> Answer:
     """Enter what the participant of a recording agreed to.
 
     \b
@@ -43,8 +43,5 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str, as_j
 
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]
-    if as_json:
-        said = {"recording": path.name, "consent": reference, "consent_scopes": given}
-        click.echo(json.dumps({"schema": "consent/1", **said}))
-    else:
-        click.echo(f"{path.name}: {reference} allows {', '.join(given)}")
+    said = {"recording": path.name, "consent": reference, "consent_scopes": given}
+    return Answer(said, lambda _: click.echo(f"{path.name}: {reference} allows {', '.join(given)}"))

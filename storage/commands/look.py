@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.table import length_words, show_table, size_words
@@ -17,8 +17,8 @@ COLUMNS = ("recording", "recipe", "person", "started (UTC)", "length", "life", "
 
 @click.command("list")
 @click.argument("root", default="data", type=given_path(exists=True, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (list/1).")
-def list_recordings(root: Path, as_json: bool) -> None:
+@answers("list/1")
+def list_recordings(root: Path) -> Answer:
     """List the recordings in ROOT [default: data], however deep they lie.
 
     The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
@@ -35,18 +35,16 @@ def list_recordings(root: Path, as_json: bool) -> None:
         for recording in recordings_below(root):
             lines.append(line_of(recording, root))
             bar.show(len(lines), None, recording.name)
-    if as_json:
-        click.echo(json.dumps({"schema": "list/1", "root": str(root), "recordings": lines}))
-        return
-    if not lines:
-        click.echo(f"kitchensync: {root} holds no recording", err=True)
-        return
-    show_table(COLUMNS, (_row(line) for line in lines), left=8)
-    whole = sum(line.get("bytes", 0) for line in lines)
-    click.echo(f"{len(lines)} recordings, {size_words(whole)}")
-    for line in lines:
-        if line.get("problem"):
-            click.echo(f"kitchensync: {line['problem']}", err=True)
+    trouble = [line["problem"] for line in lines if line.get("problem")]
+    none = [] if lines else [f"{root} holds no recording"]
+    return Answer({"root": str(root), "recordings": lines}, _show_list, [*none, *trouble])
+
+
+def _show_list(said: dict[str, Any]) -> None:
+    if lines := said["recordings"]:
+        show_table(COLUMNS, (_row(line) for line in lines), left=8)
+        whole = sum(line.get("bytes", 0) for line in lines)
+        click.echo(f"{len(lines)} recordings, {size_words(whole)}")
 
 
 def _row(line: dict[str, Any]) -> list[str]:
@@ -60,8 +58,8 @@ def _row(line: dict[str, Any]) -> list[str]:
 
 @click.command()
 @click.argument("path", type=GivenRecording(usable=True))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (info/1).")
-def info(path: Path, as_json: bool) -> None:
+@answers("info/1")
+def info(path: Path) -> Answer:
     """Say what is in a recording: streams, cameras, events, alignments, verdict.
 
     \b
@@ -78,12 +76,7 @@ def info(path: Path, as_json: bool) -> None:
         )
     with open_recording(path) as recording:
         said = contents_of(recording)
-    if as_json:
-        click.echo(json.dumps({"schema": "info/1", **said}))
-    else:
-        _show(said)
-    for problem in _problems(said):
-        click.echo(f"kitchensync: {problem}", err=True)
+    return Answer(said, _show, _problems(said))
 
 
 def _problems(said: dict[str, Any]) -> list[str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sys
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from storage.errors import words_of
+from storage.errors import StorageError, words_of
+from storage.shell.answer import Answer, answers, say
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder
-from storage.shell.progress import byte_bar
+from storage.shell.progress import Bar, byte_bar
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
@@ -23,8 +23,8 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @click.option("--deep", is_flag=True, help="Decode pictures and sound too: takes minutes for an hour.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify(paths: tuple[Path, ...], strict: bool, deep: bool, as_json: bool) -> None:
+@answers("verify/1")
+def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     """Recompute ledger and checksums of recordings from their files alone.
 
     PATHS are recordings, or folders of recordings.
@@ -35,31 +35,31 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool, as_json: bool) -> 
     """
     from storage.names import recordings_in
     from storage.verify import FAIL, WARN, verify_all
-    from storage.verify import verify as check
 
     found = [recording for path in paths for recording in recordings_in(path)]
-    results = [_checked(partial(check, deep=deep), path, quiet=as_json) for path in found]
+    results = _checked(found, deep=deep)
     several = len(paths) > 1 or found != [paths[0]]
     answer = verify_all(results) if several else results[0]
-    if as_json:
-        click.echo(json.dumps(answer))
-    else:
-        for result in results:
-            show(result)
-    if answer["status"] == FAIL or (strict and answer["status"] == WARN):
-        sys.exit(1)
+    failed = answer["status"] == FAIL or (strict and answer["status"] == WARN)
+    return Answer(answer, lambda _: show_all(results), failed=failed)
 
 
-def _checked(check: Any, path: Path, *, quiet: bool) -> dict[str, Any]:
-    """Check one recording; on a terminal say which stream is being read."""
-    if quiet or not sys.stderr.isatty():
-        result: dict[str, Any] = check(path)
-        return result
-    from rich.console import Console
+def _checked(found: list[Path], *, deep: bool) -> list[dict[str, Any]]:
+    """Check recordings one by one; a bar says which stream is being read."""
+    from storage.verify import verify as check
 
-    with Console(stderr=True).status(f"{path.name}") as status:
-        checked: dict[str, Any] = check(path, lambda stream: status.update(f"{path.name}: {stream}"))
-        return checked
+    with Bar("verifying", unit="recordings") as bar:
+
+        def tell(done: int, path: Path, stream: str = "") -> None:
+            bar.show(done, len(found), f"{path.name}  {stream}")
+
+        return [check(path, partial(tell, done, path), deep=deep) for done, path in enumerate(found)]
+
+
+def show_all(results: list[dict[str, Any]]) -> None:
+    """Print the balance sheets of recordings for people."""
+    for result in results:
+        show(result)
 
 
 def show(result: dict[str, Any]) -> None:
@@ -97,8 +97,8 @@ def coverage_in_words(facts: dict[str, Any]) -> str:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def archive(paths: tuple[Path, ...], as_json: bool) -> None:
+@answers("archive/1")
+def archive(paths: tuple[Path, ...]) -> Answer:
     """Pack the streams of finished recordings into one HDF5 file each, proved block by block.
 
     PATHS are recordings, or folders of recordings. The small files go only after the archive was read back.
@@ -111,39 +111,43 @@ def archive(paths: tuple[Path, ...], as_json: bool) -> None:
     from storage.names import recordings_in
 
     found = [recording for path in paths for recording in recordings_in(path)]
-    rows = [_packed(recording, alone=found == list(paths[:1]), quiet=as_json) for recording in found]
-    if as_json:
-        click.echo(json.dumps({"schema": "archive/1", "recordings": rows}))
-    if any("reason" in row for row in rows):
-        sys.exit(1)
+    rows = [_packed(recording, alone=found == list(paths[:1])) for recording in found]
+    return Answer({"recordings": rows}, _show_packed, failed=any("reason" in row for row in rows))
 
 
-def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
+def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
     """Pack one recording; one among others that cannot be packed gives its reason and says it."""
-    from dataclasses import asdict
-
-    from storage.errors import StorageError
     from storage.move.archive import archive as pack
 
     try:
-        with byte_bar() as show:
-            packed = pack(recording, show)
+        with byte_bar() as tell:
+            packed = pack(recording, tell)
     except (StorageError, OSError) as error:
         if alone:
             raise
         reason = words_of(error)
-        click.echo(f"kitchensync: {reason}", err=True)
+        say(reason)
         return {"recording": recording.name, "streams": [], "reason": reason}
-    if not quiet:
-        files = sum(entry.files for entry in packed)
-        click.echo(f"{recording.name}: {files} files packed into {len(packed)}")
     return {"recording": recording.name, "streams": [asdict(entry) for entry in packed]}
+
+
+def _show_packed(said: dict[str, Any]) -> None:
+    for row in said["recordings"]:
+        if "reason" not in row:
+            files = sum(entry["files"] for entry in row["streams"])
+            click.echo(f"{row['recording']}: {files} files packed into {len(row['streams'])}")
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @click.option("--to", "targets", multiple=True, required=True, type=OutputFolder(), help="Store; repeat it.")
-@click.option("--copies", default=2, show_default=True, help="Verified copies before a local file is freed.")
+@click.option(
+    "--copies",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Verified copies before a local file is freed.",
+)
 @click.option(
     "--keep-days",
     default="7",
@@ -155,7 +159,7 @@ def _packed(recording: Path, *, alone: bool, quiet: bool) -> dict[str, Any]:
 )
 @click.option("--keep", is_flag=True, help="Free nothing, whatever the rule says.")
 @click.option("--follow", is_flag=True, help="Go along with running recordings and wait for stores.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@answers("move/1")
 def move(
     paths: tuple[Path, ...],
     targets: tuple[Path, ...],
@@ -164,8 +168,7 @@ def move(
     room_gb: float,
     keep: bool,
     follow: bool,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Copy recordings to network stores, read every copy back, free local files by rule.
 
     PATHS are recordings, or folders of recordings. Local files go only when enough verified copies exist and
@@ -175,51 +178,55 @@ def move(
     Example:
       kitchensync move data/take-1 --to /mnt/nas-a/kitchen --to /mnt/nas-b/kitchen
     """
-    from dataclasses import asdict
-
     from storage.move.freeing import FreeRule
     from storage.move.mover import run_mover
     from storage.move.mover_process import lower_priority
     from storage.names import recordings_in
 
-    if keep_days != "never" and not keep_days.replace(".", "", 1).isdigit():
-        raise click.BadParameter("give a number of days, or `never`", param_hint="--keep-days")
-    if copies < 1:
-        raise click.BadParameter("at least 1", param_hint="--copies")
-    days = None if keep_days == "never" else float(keep_days)
-    rule = None if keep else FreeRule(copies, days, int(room_gb * 1e9))
+    rule = None if keep else FreeRule(copies, _days(keep_days), int(room_gb * 1e9))
     lower_priority()
     recordings = [recording for path in paths for recording in recordings_in(path)]
-    with byte_bar() as show:
+    with byte_bar() as tell:
         states = run_mover(
             recordings,
             targets,
             rule=rule,
             follow=follow,
-            report=lambda state: show(f"{state.recording} -> {state.target}", state.bytes_safe, state.bytes),
+            report=lambda state: tell(f"{state.recording} -> {state.target}", state.bytes_safe, state.bytes),
         )
-    if as_json:
-        click.echo(json.dumps({"schema": "move/1", "recordings": [asdict(state) for state in states]}))
-    for state in [] if as_json else states:
-        freed = f", {state.freed} local files freed" if state.freed else ""
-        click.echo(f"{state.recording} -> {state.target}: {state.files_done} of {state.files} files{freed}")
-    unclosed = [state.recording for state in states if not state.finished and not state.problem]
+    said = {"recordings": [asdict(state) for state in states]}
+    return Answer(said, _show_moved, _unmoved(states), failed=not all(state.finished for state in states))
+
+
+def _days(words: str) -> float | None:
+    if words != "never" and not words.replace(".", "", 1).isdigit():
+        raise click.BadParameter("give a number of days, or `never`", param_hint="--keep-days")
+    return None if words == "never" else float(words)
+
+
+def _show_moved(said: dict[str, Any]) -> None:
+    for state in said["recordings"]:
+        freed = f", {state['freed']} local files freed" if state["freed"] else ""
+        where = f"{state['recording']} -> {state['target']}"
+        click.echo(f"{where}: {state['files_done']} of {state['files']} files{freed}")
+
+
+def _unmoved(states: list[Any]) -> list[str]:
+    """Say once each what stands in the way of copies, and which recordings are not closed yet."""
     notes = [text for state in states for text in (state.warning, state.problem) if text]
     notes += [
-        f"{name}: is not closed yet, what is sealed is copied; run it again after its end"
-        for name in unclosed
+        f"{state.recording}: is not closed yet, what is sealed is copied; run it again after its end"
+        for state in states
+        if not state.finished and not state.problem
     ]
-    for note in dict.fromkeys(notes):
-        click.echo(f"kitchensync: {note}", err=True)
-    if not all(state.finished for state in states):
-        sys.exit(1)
+    return list(dict.fromkeys(notes))
 
 
 @click.command()
 @click.argument("recording", type=GivenRecording())
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def upload(recording: Path, url: str, as_json: bool) -> None:
+@answers("upload/1")
+def upload(recording: Path, url: str) -> Answer:
     """Copy a closed recording to a cloud store, read every file back, go on after an interruption.
 
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
@@ -229,13 +236,9 @@ def upload(recording: Path, url: str, as_json: bool) -> None:
     Example:
       kitchensync upload data/take-1 s3://lab-recordings/kitchen
     """
-    from dataclasses import asdict
-
     from storage.move.upload import upload as send
 
-    with byte_bar() as show:
-        done = send(recording, url, show)
-    if as_json:
-        click.echo(json.dumps({"schema": "upload/1", **asdict(done)}))
-    else:
-        click.echo(f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now")
+    with byte_bar() as tell:
+        done = send(recording, url, tell)
+    words = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
+    return Answer(asdict(done), lambda _: click.echo(words))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.commands.adopt import adopt
+from kitchensync.cli import main
 from recipe_app.exchange.adopt import adopt as make
 from recipe_app.exchange.adopt import safe_names
 from storage.verify import verify
@@ -32,7 +32,7 @@ def film(path: Path, *, seconds: int = 2) -> Path:
 
 
 def run(*arguments: object) -> Any:
-    return CliRunner().invoke(adopt, [*map(str, arguments), "--json"])
+    return CliRunner().invoke(main, ["adopt", *map(str, arguments), "--json"])
 
 
 @pytest.fixture
@@ -84,14 +84,14 @@ def test_what_cannot_be_adopted_is_one_line_and_leaves_nothing(tmp_path: Path, v
     for arguments, said in tries:
         done = run(*arguments, "--data", data)
         assert done.exit_code == 1, arguments
-        assert said in json.loads(done.stdout)["error"]
+        assert said in json.loads(done.stdout)["reason"]
         assert len(done.stderr.strip().splitlines()) <= 2
         assert not data.exists() or list(data.iterdir()) == []
     assert run("take", videos[0], "--data", data).exit_code == 0
     before = (data / "take" / "recording.json").read_bytes()
     done = run("take", videos[1], "--data", data)
     assert done.exit_code == 1
-    assert "take" in json.loads(done.stdout)["error"]
+    assert "take" in json.loads(done.stdout)["reason"]
     assert (data / "take" / "recording.json").read_bytes() == before
     assert run("take", tmp_path / "absent.mp4", "--data", data).exit_code == 2
 

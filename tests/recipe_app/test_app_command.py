@@ -15,12 +15,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.commands.group import app
+from kitchensync.cli import main
 from recipe_app.store import oplog
 from recipe_app.store.database import open_database
 from virtual_kitchen.tablet import participate
 
-COMMAND = [sys.executable, "-c", "from recipe_app.commands.group import app; app()"]
+COMMAND = [sys.executable, "-m", "kitchensync", "app"]
 
 
 @contextlib.contextmanager
@@ -128,7 +128,7 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
             ],
         }
         for words, options in refusals.items():
-            result = CliRunner().invoke(app, options)
+            result = CliRunner().invoke(main, ["app", *options])
             assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1), result.output
             assert words in result.stderr
             assert "word" not in result.stderr
@@ -137,13 +137,13 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
 def test_a_file_for_the_data_folder_is_wrong_usage(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    result = CliRunner().invoke(app, ["--data", str(file)])
+    result = CliRunner().invoke(main, ["app", "--data", str(file)])
     assert (result.exit_code, file.read_text()) == (2, "mine")
     assert "is a file" in result.stderr
 
 
 def test_help_has_an_example() -> None:
-    assert "Example: kitchensync app " in CliRunner().invoke(app, ["--help"]).stdout
+    assert "Example: kitchensync app " in CliRunner().invoke(main, ["app", "--help"]).stdout
 
 
 def test_operations_of_a_killed_app_are_on_the_disk(tmp_path: Path) -> None:

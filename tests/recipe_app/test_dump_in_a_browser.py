@@ -15,7 +15,7 @@ from browser import LANDSCAPE, Tablet, at_the_desk, chromium
 from click.testing import CliRunner
 from screens import fit_to_be_shown, small_boxes
 
-from recipe_app.commands.keep import take_dump
+from kitchensync.cli import main
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import join_frames
 from recipe_app.web.access import LOGIN_HEADER
@@ -142,7 +142,7 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     give(desk, str(tmp_path / "blank.png"))
     desk.get_by_text("blank.png: this picture: no frame of a dump can be read in it").wait_for()
     fit_to_be_shown(desk)
-    by_file = json.loads(CliRunner().invoke(take_dump, [str(file), *data]).stdout)
+    by_file = json.loads(CliRunner().invoke(main, ["take-dump", str(file), *data]).stdout)
     assert (by_file["new"], by_file["known"]) == (0, 5)
     page.context.set_offline(False)
     page.reload()

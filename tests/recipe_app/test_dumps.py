@@ -18,7 +18,7 @@ import pytest
 import segno
 from click.testing import CliRunner
 
-from recipe_app.commands.keep import take_dump
+from kitchensync.cli import main
 from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store import tables
@@ -291,17 +291,17 @@ def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp
             writer.write(frame_image)
     writer.release()
     run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
-    done = run(take_dump, [str(film), *data])
+    done = run(main, ["take-dump", str(film), *data])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout) == {
         "schema": "take-dump/1", "operations": 2, "new": 1, "known": 1, "sounds": 1, "refused": []
     }  # fmt: skip
     pictures = [str(tmp_path / f"{number}.png") for number in range(len(frames))]
-    assert json.loads(run(take_dump, [*pictures, *data]).stdout)["known"] == 2
-    refused = run(take_dump, [*pictures[1:], *data])
+    assert json.loads(run(main, ["take-dump", *pictures, *data]).stdout)["known"] == 2
+    refused = run(main, ["take-dump", *pictures[1:], *data])
     assert refused.exit_code == 1
-    assert "frames 1 of" in json.loads(refused.stdout)["error"]
+    assert "frames 1 of" in json.loads(refused.stdout)["reason"]
     blank = tmp_path / "blank.png"
     cv2.imwrite(str(blank), np.full((80, 80), 255, np.uint8))
-    assert "no frame of a dump" in json.loads(run(take_dump, [str(blank), *data]).stdout)["error"]
-    assert "never started here" in run(take_dump, [str(film), "--data", str(tmp_path / "no")]).stderr
+    assert "no frame of a dump" in json.loads(run(main, ["take-dump", str(blank), *data]).stdout)["reason"]
+    assert "never started here" in run(main, ["take-dump", str(film), "--data", str(tmp_path / "no")]).stderr

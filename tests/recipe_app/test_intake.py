@@ -53,11 +53,11 @@ def test_the_chosen_order_is_valid_and_in_the_manifest(kitchen: Any) -> None:
 def test_the_same_seed_shows_the_same_order_as_the_preview_and_the_command(kitchen: Any) -> None:
     from click.testing import CliRunner
 
-    from recipe_app.commands.group import graph
+    from kitchensync.cli import main
 
     shown = kitchen.choose(seed=8)["ops"][0]["body"]["order"]
     assert kitchen.tablet.get("/api/v1/recipes/tea_and_toast/order?seed=8").json()["order"] == shown
-    printed = CliRunner().invoke(graph, ["orders", str(TEA), "--seed", "8", "--json"]).stdout
+    printed = CliRunner().invoke(main, ["graph", "orders", str(TEA), "--seed", "8", "--json"]).stdout
     assert json.loads(printed)["orders"] == [shown]
 
 

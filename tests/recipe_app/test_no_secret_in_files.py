@@ -14,9 +14,9 @@ import pytest
 
 from virtual_kitchen.tablet import Keys, Tablet
 
-PROGRAM = [sys.executable, "-c"]
-APP = [*PROGRAM, "from recipe_app.commands.group import app; app()"]
-BACKUP = [*PROGRAM, "from recipe_app.commands.keep import backup; backup()"]
+PROGRAM = [sys.executable, "-m", "kitchensync"]
+APP = [*PROGRAM, "app"]
+BACKUP = [*PROGRAM, "backup"]
 PIN, WRONG_PIN, NEW_PIN, PASSWORD = "482916", "593027", "604138", "correct horse battery staple"
 REAL_NAME, SURNAME = "Klara Grünwald-Yıldız", "Grünwald-Yıldız"
 

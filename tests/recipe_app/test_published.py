@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from screens import fit_to_be_shown
 
-from recipe_app.commands.keep import collection_commands
+from kitchensync.cli import main
 from recipe_app.errors import BadGraph
 from recipe_app.exchange.published import category_of, check_names, collections, give_back, take_in
 from recipe_app.graphs.formats.annotation_files import format_annotations
@@ -51,7 +51,7 @@ def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
 ) -> None:
     folder, run = shared_data("captaincook4d"), CliRunner().invoke
     data = ["--data", str(kitchen.data), "--json"]
-    done = run(collection_commands, ["import", str(folder), *data])
+    done = run(main, ["annotations", "import", str(folder), *data])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["recordings"] == 252
     page = kitchen.desk("researcher").get("/desk").text.lower()
@@ -60,7 +60,7 @@ def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
     shown = [f"{body['activity_name']} {name}".replace("_", " ").lower() for name, body in names.items()]
     assert [name for name in shown if name not in page] == []
     out = tmp_path / "out"
-    assert run(collection_commands, ["export", "--out", str(out), *data]).exit_code == 0
+    assert run(main, ["annotations", "export", "--out", str(out), *data]).exit_code == 0
     assert tree(out) == tree(folder)
     held = kitchen.tools.records.ops(next(iter(collections(kitchen.tools.records))))[0]["body"]
     assert {path.partition("/")[0] for path in held["as_they_stand"]} == {
@@ -238,7 +238,7 @@ def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in
         assert (answer.status, "withdrawn: Tea 1_7;" in answer.json()["error"]) == (409, True)
     out = tmp_path / "out"
     options = ["export", "--out", str(out), "--data", str(kitchen.data), "--json"]
-    done = CliRunner().invoke(collection_commands, options)
+    done = CliRunner().invoke(main, ["annotations", *options])
     assert (done.exit_code, "withdrawn: Tea 1_7;" in done.stdout, out.exists()) == (1, True, False)
 
 
@@ -262,8 +262,8 @@ def test_a_recording_need_not_be_a_number(kitchen: Any, tmp_path: Path, ids: lis
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode())
     run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
-    assert run(collection_commands, ["import", str(folder), *data]).exit_code == 0
-    assert run(collection_commands, ["export", "--out", str(out), *data]).exit_code == 0
+    assert run(main, ["annotations", "import", str(folder), *data]).exit_code == 0
+    assert run(main, ["annotations", "export", "--out", str(out), *data]).exit_code == 0
     assert tree(out) == tree(folder)
     page = kitchen.desk("researcher").get("/desk").text
     assert [name for name in ids if f"Tea {name.replace('_', ' ')}" not in page] == []
@@ -358,9 +358,9 @@ def test_what_is_no_such_folder_is_one_line(kitchen: Any, tmp_path: Path) -> Non
     with pytest.raises(BadGraph, match="no file of this form"):
         check_names({"annotation_json/a b.json": ""})
     run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
-    done = run(collection_commands, ["import", str(tmp_path), *data])
+    done = run(main, ["annotations", "import", str(tmp_path), *data])
     assert done.exit_code == 1
-    assert "there is no annotation_json/complete_step_annotations.json" in json.loads(done.stdout)["error"]
-    done = run(collection_commands, ["export", "--out", str(tmp_path / "out"), *data])
+    assert "there is no annotation_json/complete_step_annotations.json" in json.loads(done.stdout)["reason"]
+    done = run(main, ["annotations", "export", "--out", str(tmp_path / "out"), *data])
     assert done.exit_code == 1
-    assert "no collection" in json.loads(done.stdout)["error"]
+    assert "no collection" in json.loads(done.stdout)["reason"]

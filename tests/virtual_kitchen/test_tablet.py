@@ -18,7 +18,7 @@ import pytest
 from storage.manifest import write_json
 from virtual_kitchen.tablet import participate, plan
 
-SERVER = [sys.executable, "-c", "from recipe_app.commands.group import app; app()", "--port", "0"]
+SERVER = [sys.executable, "-m", "kitchensync", "app", "--port", "0"]
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.errors import NotComparable
 from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.order.agreement import agree, compare
@@ -95,15 +95,15 @@ def test_the_command_prints_all_forms(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_text(json.dumps({"steps": steps, "edges": edges}))
     arguments = ["agree", str(tmp_path / "ann.json"), str(tmp_path / "ben.json")]
-    answer = json.loads(CliRunner().invoke(command, [*arguments, "--json"]).stdout)
+    answer = json.loads(CliRunner().invoke(main, ["graph", *arguments, "--json"]).stdout)
     assert answer["schema"] == "graph-agree/1"
     assert (answer["closure"]["f1"], answer["order_overlap"], answer["only_first"]) == (0.0, 0.5, [[1, 2]])
-    assert "valid orders in common: 50.0%" in CliRunner().invoke(command, arguments).stdout
+    assert "valid orders in common: 50.0%" in CliRunner().invoke(main, ["graph", *arguments]).stdout
 
 
 def test_edge_evidence_adds_up_and_names_the_over_strict(shared_data: Callable[[str], Path]) -> None:
     folder = shared_data("captaincook4d")
-    result = CliRunner().invoke(command, ["evidence", str(folder), "--json"])
+    result = CliRunner().invoke(main, ["graph", "evidence", str(folder), "--json"])
     recipes = json.loads(result.stdout)["recipes"]
     expected = json.loads((folder / "expected.json").read_text())["recipes"]
     for stem, edges in recipes.items():
@@ -115,7 +115,9 @@ def test_edge_evidence_adds_up_and_names_the_over_strict(shared_data: Callable[[
         for edge in edges:
             assert set(edge["broken_in_normal"]) <= set(edge["late"]) | set(edge["hard"])
             assert edge["challenged"] == bool(edge["broken_in_normal"])
-    only = CliRunner().invoke(command, ["evidence", str(folder), "--recipe", "tomatochutney", "--challenged"])
+    only = CliRunner().invoke(
+        main, ["graph", "evidence", str(folder), "--recipe", "tomatochutney", "--challenged"]
+    )
     assert "Take the pan off the heat" in only.stdout
-    refused = CliRunner().invoke(command, ["evidence", str(folder), "--recipe", "soup"])
+    refused = CliRunner().invoke(main, ["graph", "evidence", str(folder), "--recipe", "soup"])
     assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)

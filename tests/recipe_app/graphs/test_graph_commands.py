@@ -23,7 +23,7 @@ def cyclic(tmp_path: Path) -> Path:
 
 
 def test_orders_prints_one_object_of_valid_orders() -> None:
-    result = CliRunner().invoke(graph, ["orders", str(TEA), "--count", "5", "--seed", "3", "--json"])
+    result = CliRunner().invoke(main, ["graph", "orders", str(TEA), "--count", "5", "--seed", "3", "--json"])
     answer = json.loads(result.stdout)
     assert (result.exit_code, result.stderr) == (0, "")
     assert (answer["schema"], answer["total"], answer["sampler"]) == ("orders/1", 630, "dp")
@@ -36,21 +36,21 @@ def test_orders_prints_one_object_of_valid_orders() -> None:
 
 
 def test_orders_for_people_names_steps() -> None:
-    result = CliRunner().invoke(graph, ["orders", str(TEA)])
+    result = CliRunner().invoke(main, ["graph", "orders", str(TEA)])
     assert result.exit_code == 0
     assert "tea_and_toast.json: 630 valid orders; 1 drawn by dp" in result.stdout
     assert "[2] Boil the water in the kettle" in result.stdout
 
 
 def test_fewer_orders_than_asked_is_said_on_stderr() -> None:
-    result = CliRunner().invoke(graph, ["orders", str(TEA), "--count", "1000", "--json"])
+    result = CliRunner().invoke(main, ["graph", "orders", str(TEA), "--count", "1000", "--json"])
     assert len(json.loads(result.stdout)["orders"]) == 630
     assert "the graph has 630 orders, 1000 were asked" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["orders", "check"])
 def test_a_cycle_is_one_line_and_exit_1(cyclic: Path, command: str) -> None:
-    result = CliRunner().invoke(graph, [command, str(cyclic)])
+    result = CliRunner().invoke(main, ["graph", command, str(cyclic)])
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
     assert "loop.json" in result.stderr
@@ -67,13 +67,13 @@ def test_json_is_one_object_also_on_exit_1(cyclic: Path, command: str, tmp_path:
 
 
 def test_check_says_counts_and_findings(tmp_path: Path) -> None:
-    result = CliRunner().invoke(graph, ["check", str(TEA), "--json"])
+    result = CliRunner().invoke(main, ["graph", "check", str(TEA), "--json"])
     answer = json.loads(result.stdout)
     assert (answer["status"], answer["topological_orders"], answer["findings"]) == ("PASS", 630, [])
     path = tmp_path / "odd.json"
     steps = {"0": "START", "1": "A-A", "2": "B-B", "3": "END"}
     path.write_text(json.dumps({"steps": steps, "edges": [[0, 1], [1, 2], [0, 2], [2, 3]]}))
-    result = CliRunner().invoke(graph, ["check", str(path)])
+    result = CliRunner().invoke(main, ["graph", "check", str(path)])
     assert result.exit_code == 0
     assert "WARN  odd.json" in result.stdout
     assert "edge [0, 2]: other edges imply it; remove the edge" in result.stdout
@@ -81,9 +81,9 @@ def test_check_says_counts_and_findings(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_exit_2() -> None:
     for arguments in (["orders"], ["orders", str(TEA), "--count", "0"], ["nothing"]):
-        assert CliRunner().invoke(graph, arguments).exit_code == 2
+        assert CliRunner().invoke(main, ["graph", *arguments]).exit_code == 2
 
 
 @pytest.mark.parametrize("name", sorted(graph.commands))
 def test_every_command_has_help_with_an_example(name: str) -> None:
-    assert "Example: kitchensync graph " in CliRunner().invoke(graph, [name, "--help"]).stdout
+    assert "Example: kitchensync graph " in CliRunner().invoke(main, ["graph", name, "--help"]).stdout

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from recipe_app.commands.group import graph as command
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
 from recipe_app.graphs.formats.by_name import kind_of
@@ -97,12 +96,14 @@ def test_published_graphs_survive_every_format(shared_data: Callable[[str], Path
         published = read_graph(path)
         for target, ending in (("dot", "dot"), ("graph", "json"), ("captaincook4d", "json")):
             out = tmp_path / f"{path.stem}.{target}.{ending}"
-            result = CliRunner().invoke(command, ["convert", str(path), "--to", target, "--out", str(out)])
+            result = CliRunner().invoke(
+                main, ["graph", "convert", str(path), "--to", target, "--out", str(out)]
+            )
             assert (result.exit_code, result.stderr) == (0, "")
             assert read_graph(out).content_hash == published.content_hash
         assert (tmp_path / f"{path.stem}.captaincook4d.json").read_bytes() == path.read_bytes()
         back = CliRunner().invoke(
-            command, ["convert", str(tmp_path / f"{path.stem}.dot.dot"), "--to", "captaincook4d"]
+            main, ["graph", "convert", str(tmp_path / f"{path.stem}.dot.dot"), "--to", "captaincook4d"]
         )
         assert json.loads(back.stdout) == json.loads(path.read_text())
 
@@ -111,7 +112,9 @@ def test_a_whole_folder_is_written_back_byte_for_byte(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     folder = shared_data("captaincook4d")
-    result = CliRunner().invoke(command, ["convert", str(folder), "--out", str(tmp_path / "copy"), "--json"])
+    result = CliRunner().invoke(
+        main, ["graph", "convert", str(folder), "--out", str(tmp_path / "copy"), "--json"]
+    )
     assert result.exit_code == 0
     written = json.loads(result.stdout)["written"]
     assert set(written) == {str(path.relative_to(folder)) for path in folder.glob("*/*")}
@@ -233,9 +236,9 @@ def test_the_command_writes_another_language(tmp_path: Path) -> None:
     path = tmp_path / "tea.json"
     path.write_text(format_graph_json(graph))
     arguments = ["convert", str(path), "--to", "captaincook4d", "--language"]
-    written = CliRunner().invoke(command, [*arguments, "de"])
+    written = CliRunner().invoke(main, ["graph", *arguments, "de"])
     assert json.loads(written.stdout)["steps"]["1"] == "Koche-Koche Wasser"
-    refused = CliRunner().invoke(command, [*arguments, "fr"])
+    refused = CliRunner().invoke(main, ["graph", *arguments, "fr"])
     assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
 
 
@@ -282,7 +285,9 @@ def test_one_toy_of_many_is_named(tmp_path: Path) -> None:
     assert [step.label for step in read_graph(path, toy="b02").nodes][1] == "attach wheel"
     with pytest.raises(BadGraph, match=r"holds 2 graphs \(a01, b02\); take one out with"):
         read_graph(path)
-    result = CliRunner().invoke(command, ["convert", str(path), "--toy", "a01", "--to", "captaincook4d"])
+    result = CliRunner().invoke(
+        main, ["graph", "convert", str(path), "--toy", "a01", "--to", "captaincook4d"]
+    )
     assert json.loads(result.stdout)["edges"] == [[0, 1], [1, 2], [2, 100]]
 
 
@@ -292,7 +297,9 @@ def test_a_kitchen_graph_becomes_a_toy_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({"steps": steps, "edges": [[0, 100], [100, 7], [7, 8]]}))
     out = tmp_path / "toy.json"
     assert (
-        CliRunner().invoke(command, ["convert", str(path), "--to", "assembly", "--out", str(out)]).exit_code
+        CliRunner()
+        .invoke(main, ["graph", "convert", str(path), "--to", "assembly", "--out", str(out)])
+        .exit_code
         == 0
     )
     document = json.loads(out.read_text())
@@ -336,10 +343,10 @@ def test_the_format_is_seen(name: str, text: str, kind: str) -> None:
 def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
     path = tmp_path / "tea.txt"
     path.write_text("Tea\n\nBoil the water in a kettle for 2 minutes. Pour it into a mug.\n")
-    result = CliRunner().invoke(command, ["convert", str(path), "--to", "captaincook4d"])
+    result = CliRunner().invoke(main, ["graph", "convert", str(path), "--to", "captaincook4d"])
     assert result.exit_code == 0
     assert "cannot hold suggested edges" in result.stderr
-    assert CliRunner().invoke(command, ["convert", str(path), "--to", "graph"]).stderr == ""
+    assert CliRunner().invoke(main, ["graph", "convert", str(path), "--to", "graph"]).stderr == ""
 
 
 def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:

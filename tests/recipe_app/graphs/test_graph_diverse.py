@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.order.diverse import draw_diverse
@@ -96,19 +96,21 @@ def test_the_command_takes_recorded_orders_from_a_file_and_a_folder(
 ) -> None:
     folder = shared_data("captaincook4d")
     path = str(folder / "task_graphs" / "spicedhotchocolate.json")
-    first = CliRunner().invoke(command, ["orders", path, "--count", "4", "--diverse", "--json"])
+    first = CliRunner().invoke(main, ["graph", "orders", path, "--count", "4", "--diverse", "--json"])
     (tmp_path / "done.json").write_text(first.stdout)
     answer = json.loads(first.stdout)
     assert answer["coverage"]["pairs"][0] == answer["coverage"]["pairs"][1]
     second = CliRunner().invoke(
-        command, ["orders", path, "--count", "4", "--recorded", str(tmp_path / "done.json"), "--json"]
+        main, ["graph", "orders", path, "--count", "4", "--recorded", str(tmp_path / "done.json"), "--json"]
     )
     given = [tuple(order) for one in (first, second) for order in json.loads(one.stdout)["orders"]]
     assert len(given) == len(set(given)) == 6
     assert "all 2 that are left are given" in second.stderr
-    third = CliRunner().invoke(command, ["orders", path, "--count", "2", "--recorded", str(folder), "--json"])
+    third = CliRunner().invoke(
+        main, ["graph", "orders", path, "--count", "2", "--recorded", str(folder), "--json"]
+    )
     assert json.loads(third.stdout)["recorded"] == 16
     (tmp_path / "other.json").write_text("[[1, 99]]")
-    refused = CliRunner().invoke(command, ["orders", path, "--recorded", str(tmp_path / "other.json")])
+    refused = CliRunner().invoke(main, ["graph", "orders", path, "--recorded", str(tmp_path / "other.json")])
     assert refused.exit_code == 1
     assert "there is no step 99" in refused.stderr

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
+from recipe_app.commands.group import graph
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ("make-error-scripts.md", "start-a-graph-from-a-recipe.md")
@@ -27,7 +28,7 @@ def test_every_line_of_the_page_works(page: str, tmp_path: Path, monkeypatch: py
     assert len(lines) >= 6
     for line in lines:
         arguments, _, target = line.partition(" > ")
-        result = CliRunner().invoke(command, shlex.split(arguments))
+        result = CliRunner().invoke(main, ["graph", *shlex.split(arguments)])
         assert result.exit_code == 0, f"{line}: {result.stderr}"
         if target:
             (tmp_path / target).write_text(result.stdout, encoding="utf-8")
@@ -35,5 +36,5 @@ def test_every_line_of_the_page_works(page: str, tmp_path: Path, monkeypatch: py
 
 def test_the_reference_names_every_command() -> None:
     page = (ROOT / "docs" / "reference" / "graph-format.md").read_text(encoding="utf-8")
-    for name in command.commands:
+    for name in graph.commands:
         assert f"| `{name}` |" in page, name

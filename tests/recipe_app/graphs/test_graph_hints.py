@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.errors import NoSuchScript
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.mistakes.hints import (
@@ -269,16 +269,16 @@ def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
 
 def test_the_command_proposes_by_step_and_category() -> None:
     path = str(EXAMPLES / "pan_quesadilla.json")
-    result = CliRunner().invoke(command, ["hints", path, "--category", "technique", "--json"])
+    result = CliRunner().invoke(main, ["graph", "hints", path, "--category", "technique", "--json"])
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["schema"], answer["notes"]) == (0, "hints/1", [])
     assert {hint["category"] for step in answer["steps"] for hint in step["hints"]} == {"Technique"}
-    spoken = CliRunner().invoke(command, ["hints", path, "--step", str(answer["steps"][0]["node"])])
+    spoken = CliRunner().invoke(main, ["graph", "hints", path, "--step", str(answer["steps"][0]["node"])])
     assert answer["steps"][0]["text"] in spoken.stdout
 
 
 @pytest.mark.parametrize("arguments", [["--step", "999"], ["--category", "weather"]])
 def test_the_command_refuses_unknown_names(arguments: list[str]) -> None:
-    result = CliRunner().invoke(command, ["hints", str(EXAMPLES / "pan_quesadilla.json"), *arguments])
+    result = CliRunner().invoke(main, ["graph", "hints", str(EXAMPLES / "pan_quesadilla.json"), *arguments])
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1

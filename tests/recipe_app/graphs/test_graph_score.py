@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kitchensync.cli import main
-from recipe_app.commands.group import graph as command
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import parse_annotations
 from recipe_app.graphs.formats.graph_files import read_annotations, read_task_graphs
@@ -29,7 +28,7 @@ def folder(shared_data: Callable[[str], Path]) -> Path:
 
 
 def test_score_prints_the_published_numbers_exactly(folder: Path) -> None:
-    result = CliRunner().invoke(command, ["score", str(folder), "--json"])
+    result = CliRunner().invoke(main, ["graph", "score", str(folder), "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert json.loads(result.stdout) == json.loads((folder / "expected.json").read_text())
 
@@ -178,7 +177,7 @@ def small_folder(root: Path, activity: str = "Tea") -> Path:
 
 
 def test_a_folder_of_another_recipe_is_scored_with_its_unknown_steps(tmp_path: Path) -> None:
-    result = CliRunner().invoke(command, ["score", str(small_folder(tmp_path)), "--json"])
+    result = CliRunner().invoke(main, ["graph", "score", str(small_folder(tmp_path)), "--json"])
     assert (result.exit_code, result.stderr) == (0, "")
     numbers = json.loads(result.stdout)["recipes"]["tea"]
     assert (numbers["entries"], numbers["entries_without_node"], numbers["windows_of_3"]) == (3, 1, 1)
@@ -188,7 +187,7 @@ def test_a_folder_of_another_recipe_is_scored_with_its_unknown_steps(tmp_path: P
 
 def test_recordings_without_a_graph_are_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(
-        command, ["score", str(small_folder(tmp_path, activity="Green Soup")), "--json"]
+        main, ["graph", "score", str(small_folder(tmp_path, activity="Green Soup")), "--json"]
     )
     assert result.exit_code == 0
     assert "no task graph for: greensoup" in result.stderr
@@ -196,7 +195,7 @@ def test_recordings_without_a_graph_are_named(tmp_path: Path) -> None:
 
 
 def test_score_for_people_is_a_table(folder: Path) -> None:
-    result = CliRunner().invoke(command, ["score", str(folder)])
+    result = CliRunner().invoke(main, ["graph", "score", str(folder)])
     assert result.exit_code == 0
     assert "coffee" in result.stdout
     assert "9,900" in result.stdout
@@ -206,10 +205,10 @@ def test_files_that_disagree_are_noted_and_not_written(tmp_path: Path) -> None:
     root = small_folder(tmp_path)
     path = root / "annotation_json" / "complete_step_annotations.json"
     path.write_text(path.read_text().replace("20.0", "21.0"))
-    result = CliRunner().invoke(command, ["score", str(root), "--json"])
+    result = CliRunner().invoke(main, ["graph", "score", str(root), "--json"])
     assert result.exit_code == 0
     assert "the two step files disagree on 7_1" in result.stderr
-    refused = CliRunner().invoke(command, ["convert", str(root), "--out", str(tmp_path / "copy")])
+    refused = CliRunner().invoke(main, ["graph", "convert", str(root), "--out", str(tmp_path / "copy")])
     assert refused.exit_code == 1
     assert "two files disagree" in refused.stderr
 

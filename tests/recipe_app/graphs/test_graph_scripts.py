@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from script_checker import complaints, truth
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.errors import CyclicGraph, NoSuchScript
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
 from recipe_app.graphs.formats.graph_files import read_graph
@@ -223,7 +223,7 @@ def test_moving_the_end_of_a_heat_is_cautioned() -> None:
     made["steps"] |= {"1": "Fry-Fry the egg", "2": "Remove-Remove from heat"}
     graph = parse_captaincook4d(json.dumps(made), name="egg.json")
     assert "must watch the heat" in cautions(graph, draw_script(graph, Wish(flips=1), seed=1))[0]
-    result = CliRunner().invoke(command, ["script", "-"])
+    result = CliRunner().invoke(main, ["graph", "script", "-"])
     assert result.exit_code == 2
 
 
@@ -244,7 +244,7 @@ def test_the_command_prints_a_script_that_the_checker_accepts(tmp_path: Path) ->
             "2",
             "--json",
         ]
-        result = CliRunner().invoke(command, arguments)
+        result = CliRunner().invoke(main, ["graph", *arguments])
         assert result.exit_code == 0, result.stderr
         answer = json.loads(result.stdout)
         assert complaints(document, answer) == []
@@ -257,7 +257,7 @@ def test_the_command_prints_a_script_that_the_checker_accepts(tmp_path: Path) ->
 def test_the_command_says_it_in_words_and_protects(tmp_path: Path) -> None:
     path = str(EXAMPLES / "tea_and_toast.json")
     result = CliRunner().invoke(
-        command, ["script", path, "--skip", "2", "--flips", "1", "--protect", "3", "--safe"]
+        main, ["graph", "script", path, "--skip", "2", "--flips", "1", "--protect", "3", "--safe"]
     )
     assert result.exit_code == 0
     assert "1 missing, 1 broken, checked" in result.stdout
@@ -270,7 +270,7 @@ def test_the_command_says_it_in_words_and_protects(tmp_path: Path) -> None:
 )
 def test_the_command_refuses_in_one_line(arguments: list[str], code: int) -> None:
     path = str(EXAMPLES / "tea_and_toast.json")
-    result = CliRunner().invoke(command, ["script", path, *arguments, "--json"])
+    result = CliRunner().invoke(main, ["graph", "script", path, *arguments, "--json"])
     assert result.exit_code == code
     if code == 1:
         assert len(result.stderr.splitlines()) == 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.commands.hint_server import KEY_ENV, MAX_ANSWER_BYTES, MODEL, URL, model_hints, server_of
 from recipe_app.graphs.formats.graph_files import read_graph
 
@@ -157,13 +157,13 @@ def test_the_command_joins_both_sources_and_notes_a_failure(
     for name, value in served.environment.items():
         monkeypatch.setenv(name, value)
     arguments = ["hints", str(QUESADILLA), "--step", str(graph.steps[0].node), "--json"]
-    with_model = json.loads(CliRunner().invoke(command, [*arguments, "--model"]).stdout)
-    alone = json.loads(CliRunner().invoke(command, arguments).stdout)
+    with_model = json.loads(CliRunner().invoke(main, ["graph", *arguments, "--model"]).stdout)
+    alone = json.loads(CliRunner().invoke(main, ["graph", *arguments]).stdout)
     origins = [one["origin"] for one in with_model["steps"][0]["hints"]]
     assert [origin for origin in origins if origin != "rules"] == [origins[-1]]
     assert with_model["steps"][0]["hints"][:-1] == alone["steps"][0]["hints"]
     monkeypatch.setenv(URL, "http://127.0.0.1:9")
-    failed = CliRunner().invoke(command, [*arguments, "--model"])
+    failed = CliRunner().invoke(main, ["graph", *arguments, "--model"])
     assert failed.exit_code == 0
     assert json.loads(failed.stdout)["steps"] == alone["steps"]
     assert "the rules answered alone" in failed.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from recipe_app.commands.group import graph as command
+from kitchensync.cli import main
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
@@ -212,15 +212,18 @@ def test_steps_without_a_known_verb_keep_their_first_word() -> None:
 def test_the_command_makes_and_accepts(tmp_path: Path) -> None:
     path, out = tmp_path / "egg.txt", tmp_path / "egg.json"
     path.write_text(PLAIN)
-    result = CliRunner().invoke(command, ["convert", str(path), "--out", str(out), "--json"])
+    result = CliRunner().invoke(main, ["graph", "convert", str(path), "--out", str(out), "--json"])
     answer = json.loads(result.stdout)
     assert (answer["from"], answer["to"], answer["suggested"] > 3) == ("text", "graph", True)
     assert read_graph(out).suggested
     again = ["convert", str(out), "--accept", "--out", str(out)]
-    assert CliRunner().invoke(command, again).exit_code == 1
-    assert CliRunner().invoke(command, [*again, "--force"]).exit_code == 0
+    assert CliRunner().invoke(main, ["graph", *again]).exit_code == 1
+    assert CliRunner().invoke(main, ["graph", *again, "--force"]).exit_code == 0
     assert read_graph(out).inner_edges
-    assert json.loads(CliRunner().invoke(command, ["check", str(out), "--json"]).stdout)["status"] == "PASS"
+    assert (
+        json.loads(CliRunner().invoke(main, ["graph", "check", str(out), "--json"]).stdout)["status"]
+        == "PASS"
+    )
 
 
 LISTING = (

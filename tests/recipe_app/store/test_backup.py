@@ -21,8 +21,7 @@ from databases import emptied
 from histories import history, recording_body
 from sqlalchemy import insert, select
 
-from recipe_app.commands.keep import backup as backup_command
-from recipe_app.commands.keep import restore as restore_command
+from kitchensync.cli import main
 from recipe_app.errors import BadSetup
 from recipe_app.people.accounts import Accounts
 from recipe_app.store import oplog, projections, tables
@@ -338,7 +337,7 @@ def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any],
         restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
 
 
-COMMAND = [sys.executable, "-c", "from recipe_app.commands.keep import backup; backup()"]
+COMMAND = [sys.executable, "-m", "kitchensync", "backup"]
 
 
 def beside(target: Path) -> set[tuple[Path, int]]:
@@ -392,20 +391,20 @@ def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
 def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> None:
     run, target = CliRunner().invoke, tmp_path / "kitchen.backup"
     data = str(tmp_path / "data")
-    done = run(backup_command, [str(target), "--data", data, "--json"])
+    done = run(main, ["backup", str(target), "--data", data, "--json"])
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert (said["schema"], said["file"], said["kind"]) == ("backup/1", str(target), "sqlite")
-    there = run(restore_command, [str(target), "--data", data, "--json"])
+    there = run(main, ["restore", str(target), "--data", data, "--json"])
     assert there.exit_code == 1
-    assert "is there already" in json.loads(there.stdout)["error"]
-    done = run(restore_command, [str(target), "--data", str(tmp_path / "new")])
+    assert "is there already" in json.loads(there.stdout)["reason"]
+    done = run(main, ["restore", str(target), "--data", str(tmp_path / "new")])
     assert done.exit_code == 0
     assert f"{said['operations']} operations" in done.output
-    refused = run(backup_command, [str(tmp_path / "none.backup"), "--data", str(tmp_path / "absent")])
+    refused = run(main, ["backup", str(tmp_path / "none.backup"), "--data", str(tmp_path / "absent")])
     assert refused.exit_code == 1
     assert "there is no database to back up" in refused.stderr
-    refused = run(backup_command, [str(tmp_path / "no" / "x.backup"), "--data", data])
+    refused = run(main, ["backup", str(tmp_path / "no" / "x.backup"), "--data", data])
     assert refused.exit_code == 1
     assert "cannot be written" in refused.stderr
-    assert run(restore_command, [str(tmp_path / "absent.backup")]).exit_code == 2
+    assert run(main, ["restore", str(tmp_path / "absent.backup")]).exit_code == 2

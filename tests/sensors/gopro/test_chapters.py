@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from films import film
 
-from capture.commands.gopro import gopro
+from kitchensync.cli import main
 from sensors.errors import CannotJoin, UnreadableMedia
 from sensors.gopro.inspect import inspect
 from sensors.gopro.join import join
@@ -115,7 +115,7 @@ def test_stripped_file_tells_neither_place_nor_serial(made: Synthesis, tmp_path:
         "--strip-location",
         "--json",
     ]
-    done = CliRunner().invoke(gopro, arguments)
+    done = CliRunner().invoke(main, ["gopro", *arguments])
     assert done.exit_code == 0, done.output
     assert "GPS5" in json.loads(done.stdout)["stripped"]
     data = (tmp_path / "s.MP4").read_bytes()

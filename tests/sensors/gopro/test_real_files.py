@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from capture.commands.gopro import gopro
 from kitchensync.cli import main
 from sensors.errors import UnreadableMedia
 from sensors.gopro.boxes import has_moov
@@ -54,7 +53,7 @@ def test_inspect_says_the_truth(shared_data: Shared, name: str) -> None:
     path = shared_data(f"gopro/{name}")
     truth = json.loads(shared_data("gopro/ground_truth.json").read_text())[name]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == truth["sha256"]
-    result = CliRunner().invoke(gopro, ["inspect", str(path), "--json"])
+    result = CliRunner().invoke(main, ["gopro", "inspect", str(path), "--json"])
     assert result.exit_code == 0
     ours = json.loads(result.stdout)
     for key in truth.keys() - PROVENANCE:
@@ -70,7 +69,7 @@ def test_every_sample_file_is_covered(shared_data: Shared) -> None:
 
 
 def test_table_for_people(shared_data: Shared) -> None:
-    result = CliRunner().invoke(gopro, ["inspect", str(shared_data("gopro/max-heromode.mp4"))])
+    result = CliRunner().invoke(main, ["gopro", "inspect", str(shared_data("gopro/max-heromode.mp4"))])
     assert result.exit_code == 0
     for word in ("GYRO", "197.4548", "rad/s", "315 frames", "15:45:32.009"):
         assert word in result.stdout
