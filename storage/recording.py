@@ -22,6 +22,7 @@ from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
 
 if TYPE_CHECKING:
+    from sensors.hololens.headset_stream import HeadsetStream
     from storage.calibration import ConstantTable
     from storage.reading.cameras import CameraStream
     from storage.reading.inertial import Samples
@@ -136,6 +137,12 @@ class Recording:
             self._streams[name] = StoredStream(name, folder, description, self.manifest)
         return self._streams[name]
 
+    def sensor(self, name: str) -> HeadsetStream | None:
+        """Return what a headset's stream is; None for a plug-in's."""
+        from storage.reading.decoded import headset_sensor
+
+        return headset_sensor(self.manifest, name)
+
     def calibration(self, name: str) -> dict[str, ConstantTable]:
         """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
         from storage.calibration import CALIBRATION, read_calibration
@@ -196,14 +203,15 @@ class Recording:
 
         A gyroscope's unit is the one that the rig file stated, else the one that `sync` measured.
         """
-        from sensors.hololens.catalogue import is_gyroscope, known_stream
         from sensors.hololens.profile import Profile
         from storage.timeline.si_units import ALREADY_SI, RAD_PER_S
 
-        device, sensor = name.rpartition("/")[0], known_stream(name)
-        if is_gyroscope(name):
-            return RAD_PER_S.get(self._gyroscope_unit(device))
-        return 1.0 if sensor is not None and sensor.details(Profile()).get("unit") in ALREADY_SI else None
+        sensor = self.sensor(name)
+        if sensor is None:
+            return None
+        if sensor.is_gyroscope:
+            return RAD_PER_S.get(self._gyroscope_unit(name.rpartition("/")[0]))
+        return 1.0 if sensor.details(Profile()).get("unit") in ALREADY_SI else None
 
     def _gyroscope_unit(self, device: str) -> str:
         from storage.reading.alignments import alignment_files, read_alignment

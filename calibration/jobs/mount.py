@@ -20,7 +20,7 @@ from calibration.geometry.reference_frames import inverse
 from calibration.recorded import GRID_HZ, rig_from, started_at, turning
 from calibration.results import save
 from sensors.gopro.media import open_media
-from sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE, is_gyroscope
+from sensors.hololens.catalogue import FRONT_CAMERA, GYROSCOPE
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording, open_recording
 from storage.timeline.si_units import RAD_PER_S
@@ -68,7 +68,8 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
     Values are in the units that the headset sends. Raises Refused, StorageError.
     """
     with open_recording(path) as recording:
-        turning_streams = [name for name in recording.streams if is_gyroscope(name)]
+        sensors = {name: recording.sensor(name) for name in recording.streams}
+        turning_streams = [name for name, sensor in sensors.items() if sensor and sensor.is_gyroscope]
         headset = turning_streams[0].partition("/")[0] if turning_streams else "hololens"
         answer: dict[str, Any] = {"recording": recording.id, "device": headset}
         scale = recording.si_scale(f"{headset}/{GYROSCOPE}")

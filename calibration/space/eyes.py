@@ -27,7 +27,7 @@ from sensors.array_types import UInt8
 from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
-from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera, known_stream
+from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
 from storage.notes import read_notes
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
@@ -178,7 +178,7 @@ def front_track(recording: Recording, headset: str) -> PoseTrack:
     """
     names = [name for name in recording.streams if name.partition("/")[0] == headset]
     for name in sorted(names, key=lambda name: not is_front_camera(name)):
-        sensor, poses = known_stream(name), recording[name].poses()
+        sensor, poses = recording.sensor(name), recording[name].poses()
         if poses is None or sensor is None or sensor.rays_from_own_pose:
             continue
         worlds = world_frames(recording[name], read_notes(recording.readable).get(name, []))
@@ -192,7 +192,8 @@ def front_track(recording: Recording, headset: str) -> PoseTrack:
 def eye_of(recording: Recording, camera: str, data: Path) -> Eye:
     """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film. Raises Refused, NotAligned."""
     if camera == PV:
-        names = [name for name in recording.streams if is_front_camera(name)]
+        sensors = {name: recording.sensor(name) for name in recording.streams}
+        names = [name for name, sensor in sensors.items() if sensor and sensor.is_front_camera]
         if not names:
             raise Refused(f"{recording.id} has no front camera")
         return FrontCamera(recording, names[0])

@@ -56,12 +56,6 @@ def known_stream(name: str) -> HeadsetStream | None:
     return STREAMS.get(name.rpartition("/")[2])
 
 
-def is_gyroscope(name: str) -> bool:
-    """Tell whether a stream of a recording is a headset's gyroscope."""
-    stream = known_stream(name)
-    return stream is not None and stream.is_gyroscope
-
-
 def is_head_pose(name: str) -> bool:
     """Tell whether a stream of a recording says where head, eyes and hands are."""
     stream = known_stream(name)

@@ -67,16 +67,17 @@ Layout = Blob | RecordLayout | Frames
 def layout_of(stream: str, form: str = "{}") -> Layout:
     """Choose the layout of a stream by what its sensor says of its payloads; `form` is its description as JSON.
 
-
     A chunk whose payloads do not fit is stored as a blob all the same: nothing is refused for its size.
     """
     device, _, short = stream.partition("/")
     if device == CLOCK_STREAMS:
         return RecordLayout(PROBE)
-    known = STREAMS.get(short)
+    description = json.loads(form)
+    # What is described and names no module is a plug-in's, whatever its name.
+    known = STREAMS.get(short) if not description or "module" in description else None
     if known is not None and known.picture_parts is not None:
         return Frames(*known.picture_parts)
-    record = known.record if known is not None else record_of(json.loads(form))
+    record = known.record if known is not None else record_of(description)
     return Blob() if record is None else RecordLayout(record)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sensors.errors import BadPacket, SensorError
 from sensors.hololens.catalogue import known_stream
+from sensors.hololens.headset_stream import HeadsetStream
 from sensors.plugin import installed_stream
 from sensors.stream import Format, SensorStream, record_of
 from storage.manifest import Manifest
@@ -17,11 +18,17 @@ if TYPE_CHECKING:
     from storage.chunks.stored_packets import StoredPackets
 
 
+def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:
+    """Return the object of a headset's stream; None for a plug-in's, even where it has the name of one of those."""
+    device = (manifest.get("devices") or {}).get(name.partition("/")[0], {})
+    return None if device.get("kind") == "plugin" else known_stream(name)
+
+
 def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
     """Return the object of a stream of a recording; one that nobody knows any more takes every payload as it is."""
     description, (device, _, short) = manifest["streams"].get(name, {}), name.partition("/")
     form, about = description.get("format") or {}, (manifest.get("devices") or {}).get(device, {})
-    if "module" in form and (known := known_stream(name)) is not None:
+    if "module" in form and (known := headset_sensor(manifest, name)) is not None:
         return known
     kind = about.get("sensor")
     installed = installed_stream(str(kind), about.get("settings") or {}, short) if kind else None

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
+from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
 from storage.errors import StorageError
-from storage.reading.kinds import HEADSET
 from storage.recording import Recording, StoredStream, open_recording
 from storage.verify import thresholds as limits
 from storage.verify.findings import WARN, Findings
@@ -62,14 +62,16 @@ def _guarded(name: str, look: Any, findings: Findings) -> dict[str, Any]:
 
 
 def _stream(opened: Recording, name: str, most_parts: int | None, findings: Findings) -> dict[str, Any]:
-    stream, short = opened[name], name.rpartition("/")[2]
-    if short in HEADSET["sound"]:
+    stream, sensor = opened[name], opened.sensor(name)
+    if sensor is None:
+        return {}
+    if sensor.kind == SOUND:
         return _heard(name, ((samples, HEADSET_HZ) for _, samples in stream.sound()), findings)
     if "codec" not in stream.format:
         return {}
-    if short in HEADSET["frames"]:
+    if sensor.kind == FRAMES:
         return _seen(name, stream, stream.frames, most_parts, findings)
-    if short in HEADSET["depth"]:
+    if sensor.kind == DEPTH:
         return _seen(name, stream, stream.depth, most_parts, findings)
     return {}
 

@@ -22,6 +22,7 @@ from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
 from storage.manifest import Manifest
 from storage.names import chunk_name, stream_folder
+from storage.reading.decoded import headset_sensor
 from storage.verify.findings import FAIL, Findings
 from storage.verify.tracking import Tracking
 
@@ -81,13 +82,14 @@ class SealedFiles:
 
     def __init__(self, recording: Path, manifest: Manifest, findings: Findings, apart: ReaderApart) -> None:
         self._recording = recording
+        self._manifest = manifest
         self._facts: dict[str, Any] = manifest["files"]
         self._findings = findings
         self._apart = apart
 
     def read(self, stream: str, check: Check = accept, form: Format | None = None) -> Contents:
         """Read every sealed file of a stream once: checksums, hash over the payloads, index, a check of each."""
-        reader = _Reader(check, form or {}, Tracking(stream.rpartition("/")[2]))
+        reader = _Reader(check, form or {}, Tracking(headset_sensor(self._manifest, stream)))
         parts, sound, undecodable = [np.empty(0, INDEX)], [], []
         folder = stream_folder(self._recording, stream)
         found = chunk_paths(folder)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
-from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.headset_stream import HeadsetStream
 
 POSE = "pose"
 
@@ -15,9 +15,8 @@ POSE = "pose"
 class Tracking:
     """Counts the flags of one stream, packet by packet, and the poses that are not all zero."""
 
-    def __init__(self, short_name: str) -> None:
-        """`short_name` is the stream's, without its device."""
-        stream = STREAMS.get(short_name)
+    def __init__(self, stream: HeadsetStream | None) -> None:
+        """Expect the packets of a stream of the headset, or of another sensor (None)."""
         flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
         self.parts = flags.parts if flags is not None else {}
         """The parts that its payloads tell of; empty where only poses tell."""

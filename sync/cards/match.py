@@ -9,7 +9,6 @@ from typing import Any
 
 from sensors.errors import SensorError
 from sensors.gopro.card import CardTake
-from sensors.hololens.catalogue import is_gyroscope
 from storage.errors import StorageError
 from storage.manifest import read_manifest
 from storage.names import recordings_in
@@ -187,7 +186,10 @@ def _headsets(path: Path) -> Iterator[HeadsetGyro]:
     try:
         with open_recording(path) as recording:
             for name in recording.streams:
-                if is_gyroscope(name) and (clock := inertial_clock(recording[name])) is not None:
+                sensor = recording.sensor(name)
+                if sensor is None or not sensor.is_gyroscope:
+                    continue
+                if (clock := inertial_clock(recording[name])) is not None:
                     yield gyroscope(recording[name], clock)
     except (StorageError, SyncError, OSError):
         return

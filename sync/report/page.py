@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sensors.errors import SensorError
-from sensors.hololens.catalogue import is_front_camera
 from storage.errors import StorageError
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import write_output
@@ -103,7 +102,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
             for one in alignments
         ],
         "mounts": read_mounts(recording.path),
-        "strip": _strip(streams, clocks, cameras, span),
+        "strip": _strip(_front_camera(recording, streams), clocks, cameras, span),
         "story": story,
         "commands": facts.commands(recording.path),
         "versions": facts.versions(manifest, said),
@@ -205,11 +204,16 @@ def _first_picture(alignment: ShownAlignment, cameras: list[ShownFile], span: Sh
     return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
 
 
+def _front_camera(recording: Recording, streams: list[ReadStream]) -> ReadStream | None:
+    """Return the first front camera that sent anything."""
+    sensors = [(stream, recording.sensor(stream.name)) for stream in streams if len(stream.index)]
+    return next((stream for stream, sensor in sensors if sensor and sensor.is_front_camera), None)
+
+
 def _strip(
-    streams: list[ReadStream], clocks: dict[str, TicksToHost], cameras: list[ShownFile], span: ShownSpan
+    pv: ReadStream | None, clocks: dict[str, TicksToHost], cameras: list[ShownFile], span: ShownSpan
 ) -> Strip:
     """Make the pictures; when a file stands in the way, say which."""
-    pv = next((s for s in streams if is_front_camera(s.name) and len(s.index)), None)
     try:
         return picture_strip(pv, clocks.get(pv.device) if pv else None, cameras, span)
     except (*DAMAGED, SyncError, SensorError, StorageError) as error:

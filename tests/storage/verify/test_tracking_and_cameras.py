@@ -21,7 +21,7 @@ STOP_S = 20.0
 def test_flags_are_counted_packet_by_packet():
     rng = np.random.default_rng(2)
     flags = rng.integers(0, 16, 400)
-    tracking = Tracking("spatial_input")
+    tracking = Tracking(spatial_input.STREAM)
     for value in flags:
         record = np.zeros((), spatial_input.DTYPE)
         record["valid"] = value
@@ -32,7 +32,7 @@ def test_flags_are_counted_packet_by_packet():
 
 
 def test_gaze_of_the_eye_tracker_and_poses_are_counted():
-    tracking = Tracking("eye_tracking")
+    tracking = Tracking(eye_tracking.STREAM)
     for number in range(40):
         record = np.zeros((), eye_tracking.DTYPE)
         record["valid"] = eye_tracking.CALIBRATION | (eye_tracking.COMBINED if number % 4 else 0)
