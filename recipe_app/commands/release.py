@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from recipe_app.commands.release_split import split
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
@@ -19,13 +20,16 @@ MEDIA = ("360p",)
 
 @click.group()
 def release() -> None:
-    """Make data sets of recordings, and check them.
+    """Make data sets of recordings, divide them into parts, and check them.
 
     \b
     Example:
       kitchensync release captaincook4d data --out our-kitchens
       kitchensync release check our-kitchens
     """
+
+
+release.add_command(split)
 
 
 @release.command("captaincook4d")

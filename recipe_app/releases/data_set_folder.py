@@ -1,0 +1,60 @@
+"""A data set on the disk, as splits and statistics read it: annotations, lengths of films, and what stands beside."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.annotations import VIDEOS, Annotations
+from recipe_app.graphs.formats.graph_files import read_annotations, read_text
+from recipe_app.releases.data_set import BESIDE
+
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set; `lengths_s` by recording id, `facts` of recordings only where a lab's own release says them."""
+
+    annotations: Annotations
+    lengths_s: dict[str, float]
+    is_own: bool = False
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def read_data_set(folder: Path) -> DataSet:
+    """Read a folder in the published form. Raises BadGraph, which names the file and the place."""
+    annotations = read_annotations(folder)
+    if contrary := annotations.contradictions:
+        why = "two files disagree on its steps; take both from one release"
+        raise BadGraph(folder.name, contrary[0], why)
+    beside = folder / BESIDE
+    return DataSet(annotations, _lengths(annotations), beside.exists(), _facts(beside))
+
+
+def _lengths(annotations: Annotations) -> dict[str, float]:
+    """Return the length of each film in seconds, from the last column of the table."""
+    found = {}
+    for number, row in enumerate(annotations.videos[1:], start=2):
+        try:
+            found[row[0]] = float(row[4])
+        except (ValueError, IndexError) as error:
+            raise BadGraph(VIDEOS, f"line {number}", "no length in seconds in column 5") from error
+    return found
+
+
+def _facts(beside: Path) -> dict[str, dict[str, Any]]:
+    if not beside.exists():
+        return {}
+    found = {}
+    for number, line in enumerate(read_text(beside, most_bytes=_MOST_BYTES).splitlines(), start=1):
+        try:
+            said = json.loads(line)
+            if said["kind"] == "recording":
+                found[said["recording_id"]] = said
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
+    return found

@@ -1,0 +1,1 @@
+"""Parts of a data set to train, validate and test with: rules that make them, and what the parts hold. Pure."""
