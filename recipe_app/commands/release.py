@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from recipe_app.commands.release_split import split
+from recipe_app.commands.release_stats import stats
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
@@ -29,7 +30,8 @@ def release() -> None:
     """
 
 
-release.add_command(split)
+for command in (split, stats):
+    release.add_command(command)
 
 
 @release.command("captaincook4d")

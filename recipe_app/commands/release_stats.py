@@ -1,0 +1,70 @@
+"""`kitchensync release stats`: numbers of a data set, as JSON, tables and a page with plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import write_into, write_output
+from storage.shell.table import show_table
+
+
+@click.command()
+@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@output("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
+@click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
+@answers("release-stats/1")
+def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer:
+    """Count the data set in FOLDER: recordings and hours by recipe, errors, segments, windows.
+
+    Hours are lengths of films; a segment is a step that was done. Where two files of the data set disagree both
+    counts are given.
+
+    \b
+    Example:
+      kitchensync release stats our-kitchens --html statistics.html --csv statistics
+    """
+    from recipe_app.graphs.formats.graph_files import read_task_graphs
+    from recipe_app.releases.data_set_folder import read_data_set
+    from recipe_app.releases.statistics.numbers import statistics
+    from recipe_app.releases.statistics.page import as_page
+    from recipe_app.releases.statistics.tables import as_tables
+
+    said = statistics(read_data_set(folder), read_task_graphs(folder))
+    if html is not None:
+        write_output(html, as_page(said, folder.name).encode(), force=force)
+    if tables is not None:
+        write_into(tables, {name: text.encode() for name, text in as_tables(said).items()}, force=force)
+    return Answer(said, _show)
+
+
+def _show(said: dict[str, Any]) -> None:
+    columns = ["steps", "normal", "normal_hours", "error", "error_hours"]
+    rows = {**said["table11"]["rows"], "all": said["table11"]["total"]}
+    show_table(["recipe", *columns], [[name, *(row[key] for key in columns)] for name, row in rows.items()])
+    click.echo()
+    errors = said["figure19"]
+    show_table(
+        ["error", "uses", "entries", "recordings"],
+        [
+            [tag, uses, errors["entries"][tag], errors["recordings"][tag]]
+            for tag, uses in errors["uses"].items()
+        ],
+    )
+    done = said["table12"]
+    click.echo(
+        f"\n{done['segments']:,} segments in {done['videos']:,} films of {done['hours']} hours, "
+        f"{done['segments_with_errors']:,} with errors"
+    )
+    for about, found in said["sources"].items():
+        if found["differ"]:
+            click.echo(
+                f"two sources differ on {about} in {len(found['differ'])} recordings; --json has both counts"
+            )
+    if unknown := said["films_of_unknown_length"]:
+        click.echo(f"{len(unknown)} films have no known length and count 0 hours: {', '.join(unknown[:5])}")
