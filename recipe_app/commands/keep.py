@@ -152,7 +152,7 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
 @DATABASE
 @answers("annotations-export/1")
 def export_folder(collection: str | None, out: Path, force: bool, data: Path, database: str | None) -> Answer:
-    """Write a folder of annotations from the app's log, byte for byte as it came.
+    """Write a folder of annotations from the app's log: byte for byte as it came, but for what the desk corrected.
 
     \b
     Example: kitchensync annotations export --data recordings --out captaincook4d-again
@@ -163,10 +163,11 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
     with memory(data, database) as tools:
         known = list(published.collections(tools.records))
         only = known[0] if len(known) == 1 else ""
-        files = published.give_back(collection or only, tools.records)
-        write_into(out, {path: text.encode() for path, text in files.items()}, force=force)
-    said = {"out": str(out), "written": sorted(files)}
-    return Answer(said, lambda _: click.echo(f"{out}: {len(files)} files"))
+        given = published.give_back(collection or only, tools.records)
+        write_into(out, {path: text.encode() for path, text in given.files.items()}, force=force)
+    said = {"out": str(out), "written": sorted(given.files), "corrected": given.corrected}
+    words = f"{out}: {len(given.files)} files, corrected recordings: {', '.join(given.corrected) or 'none'}"
+    return Answer({**said, "warnings": given.warnings}, lambda _: click.echo(words), given.warnings)
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:

@@ -2,7 +2,8 @@
 
 A folder is one operation `collection` (texts, categories, splits, videos, graphs) and, for each of its recordings,
 what a tablet would have logged: `recording` with the entries as they stand, then steps and errors at the time of the
-video. A file whose bytes our writer would not give again is kept as it stands.
+video. A file whose bytes our writer would not give again is kept as it stands. What the desk corrects later differs
+when the folder is given back, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import io
 import json
 import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from recipe_app.errors import BadGraph, NotFound, NotNow
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import (
+    AVERAGES,
     COMPLETE,
     ERRORS,
     SPLITS,
@@ -34,6 +37,7 @@ from recipe_app.graphs.formats.annotations import (
     parse_annotations,
 )
 from recipe_app.graphs.formats.graph_files import read_text
+from recipe_app.releases.corrections import VIDEO, corrected
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
@@ -120,7 +124,7 @@ def _operations(
             body=body,
             host_ns=max(round(seconds * 1e9), 0),
             uncertainty_ns=0,
-            basis="video",
+            basis=VIDEO,
             received_host_ns=now_ns,
             received_utc_ns=utc_ns,
         )
@@ -207,8 +211,18 @@ def collections(records: AppRecords) -> dict[str, str]:
         return {row.subject: json.loads(row.body)["name"] for row in connection.execute(asked)}
 
 
-def give_back(collection: str, records: AppRecords) -> dict[str, str]:
-    """Write the files of a collection from the log, relative path -> text.
+@dataclass(frozen=True)
+class GivenBack:
+    """The files of a collection, relative path -> text, and what the desk's corrections did to them."""
+
+    files: dict[str, str]
+    corrected: list[str]
+    "Published ids of the recordings of which an entry differs."
+    warnings: list[str]
+
+
+def give_back(collection: str, records: AppRecords) -> GivenBack:
+    """Write the files of a collection from the log: as they came, but for what was corrected at the desk.
 
     Raises NotFound, and NotNow when one of its recordings was withdrawn: a folder without it would not be the folder.
     """
@@ -226,16 +240,66 @@ def give_back(collection: str, records: AppRecords) -> dict[str, str]:
             "withdrawn: {names}; nothing of it is exported, take in a folder without it instead",
             names=", ".join(gone)[:200],
         )
-    annotations = Annotations(
-        tuple(_recording(body["annotated"]) for body in ours.values()),
+    as_came = {subject: _recording(body["annotated"]) for subject, body in ours.items()}
+    return _with_corrections(held, as_came, _corrections(as_came, records))
+
+
+def _corrections(
+    as_came: Mapping[str, AnnotatedRecording], records: AppRecords
+) -> dict[str, AnnotatedRecording]:
+    """Return the recordings of which something differs from what came."""
+    later = select(tables.op.c.subject).where(tables.op.c.basis != VIDEO).distinct()
+    with records.database.reading() as connection:
+        touched = {row.subject for row in connection.execute(later)} & as_came.keys()
+    made = {
+        subject: corrected(as_came[subject], records.ops(subject), partial(_id, subject, "error"))
+        for subject in touched
+    }
+    return {subject: one for subject, one in made.items() if one != as_came[subject]}
+
+
+def _with_corrections(
+    held: Mapping[str, Any],
+    as_came: Mapping[str, AnnotatedRecording],
+    changed: Mapping[str, AnnotatedRecording],
+) -> GivenBack:
+    came = Annotations(
+        tuple(as_came.values()),
         dict(held["step_texts"]),
         dict(held["categories"]),
         tuple(tuple(row) for row in held["videos"]),
         {path: json.loads(held["splits"][path]) for path in SPLITS if path in held["splits"]},
         held["averages"],
     )
-    made = format_annotations(annotations) | held["as_they_stand"]
-    return {path: made[path] for path in held["files"]}
+    made, odd = format_annotations(came), dict(held["as_they_stand"])
+    warnings: list[str] = []
+    if changed:
+        now = replace(came, recordings=tuple(changed.get(subject, one) for subject, one in as_came.items()))
+        anew = format_annotations(now)
+        differing = {path for path, text in anew.items() if made[path] != text}
+        warnings = [f"{path}: was of another form, and is written in ours with the corrections"
+                    for path in sorted(differing & odd.keys())]  # fmt: skip
+        warnings += _left_behind(came, changed.values())
+        made, odd = anew, {path: text for path, text in odd.items() if path not in differing}
+    made |= odd
+    ids = [one.recording_id for subject, one in as_came.items() if subject in changed]
+    return GivenBack({path: made[path] for path in held["files"]}, ids, warnings)
+
+
+def _left_behind(came: Annotations, changed: Iterable[AnnotatedRecording]) -> Iterator[str]:
+    """Say which files stay as they came although something in them follows from what was corrected."""
+    if came.averages is not None:
+        yield f"{AVERAGES}: stays as published; its averages cannot be computed from the entries"
+    was = {one.recording_id: one.is_error for one in came.recordings}
+    for one in changed:
+        if one.is_error != was[one.recording_id] and came.splits:
+            now = "has errors now" if one.is_error else "has no errors any more"
+            yield f"data_splits: stay as published, and {one.recording_id} {now}"
+    known = set(came.categories)
+    for tag in sorted(
+        {error.tag for one in changed for entry in one.entries for error in entry.errors} - known
+    ):
+        yield f"annotation_csv/error_annotations.csv: has no column for {tag}"
 
 
 def _recording(body: dict[str, Any]) -> AnnotatedRecording:

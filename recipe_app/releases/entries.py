@@ -64,7 +64,7 @@ def entries_of(state: State, place_of: PlaceOf, step_id: Callable[[str], int]) -
         for number, (start_s, end_s, beside) in enumerate(times):
             made = [error for error in errors if counts(error)] if number == 0 else []
             modified = next((error["text"] for error in made if error["text"]), None)
-            entry = Entry(step_id(label), label, start_s, end_s, tuple(_tags(made)), modified)
+            entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
             found.append(Told(entry, node, {**beside, **more}))
     return found
@@ -75,7 +75,8 @@ def counts(error: Mapping[str, Any]) -> bool:
     return not error["removed"] and error["outcome"] != "not_done" and bool(error["categories"])
 
 
-def _tags(errors: list[State]) -> Iterator[TaggedError]:
+def tagged(errors: list[State]) -> Iterator[TaggedError]:
+    """Give errors of a reduced log as the published form has them: one for each category."""
     for error in errors:
         for category in error["categories"]:
             yield TaggedError(TAGS[category], _words(error))

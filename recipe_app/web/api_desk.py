@@ -195,8 +195,8 @@ def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[s
 
 
 def export_collection(tools: Tools, collection: str) -> Response:
-    """Give the files of a collection back, packed, byte for byte as they came."""
-    packed = published.as_zip(published.give_back(collection, tools.records))
+    """Give the files of a collection back, packed: byte for byte as they came, but for what was corrected."""
+    packed = published.as_zip(published.give_back(collection, tools.records).files)
     named = {"content-disposition": 'attachment; filename="annotations.zip"'}
     return Response(packed, media_type="application/zip", headers=named)
 

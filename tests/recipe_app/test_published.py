@@ -122,7 +122,7 @@ def test_any_folder_of_the_form_goes_out_as_it_came(
     if sparse:
         files = {path: text for path, text in files.items() if not path.startswith("annotation_csv")}
     taken = take_in(files, "generated", records, actor="p1")
-    assert give_back(taken["collection"], records) == files
+    assert give_back(taken["collection"], records).files == files
     assert take_in(files, "generated", records, actor="p1")["new"] == 0
     with database.reading() as connection:
         assert oplog.first_fault(connection) is None
@@ -171,7 +171,7 @@ def test_an_interrupted_import_goes_on_where_it_was(
     monkeypatch.setattr(records, "_note_batch", note)
     taken = take_in(files, "tea", records, actor="p1")
     assert 0 < taken["new"] < taken["operations"]
-    assert give_back(taken["collection"], records) == files
+    assert give_back(taken["collection"], records).files == files
     assert len(records.rows(tables.recording)) == 60
 
 
@@ -322,7 +322,7 @@ def test_a_folder_is_taken_in_or_refused_in_one_line(database: Database, files: 
     records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 1_790_000_000_000_000_000)
     outcome: dict[str, str] | str
     try:
-        outcome = give_back(take_in(files, "mutated", records, actor="p1")["collection"], records)
+        outcome = give_back(take_in(files, "mutated", records, actor="p1")["collection"], records).files
     except BadGraph as error:
         outcome = str(error)
     if isinstance(outcome, str):
@@ -350,7 +350,7 @@ def test_the_browser_takes_bytes_as_they_are_or_not_at_all(kitchen: Any, tmp_pat
                 assert collections(kitchen.tools.records) == {}
         page.get_by_role("link", name="Download everything").wait_for()
     (collection,) = collections(kitchen.tools.records)
-    given_back = give_back(collection, kitchen.tools.records)
+    given_back = give_back(collection, kitchen.tools.records).files
     assert given_back == {**files, "metadata/more.csv": "\ufeffcafé\n"}
 
 
