@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from check_frame_numbers import wrong_numbers
 from demo import (
     COMMAND,
     REPOSITORY,
@@ -49,7 +50,7 @@ def cook(
     """Record a virtual kitchen while a virtual participant follows what the tablet shows."""
     host = free_host()
     simulate = [COMMAND, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}", "--out", str(sim)]
-    simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
+    simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--frame-counter"]
     with running(simulate, stdout=subprocess.PIPE) as simulator:
         camera = f"http://{host}:{ready_port(simulator)}"
         take = [COMMAND, "record", recording, "--data", str(data), "--hololens", host, "--gopro", camera]
@@ -105,7 +106,7 @@ def check_recordings(data: Path) -> list[str]:
 def release(folder: Path) -> list[str]:
     """Try it without consent, then with; check the data set and load it."""
     data, out = folder / "data", folder / "data-set"
-    make = ["release", "captaincook4d", str(data), "--out", str(out)]
+    make = ["release", "captaincook4d", str(data), "--out", str(out), "--media", "4k,360p,hololens"]
     if command(make)["status"] != "refused" or out.exists():
         return ["a release without consent was not refused"]
     for recording in RECORDINGS:
@@ -113,6 +114,10 @@ def release(folder: Path) -> list[str]:
         command(["consent", str(data / recording), *scopes])
     made = command(make)
     problems = [] if made["status"] == "PASS" else [f"release: {made['status']} {made.get('left_out')}"]
+    for number, one in enumerate(made.get("recordings", [])):
+        wrong = wrong_numbers(out, one["published_id"], folder / f"sim-{number}")
+        say(f"200 pictures of each film of {one['recording']} show their numbers: {len(wrong)} wrong")
+        problems += wrong[:5]
     checked = command(["release", "check", str(out), "--against", str(data)])
     problems += [
         f"release check: {one}" for one in checked["differences"] + checked["names_or_serials_found"]

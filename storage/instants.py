@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sensors.array_types import Int64
 from storage.errors import StorageError
 
 TICKS_PER_S = 10_000_000
@@ -87,6 +88,36 @@ class Instants:
         """Seconds of every frame since the first, (n,) float64."""
         ticks = self._index[0]["master_ticks"]
         return (ticks - ticks[0]) / TICKS_PER_S if len(ticks) else np.empty(0)
+
+    @property
+    def ticks(self) -> Int64:
+        """Ticks of every frame, (n,), on the clock of the main headset, or 100 ns of media time without one."""
+        return np.asarray(self._index[0]["master_ticks"], np.int64)
+
+    @property
+    def device(self) -> str:
+        """Name of the headset on whose clock the frames are; of the camera where there is no headset."""
+        return str(self._index[1].get("clock_of", ""))
+
+    def rows_of(self, name: str) -> Int64:
+        """Sample of a stream at every frame, (n,); -1 where none is near. Raises KeyError."""
+        return np.asarray(self._index[0]["master_i" if name == self.master else f"{name}_i"], np.int64)
+
+    def files_of(self, name: str) -> list[str]:
+        """For a camera, the file that the row counts in at every frame; nothing where none is near."""
+        column = self._index[0]["master_file" if name == self.master else f"{name}_file"]
+        files = [*self._index[1]["files"], ""]
+        return [str(files[number]) for number in column]
+
+    def slices_of(self, name: str) -> tuple[Int64, Int64]:
+        """Half-open sample ranges of a stream of samples, from each frame to the next, (n,) and (n,)."""
+        columns = self._index[0]
+        return np.asarray(columns[f"{name}_i0"], np.int64), np.asarray(columns[f"{name}_i1"], np.int64)
+
+    @property
+    def runs(self) -> list[str]:
+        """Names of the streams of which a range of samples is given."""
+        return [name.removesuffix("_i0") for name in self._index[0] if name.endswith("_i0")]
 
     def stream_of(self, name: str) -> str:
         """Full name in the recording of a headset's stream that the index calls `name`."""

@@ -29,6 +29,7 @@ MEANS = {
     "pictures": "decoded pictures",
     "progress": "what people see of long work",
     "release": "a data set in the published form",
+    "trouble": "trouble of the computer, which is no finding about data",
     "session": "a recording from its first packets to its stop",
 }
 FREE = {"__init__", "__main__"}

@@ -85,6 +85,7 @@ class _StartUtc(click.ParamType):
     show_default=True,
     help="board: the cook shows a calibration board, optics and mount known, far depth that of the room.",
 )
+@click.option("--frame-counter", is_flag=True, help="Draw into each camera picture which one it is.")
 @click.option("--fault", "fault_texts", metavar="NAME:ARGS", multiple=True, help="Let something go wrong.")
 @click.option(
     "--faults", is_flag=True, is_eager=True, expose_value=False, callback=_list_faults, help="List faults."

@@ -34,6 +34,8 @@ class Kitchen:
     world0_host_ns: int | None = None
     show: BoardShow | None = None
     """A calibration board, where a cook shows one instead of cooking."""
+    frame_counter: bool = False
+    """Whether cameras draw into each picture which one it is."""
     _started: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -29,6 +29,7 @@ from virtual_kitchen.kitchen import NS_PER_S, Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world import rotations
 from virtual_kitchen.world.board_show import BoardShow
+from virtual_kitchen.world.frame_counter import ABOUT
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.replay import Replay, read_replay
 
@@ -56,6 +57,7 @@ class Options:
     start_utc_ns: int | None = None
     replay: str | None = None
     scene: str = COOKING
+    frame_counter: bool = False
     faults: FaultPlan = field(default_factory=FaultPlan)
 
 
@@ -107,6 +109,13 @@ def run(options: Options) -> None:
 
 def _check(options: Options) -> None:
     """Raise `KitchenError` for what does not go together."""
+    repeats = options.rings or options.ring_store is not None or options.speed == 0
+    is_filmed = options.replay is None or not options.replay.upper().endswith(".MP4")
+    if options.frame_counter and (repeats or options.scene == BOARD or not is_filmed):
+        raise KitchenError(
+            "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
+            "--scene board and a replayed film away"
+        )
     if options.scene == COOKING:
         return
     for name, is_asked in (
@@ -142,6 +151,9 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     if options.start_utc_ns is not None:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None
+    if options.frame_counter:
+        kitchen.frame_counter = True
+        kitchen.truth.notes["frame_counter"] = ABOUT
     if options.scene == BOARD:
         kitchen.show = _shown_board(options.seed)
         kitchen.truth.notes["calibration"] = kitchen.show.truth()

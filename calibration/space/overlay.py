@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,11 @@ from calibration.space.eyes import Eye, eye_of
 from calibration.space.onlooker import Onlooker
 from calibration.space.overlay_drawing import caption, draw
 from calibration.space.partial import Partial
+from storage.exports.film import TIMESCALE, FilmWriter, units_of_ticks
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
 
-if TYPE_CHECKING:
-    import av
-
 SCHEMA = "overlay/1"
-TIMESCALE = 90_000
 SEGMENT_PICTURES = 600
 "A piece of film of this length is finished before the next one is begun: work that is cut off goes on behind it."
 NO_DEPTH = "none"
@@ -92,7 +89,7 @@ def make_overlay(
             if not file.is_file():
                 onlooker = Onlooker(recording, eye.headset, source)
                 _film(file, eye, onlooker, piece, rows, width, count, progress)
-            pieces.append((file, _pts(int(eye.ticks[start] - eye.ticks[rows.start]))))
+            pieces.append((file, units_of_ticks(int(eye.ticks[start] - eye.ticks[rows.start]))))
         _join(out, pieces, force=force)
         partial.remove()
         return {
@@ -147,12 +144,9 @@ def _film(
     progress: Progress | None,
 ) -> None:
     """Write one piece of the film, under another name until it is whole."""
-    import av
-
     part = file.with_name(file.name + ".part")
     first, begin = int(eye.ticks[0]), int(eye.ticks[piece.start])
-    with av.open(str(part), "w", format="mp4") as container:
-        stream: Any = None
+    with FilmWriter(part, crf=21) as film:
         for shot in eye.shots(piece, width):
             sighting = onlooker.at(shot)
             count.pictures += 1
@@ -161,29 +155,10 @@ def _film(
             count.gazes += sighting.gaze is not None
             count.edges += len(sighting.edges)
             picture = draw(shot.rgb, sighting, caption((shot.ticks - first) / TICKS_PER_S, sighting))
-            if stream is None:
-                stream = _open(container, picture.shape[1], picture.shape[0])
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = _pts(shot.ticks - begin), Fraction(1, TIMESCALE)
-            container.mux(stream.encode(frame))
+            film.write(picture, units_of_ticks(shot.ticks - begin))
             if progress is not None:
                 progress(shot.row + 1 - rows.start, len(rows), eye.name)
-        if stream is not None:
-            container.mux(stream.encode(None))
     os.replace(part, file)
-
-
-def _pts(ticks: int) -> int:
-    return round(Fraction(ticks * TIMESCALE, round(TICKS_PER_S)))
-
-
-def _open(container: av.container.OutputContainer, width: int, height: int) -> Any:
-    """Open a stream without pictures that are sent late, so that pieces follow one another by their stamps alone."""
-    stream: Any = container.add_stream("libx264", rate=30)
-    stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-    stream.time_base = stream.codec_context.time_base = Fraction(1, TIMESCALE)
-    stream.options = {"preset": "veryfast", "crf": "21", "bf": "0"}
-    return stream
 
 
 def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:

@@ -16,8 +16,6 @@ from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
 
-MEDIA = ("360p",)
-
 
 @click.group()
 def release() -> None:
@@ -46,7 +44,8 @@ for command in (split, stats):
     "--media",
     default="360p",
     show_default=True,
-    help=f"Which films, separated by commas: {', '.join(MEDIA)}; nothing for none.",
+    help="Films and synchronized data, separated by commas: 4k (the camera's own film without place and serial "
+    "number), 720p, 360p (small films), hololens (the headset's streams on its camera's frames); nothing for none.",
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @answers("release/1")
@@ -91,6 +90,8 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
+    from recipe_app.releases.release_media import MEDIA
+
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")

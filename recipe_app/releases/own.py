@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import FilmPlace
+from recipe_app.releases.film_frames import FilmFrames, film_frames
 from storage.events import events_of
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sensors.gopro.take import Take
 
 WRITERS = ("tablet", "tablet_late")
-EVENT_PLACES = Path("sync") / "events.json"
 
 
 class NotReleasable(RecipeError):
@@ -63,33 +62,25 @@ class OwnRecording:
         """Tell whether some error was planned before cooking, and not taken out again."""
         return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
 
+    @cached_property
+    def frames(self) -> FilmFrames:
+        """When each picture of the film was taken."""
+        return film_frames(self.recording, self.camera, self.take)
+
+    def check_placed(self) -> None:
+        """Raise NotReleasable where nothing tells when the pictures of its film were taken."""
+        if not self.frames.is_placed:
+            why = self.frames.why or "run `kitchensync sync` first"
+            raise NotReleasable(f"nothing tells when its film was taken: {why}")
+
     def place(self, host_ns: int) -> FilmPlace:
         """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
-        place = self._places.get(host_ns)
-        if place is None:
-            raise NotReleasable(
-                f"{self.recording.path}: its events have no place in the film yet; run `kitchensync sync`"
-            )
-        bound_s = place["uncertainty_ms"] / 1e3
-        if place["frame"] is None:
-            outside = str(place["why"])
-            end_s = float(self.take.duration_s) if outside.startswith("after") else 0.0
-            return FilmPlace(round(end_s, 3), bound_s, outside)
-        return FilmPlace(round(place["media_s"] + self._chapter_starts_s[place["file"]], 3), bound_s)
+        return self.frames.place(host_ns, self._uncertainties_ns.get(host_ns, 0))
 
     @cached_property
-    def _places(self) -> dict[int, dict[str, Any]]:
-        try:
-            content = json.loads((self.recording.path / EVENT_PLACES).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        video = f"{self.camera}/video"
-        return {one["host_ns"]: one["frames"][video] for one in content["events"] if video in one["frames"]}
-
-    @cached_property
-    def _chapter_starts_s(self) -> dict[str, float]:
-        starts = zip(self.take.chapters, self.take.starts_s, strict=True)
-        return {f"{self.camera}/{chapter.path.name}": float(start) for chapter, start in starts}
+    def _uncertainties_ns(self) -> dict[int, int]:
+        events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
+        return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
 
 
 def _operations(recording: Path) -> Iterator[dict[str, Any]]:

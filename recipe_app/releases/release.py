@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ from recipe_app.releases.data_set import LINKS, Cooked, Member, numbered, text_f
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
+from recipe_app.releases.release_media import Media, MediaWriter, Tell
 from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
-from storage.exports.film import write_small_film
-from storage.shell.outputs import write_into, written
+from storage.shell.outputs import write_into
 
 SUMS = "SHA256SUMS"
-FILMS = {"360p": ("gopro_360p", "captain_cook_4d/gopro/resolution_360p/{}_360p.mp4", 360)}
-"""What `--media` may name: kind of link, place in the data set, height in pixels."""
-
-Tell = Callable[[int, int, str], None]
 
 
 @dataclass
@@ -49,8 +44,9 @@ def release(
     members = [numbered(_cooked(recording, numbering), numbering) for recording in own]
     links: dict[str, dict[str, str]] = {}
     for recording, member in zip(own, members, strict=True):
-        links[member.published_id] = _films(recording, member.published_id, out, media, tell)
-        result.members.append(_said(recording, member, links[member.published_id]))
+        made = MediaWriter(recording, member.published_id, out, force, tell).write(media)
+        links[member.published_id] = made.links
+        result.members.append(_said(recording, member, made))
     texts = text_files(members, numbering) | {LINKS: json.dumps(links, indent=4)}
     write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
     sums = checksums(out, [*texts, *(path for kinds in links.values() for path in kinds.values())])
@@ -71,6 +67,7 @@ def _opened(paths: Iterable[Path], result: Released) -> Iterator[OwnRecording]:
             own = OwnRecording.open(path)
             if not own.camera:
                 raise NotReleasable("no camera filmed it: its times have no film to count in")
+            own.check_placed()
         except (StorageError, NotReleasable) as error:
             result.left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
         else:
@@ -94,33 +91,12 @@ def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
     )
 
 
-def _films(
-    own: OwnRecording, published_id: str, out: Path, media: tuple[str, ...], tell: Tell
-) -> dict[str, str]:
-    links = {}
-    for kind, place, height in (FILMS[name] for name in media):
-        links[kind] = place.format(published_id)
-        path = out / links[kind]
-        if not path.exists():  # it has its name only when it is whole
-            with written(path, ending=".mp4") as part:
-                show = partial(_show, tell, published_id)
-                write_small_film(own.take, part, height=height, tell=show)
-    return links
-
-
-def _show(tell: Tell, published_id: str, done: int, whole: int) -> None:
-    tell(done, whole, published_id)
-
-
-def _said(own: OwnRecording, member: Member, links: dict[str, str]) -> dict[str, Any]:
-    absent = [{"kind": kind, "why": "not asked for"} for kind, _, _ in FILMS.values() if kind not in links]
-    absent += [
-        {"kind": "gopro_4k", "why": "not asked for"},
-        {"kind": "hololens_sync", "why": "not asked for"},
-    ]
+def _said(own: OwnRecording, member: Member, media: Media) -> dict[str, Any]:
+    """Say of a recording what of it is in the data set; `holes`: frames that have none of a kind."""
     return {
         "recording": own.recording.id,
         "published_id": member.published_id,
-        "streams": links,
-        "absent": absent,
+        "streams": media.links,
+        "absent": media.absent,
+        "holes": media.holes,
     }

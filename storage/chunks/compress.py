@@ -56,6 +56,15 @@ def write_frame(dataset: h5py.Dataset, number: int, content: bytes) -> None:
     dataset.id.write_direct_chunk((number, *[0] * (dataset.ndim - 1)), content)
 
 
+def quick_deflater() -> Any | None:
+    """Return a `zlib.compressobj` for bare deflate data that takes little CPU; None where ISA-L has no build."""
+    try:
+        isal_zlib = importlib.import_module("isal.isal_zlib")
+    except ImportError:
+        return None
+    return isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, -15)
+
+
 def put_frame(dataset: h5py.Dataset, number: int, frame: memoryview) -> None:
     """Compress the bytes of a picture into its place: by the fast deflate, or where there is none by HDF5's own."""
     compress = compressor()

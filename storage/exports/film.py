@@ -1,97 +1,214 @@
-"""Small films of a camera's take for players and annotation: constant rate, a key frame each second, sound kept.
+"""The one writer of films: every picture at a time of its own, H.264 in MP4 that players and browsers show.
 
-Picture k of the small film is picture k of the take, so that a number means the same in both.
+No picture is sent late, so that the k-th picture of a film is the k-th one that was written, at the time given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sensors.array_types import UInt8
+from sensors.errors import UnreadableMedia
+from sensors.gopro.media import GoProMedia
 from sensors.gopro.take import Take
 
 if TYPE_CHECKING:
     import av
 
+TIMESCALE = 90_000
+TICKS_PER_S = 10_000_000
+FASTSTART = {"movflags": "+faststart"}
+"""What players need stands first, so that a film plays while it is fetched."""
 Progress = Callable[[int, int], None]
+
+
+class FilmWriter(AbstractContextManager["FilmWriter"]):
+    """Pictures into one MP4, one in memory at a time; all are as large as the first one."""
+
+    def __init__(
+        self, out: Path, time_base: Fraction = Fraction(1, TIMESCALE), *, key_every: int | None = None,
+        crf: int = 23, made_of: str = "",
+    ) -> None:  # fmt: skip
+        """Open `out` as it is named: give the part of an output. A key picture comes each `key_every` pictures.
+
+        `made_of` is kept in the film, for `made_of_film`. Raises OSError.
+        """
+        import av
+
+        self.film = av.open(str(out), "w", format="mp4", options=FASTSTART)
+        self.film.metadata["comment"] = made_of
+        self._time_base, self._key_every, self._crf = time_base, key_every, crf
+        self._stream: Any = None
+        self.pictures = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what is still inside, and close the file; after an error only close it."""
+        try:
+            if kind is None and self._stream is not None:
+                self.film.mux(self._stream.encode(None))
+        finally:
+            self.film.close()
+
+    def open(self, width: int, height: int) -> None:
+        """Say how large the pictures will be, before other streams are added."""
+        rate = Fraction(30) if self._key_every is None else 1 / self._time_base
+        stream: Any = self.film.add_stream("libx264", rate=rate)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.time_base = stream.codec_context.time_base = self._time_base
+        stream.options = {"preset": "veryfast", "crf": str(self._crf), "bf": "0"}
+        if self._key_every is not None:
+            often = str(self._key_every)
+            stream.options |= {"g": often, "keyint_min": often, "sc_threshold": "0"}
+        self._stream = stream
+
+    def write(self, picture: av.VideoFrame | UInt8, at: int) -> None:
+        """Add a picture (`av.VideoFrame`, or RGB uint8), `at` units of the time base after the film's start."""
+        import av
+        from av.video.frame import PictureType
+
+        frame = av.VideoFrame.from_ndarray(picture, "rgb24") if isinstance(picture, np.ndarray) else picture
+        if self._stream is None:
+            self.open(frame.width, frame.height)
+        frame.pts, frame.time_base = at, self._time_base
+        frame.pict_type = (
+            PictureType.NONE
+        )  # where key pictures stand is said here, not by the film it comes from
+        self.film.mux(self._stream.encode(frame))
+        self.pictures += 1
+
+
+def units_of_ticks(ticks: int) -> int:
+    """Return device ticks (100 ns) as units of 1/90000 s, rounded once."""
+    return round(Fraction(ticks * TIMESCALE, TICKS_PER_S))
 
 
 @dataclass(frozen=True, slots=True)
 class SmallFilm:
-    """What was written: pictures, exact rate, size in pixels."""
+    """What was written: pictures, exact rate, size in pixels, and the numbers of those that did not decode."""
 
     frames: int
     fps: Fraction
     width: int
     height: int
+    missing: tuple[int, ...] = ()
 
 
-def write_small_film(take: Take, out: Path, *, height: int, tell: Progress | None = None) -> SmallFilm:
-    """Write all pictures of a take, `height` pixels high, as H.264 in MP4; return what it holds.
+def rate_of(take: Take) -> Fraction:
+    """Return pictures a second of a take, exact: what its most common step says. Raises UnreadableMedia."""
+    return 1 / take.chapters[0].frame_period
 
-    `out` ends in `.mp4` and is written as it is: give the part of an output. Raises OSError, UnreadableMedia.
+
+def write_small_film(
+    take: Take, out: Path, *, height: int, made_of: str = "", tell: Progress | None = None
+) -> SmallFilm:
+    """Write all pictures of a take at a constant rate, with a key picture each second, sound kept.
+
+    Picture k is picture k of the take, shown at k / fps; one that does not decode is black and named in `missing`.
+    `out` ends in `.mp4`: give the part of an output. Raises OSError,
+    UnreadableMedia.
     """
-    import av
-
     video = take.chapters[0].video
-    assert video is not None
-    fps, wide = Fraction(video.rate), 2 * round(video.width * height / video.height / 2)
-    total = len(take.frame_times_s)
-    with av.open(str(out), "w", format="mp4", options={"movflags": "+faststart"}) as film:
-        stream = _video_stream(film, fps, wide, height)
-        sound = _SoundCopy(film, take)
-        number = -1
-        for number, picture in enumerate(_pictures(take)):
-            small = picture.reformat(width=wide, height=height, format="yuv420p")
-            small.pts, small.time_base = number, 1 / fps
-            film.mux(stream.encode(small))
+    if video is None:
+        raise UnreadableMedia(take.path, "it has no pictures")
+    fps, total = rate_of(take), len(take.frame_times_s)
+    wide, height = 2 * round(video.width * height / video.height / 2), height // 2 * 2
+    missing: list[int] = []
+    with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
+        film.open(wide, height)
+        sound = _SoundCopy(film.film, take)
+        for number, picture in _numbered(take):
+            for lost in range(film.pictures, number):
+                film.write(black(wide, height), lost)
+                missing.append(lost)
+            film.write(picture.reformat(width=wide, height=height, format="yuv420p"), number)
+            sound.write_until(number / fps)
             if tell is not None and number % 100 == 0:
                 tell(number, total)
-        film.mux(stream.encode(None))
-        sound.write()
+        for lost in range(film.pictures, total):
+            film.write(black(wide, height), lost)
+            missing.append(lost)
+        sound.write_until(None)
     if tell is not None:
         tell(total, total)
-    return SmallFilm(number + 1, fps, wide, height)
+    return SmallFilm(total, fps, wide, height, tuple(missing))
 
 
-def _video_stream(film: av.container.OutputContainer, fps: Fraction, width: int, height: int) -> Any:
-    stream = film.add_stream("libx264", rate=fps)
-    stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-    stream.codec_context.time_base = stream.time_base = 1 / fps
-    second = str(max(1, round(fps)))
-    stream.options = {
-        "preset": "veryfast",
-        "crf": "23",
-        "g": second,
-        "keyint_min": second,
-        "sc_threshold": "0",
-    }
-    return stream
+def made_of_film(path: Path) -> str:
+    """Return what a film was made of; nothing where it is not there or does not say."""
+    import av
+
+    try:
+        with av.open(str(path)) as film:
+            return film.metadata.get("comment", "")
+    except (OSError, av.FFmpegError):
+        return ""
 
 
-def _pictures(take: Take) -> Iterator[av.VideoFrame]:
-    for chapter in take.chapters:
-        with chapter.container() as source:
-            source.streams.video[0].thread_type = "AUTO"
-            yield from source.decode(video=0)
+def black(width: int, height: int) -> av.VideoFrame:
+    """Return a black picture."""
+    import av
+
+    planes = np.full((height * 3 // 2, width), 128, np.uint8)
+    planes[:height] = 16
+    return av.VideoFrame.from_ndarray(planes, format="yuv420p")
+
+
+def _numbered(take: Take) -> Iterator[tuple[int, av.VideoFrame]]:
+    """Yield (number in the take, picture) of all that decode, numbers rising: by their stamps, not by counting."""
+    for first, chapter in zip(take.first_frames, take.chapters, strict=True):
+        numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
+        last = first - 1
+        for picture in _pictures(chapter):
+            number = numbers.get(-1 if picture.pts is None else picture.pts, -1)
+            if number > last:
+                yield number, picture
+                last = number
+
+
+def _pictures(chapter: GoProMedia) -> Iterator[av.VideoFrame]:
+    """Decode on over packets that are damaged."""
+    import av
+
+    with chapter.container() as source:
+        stream = source.streams.video[0]
+        stream.thread_type = "AUTO"
+        for packet in source.demux(stream):
+            try:
+                yield from stream.decode(packet)
+            except av.error.InvalidDataError:
+                continue
 
 
 class _SoundCopy:
-    """The sound of all chapters, packet by packet as the camera wrote it."""
+    """The sound of all chapters, packet by packet as the camera wrote it, a little ahead of the pictures."""
 
     def __init__(self, film: av.container.OutputContainer, take: Take) -> None:
         self._film, self._take = film, take
         with take.chapters[0].container() as source:
             found = source.streams.audio
-            self._stream = film.add_stream_from_template(found[0]) if found else None
+            self._stream: Any = film.add_stream_from_template(found[0]) if found else None
+        self._packets = self._all() if self._stream is not None else iter(())
+        self._next = next(self._packets, None)
 
-    def write(self) -> None:
-        """Copy it, each chapter at its start."""
-        if self._stream is None:
-            return
+    def write_until(self, film_s: Fraction | None) -> None:
+        """Copy what is heard up to a second after a time of the film; None for all that is left."""
+        while self._next is not None and (
+            film_s is None or self._next.pts * self._next.time_base <= film_s + 1
+        ):
+            self._film.mux(self._next)
+            self._next = next(self._packets, None)
+
+    def _all(self) -> Iterator[Any]:
         for start_s, chapter in zip(self._take.starts_s, self._take.chapters, strict=True):
             with chapter.container() as source:
                 for packet in source.demux(source.streams.audio[0]):
@@ -100,4 +217,4 @@ class _SoundCopy:
                     later = int(start_s / packet.time_base)
                     packet.pts, packet.dts = packet.pts + later, packet.dts + later
                     packet.stream = self._stream
-                    self._film.mux(packet)
+                    yield packet

@@ -10,10 +10,12 @@ import numpy as np
 
 from sensors.array_types import Floats, Int64
 from storage.errors import OutsideMap
-from storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment
+from storage.timeline.alignment import SCHEMA, UNREADABLE, Alignment, AlignmentErrors
 from storage.timeline.clock_map import ClockMap
 
 FOLDER = Path("sync") / "alignment"
+BOUNDS = 3
+"""A bound is told at the start, the middle and the end of a film."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class FilmClock:
     last_s: float
     "Media time up to which the film's times are handed out."
     picture_late_s: float = 0.0
+    errors: AlignmentErrors | None = None
 
     def media_of(self, ticks: Int64) -> Floats:
         """Return media seconds (n,) of device ticks (n,); NaN outside of the film."""
@@ -39,6 +42,20 @@ class FilmClock:
     def taken_at(self, stamps_s: Floats) -> Int64:
         """Return the device ticks (n,) at which pictures with these stamps (media seconds) were taken."""
         return self.ticks_of(stamps_s + self.picture_late_s)
+
+    def bound_s(self, stamps_s: Floats) -> Floats | None:
+        """Return how far `taken_at` may be off, seconds (n,), 95 %; None where nobody says.
+
+        What the gyroscopes leave open grows towards the ends; what no comparison can see is the same everywhere.
+        """
+        if self.errors is None or self.errors.total_ms is None:
+            return None
+        ends = [float(bound) for bound in self.errors.bound95_ms if bound is not None]
+        if len(ends) != BOUNDS:
+            return np.full(len(stamps_s), 2e-3 * self.errors.total_ms)
+        places = np.linspace(0.0, self.last_s, BOUNDS)
+        unseen_ms = 2.0 * float(np.linalg.norm([part.sigma for part in self.errors.systematic]))
+        return 1e-3 * np.hypot(np.interp(stamps_s, places, ends), unseen_ms)
 
 
 def alignment_files(recording: Path) -> list[Path]:
@@ -71,5 +88,8 @@ def film_clocks(recording: Path, films: Path) -> tuple[list[FilmClock], list[str
             why.append(stored.problem or f"{stored.source} is {stored.status}")
             continue
         last_s = stored.samples[-1][0]
-        found.append(FilmClock(file, stored.headset, stored.clock_map, last_s, stored.picture_late_s))
+        clock = FilmClock(
+            file, stored.headset, stored.clock_map, last_s, stored.picture_late_s, stored.errors
+        )
+        found.append(clock)
     return found, why

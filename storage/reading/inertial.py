@@ -99,6 +99,15 @@ def inertial_clock(stream: StoredPackets) -> InertialClock | None:
     return InertialClock(repair, bad, digest.hexdigest()) if repair is not None else None
 
 
+def sample_ticks(stream: StoredPackets, clock: InertialClock) -> npt.NDArray[np.int64]:
+    """Repaired ticks of every sample of an inertial stream, (n,) int64."""
+    blocks, done = [], 0
+    for samples in blocks_of_samples(stream):
+        blocks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done))
+        done += len(samples)
+    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
+
+
 def packets_of_samples(stream: StoredPackets) -> Iterator[tuple[int, npt.NDArray[np.void]]]:
     """Yield (row, samples of dtype `sensors.hololens.imu.SAMPLE`) of the packets that hold any."""
     for row, payload in enumerate(stream.payloads()):

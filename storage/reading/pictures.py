@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,9 @@ class DepthFrame:
     pose: npt.NDArray[np.float32] | None
 
 
+Picture = TypeVar("Picture", Frame, DepthFrame)
+
+
 def _stream_of(stream: StoredPackets) -> HeadsetStream:
     return headset_stream(stream.name.rpartition("/")[2])
 
@@ -103,15 +106,11 @@ def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
 
 def key_row(stream: StoredPackets, row: int) -> int:
     """Find the nearest row at or before `row` where decoding can start (the first row when there is none)."""
-    codec, sensor = stream.format.get("codec", RAW), _stream_of(stream)
-    if codec not in video.CODECS:
+    if stream.format.get("codec", RAW) not in video.CODECS:
         return row
     for candidate in range(row, -1, -1):
-        try:
-            if video.is_key_frame(codec, _cut(sensor, stream.payload(candidate)).image):
-                return candidate
-        except SensorError:
-            continue
+        if is_key(stream, candidate):
+            return candidate
     return 0
 
 
@@ -151,6 +150,50 @@ def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[in
         yield from _decoded(stream, start, stop)
     else:
         yield from ((row, unit, None) for row, unit in _units(stream, start, stop))
+
+
+def unbroken_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
+    """Return what `read_frames` does, without pictures that hang on one that was lost or does not decode."""
+    first = key_row(stream, start)
+    return _unbroken(stream, read_frames(stream, first, stop), start)
+
+
+def unbroken_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
+    """Return what `read_depth` does, without pictures that hang on one that was lost or does not decode."""
+    first = key_row(stream, start)
+    return _unbroken(stream, read_depth(stream, first, stop), start)
+
+
+def begins_after_loss(stream: StoredPackets) -> set[int]:
+    """Return the rows before which a packet is missing or the connection is another one."""
+    index = stream.index
+    lost = np.diff(index["seq"].astype(np.int64)) != 1
+    other = np.diff(index["connection"].astype(np.int64)) != 0
+    return set((np.flatnonzero(lost | other) + 1).tolist())
+
+
+def _unbroken(stream: StoredPackets, pictures: Iterator[Picture], start: int) -> Iterator[Picture]:
+    if stream.format.get("codec", RAW) not in video.CODECS:
+        yield from pictures
+        return
+    begins, last, is_sound = begins_after_loss(stream), -1, False
+    for picture in pictures:
+        if picture.row != last + 1 or picture.row in begins:
+            is_sound = False
+        is_sound = is_sound or is_key(stream, picture.row)
+        last = picture.row
+        if not is_sound:
+            stream.bad[picture.row] = "picture hangs on one that is lost"
+        elif picture.row >= start:
+            yield picture
+
+
+def is_key(stream: StoredPackets, row: int) -> bool:
+    """Tell whether decoding can start at a row of an encoded stream."""
+    try:
+        return video.is_key_frame(stream.format["codec"], _cut(_stream_of(stream), stream.payload(row)).image)
+    except SensorError:
+        return False
 
 
 def _frames(stream: StoredPackets, sensor: HeadsetStream, start: int, stop: int) -> Iterator[Frame]:

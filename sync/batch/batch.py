@@ -19,8 +19,9 @@ from storage.copies.read_through import readable_folder
 from storage.errors import FilesFreed, NotFinished, StorageError
 from storage.life import Life, life_by, usable_manifest
 from storage.names import recordings_in
+from storage.trouble import is_trouble
 from sync.errors import SyncError
-from sync.recording.trouble import REFUSALS, is_trouble, said_by_computer
+from sync.recording.trouble import REFUSALS, said_by_computer
 from sync.result.state import OWN, finished, forget, kept_answer
 from sync.tables.masters import check_master
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sensors.hololens.catalogue import is_front_camera, known_stream
 from sensors.hololens.headset_stream import DEPTH, FRAMES
+from storage.exports.film import TICKS_PER_S, FilmWriter, units_of_ticks
 from storage.instants import Instant
 from storage.recording import Recording, open_recording
 from storage.shell.outputs import written
@@ -19,12 +18,6 @@ from sync.errors import CannotFilm
 from sync.film.panels import Panel, drawn, sheet
 from sync.film.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
 
-if TYPE_CHECKING:
-    import av
-    import av.video.stream
-
-TIMESCALE = 90_000
-TICKS_PER_S = 10_000_000
 Progress = Callable[[int, int], None]
 
 
@@ -101,44 +94,18 @@ def _encode(
     sources: dict[str, PictureSource],
     progress: Progress | None,
 ) -> int:
-    import av
-
     ticks0, first = recording.at(0).ticks, recording.at(rows[0]).ticks
-    with av.open(str(part), "w", format="mp4") as container:
-        stream: av.video.stream.VideoStream | None = None
+    with FilmWriter(part) as film:
         for done, row in enumerate(rows, start=1):
             here = recording.at(row)
             title = (
                 f"{(here.ticks - ticks0) / TICKS_PER_S:9.3f} s   frame {row} of {recording.instants.master}"
             )
             picture = sheet([_panel(name, here, source) for name, source in sources.items()], title)
-            if stream is None:
-                stream = _open_stream(container, picture.shape[1], picture.shape[0])
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-            frame.pts, frame.time_base = _pts(here.ticks - first), Fraction(1, TIMESCALE)
-            for packet in stream.encode(frame):
-                container.mux(packet)
+            film.write(picture, units_of_ticks(here.ticks - first))
             if progress is not None:
                 progress(done, len(rows))
-        if stream is not None:
-            for packet in stream.encode(None):
-                container.mux(packet)
     return len(rows)
-
-
-def _pts(ticks: int) -> int:
-    return round(Fraction(ticks * TIMESCALE, TICKS_PER_S))
-
-
-def _open_stream(
-    container: av.container.OutputContainer, width: int, height: int
-) -> av.video.stream.VideoStream:
-    stream = container.add_stream("libx264", rate=30)
-    stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-    stream.time_base = Fraction(1, TIMESCALE)
-    stream.codec_context.time_base = Fraction(1, TIMESCALE)
-    stream.options = {"preset": "veryfast", "crf": "23"}
-    return stream
 
 
 def _panel(name: str, here: Instant, source: PictureSource) -> Panel:

@@ -22,9 +22,9 @@ from sensors.gopro.names import card_name
 from sensors.gopro.take import Take
 from storage.names import MEDIA
 from storage.recording import Recording
+from storage.trouble import pass_on_trouble
 from sync.align.prior import StatedCameraClock, StatedStart, start_from_camera_clock, start_from_shutter
 from sync.fit.resample import GyroTrack, make_track
-from sync.recording.trouble import pass_on_trouble
 
 Floats = npt.NDArray[np.floating]
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from storage.copies.promised import promised_hashes
 from storage.recording import Recording
+from storage.trouble import pass_on_trouble
 from sync.recording.cameras import CameraFile, CameraTake
-from sync.recording.trouble import pass_on_trouble
 
 KIND = "video"
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 import numpy as np
-import numpy.typing as npt
 
 from sensors.errors import SensorError
 from sensors.hololens.streams import spatial_input
@@ -16,18 +15,6 @@ from storage.recording import StoredStream
 from storage.timeline.pose_track import PoseTrack, rotation_wxyz
 from storage.worlds import world_frames
 from sync.align.headset_gyro import HeadsetGyro, headset_gyro
-
-Int64 = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.floating]
-
-
-def sample_ticks(stream: StoredStream, clock: InertialClock) -> Int64:
-    """Repaired ticks of every sample of an inertial stream, (n,) int64."""
-    blocks, done = [], 0
-    for samples in blocks_of_samples(stream):
-        blocks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done))
-        done += len(samples)
-    return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.int64)
 
 
 def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:

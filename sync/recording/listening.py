@@ -14,8 +14,8 @@ from sensors.errors import SensorError
 from sensors.hololens.streams import microphone
 from storage.recording import StoredStream
 from storage.timeline.stamps import TICKS_PER_S, repair_batches
+from storage.trouble import pass_on_trouble
 from sync.align.sound import SOUND_HZ, Sound
-from sync.recording.trouble import pass_on_trouble
 
 Floats = npt.NDArray[np.floating]
 LONGEST_HOLE_PACKETS = 50_000

@@ -16,11 +16,12 @@ from sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, i
 from storage.errors import BadChunk
 from storage.ledger import Note
 from storage.notes import read_notes
+from storage.reading.inertial import sample_ticks
 from storage.timeline.pose_track import PoseTrack
+from storage.trouble import pass_on_trouble
 from sync.answers import plain
 from sync.errors import NoSuchMaster
-from sync.recording.headset import frame_poses, head_poses, sample_ticks
-from sync.recording.trouble import pass_on_trouble
+from sync.recording.headset import frame_poses, head_poses
 from sync.tables.frames import (
     Columns,
     FrameStamps,

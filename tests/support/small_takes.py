@@ -36,13 +36,13 @@ def write_camera(folder: Path, seed: int, frames: int) -> Kitchen:
     return kitchen
 
 
-def seal_stream(recording: Path, name: str, rows, pose_bytes=0, poses=None, connection=None):
-    """Seal (ticks, payload) rows in two chunks; `poses` and `connection` give one a row."""
+def seal_stream(recording: Path, name: str, rows, pose_bytes=0, poses=None, connection=None, sequence=None):
+    """Seal (ticks, payload) rows in two chunks; `poses`, `connection` and `sequence` give one a row."""
     folder = recording / name
     folder.mkdir(parents=True)
     packets = [
         Packet(
-            k,
+            sequence[k] if sequence is not None else k,
             1,
             int(ticks),
             HOST0_NS + k,

@@ -244,6 +244,7 @@ class VirtualCamera:
         more = {
             "gyro_rate_hz": CameraMount.of_seed(self.kitchen.seed).imu_hz,
             "gyro_first_s": FIRST_IMU_US * 1e-6,
+            "first_frame": chapter.first_frame,
         }
         return file, self.kitchen.camera_clock, media0_world_s, more
 

@@ -10,6 +10,7 @@ from virtual_kitchen.gopro.board_roll import film, roll_of
 from virtual_kitchen.gopro.encoders import HEIGHT, WIDTH, VideoEncoder
 from virtual_kitchen.gopro.sensors import FRAMES_PER_PAYLOAD, CameraMount
 from virtual_kitchen.kitchen import Kitchen
+from virtual_kitchen.world.frame_counter import draw_i420
 
 
 class KitchenView:
@@ -19,6 +20,7 @@ class KitchenView:
 
     def __init__(self, kitchen: Kitchen) -> None:
         self._scene, self._motion = kitchen.scene, kitchen.motion
+        self._has_counter = kitchen.frame_counter
         self._mount = CameraMount.of_seed(kitchen.seed)
         self._encoder = VideoEncoder()
         self.configuration = self._encoder.configuration
@@ -31,6 +33,8 @@ class KitchenView:
             self._views = self._mount.camera_orientation(self._motion.orientation(world_s))
         focal_px = self._mount.focal_per_width * WIDTH
         picture = self._scene.render_i420(self._views[in_payload], WIDTH, HEIGHT, focal_px)
+        if self._has_counter:
+            draw_i420(picture, number, HEIGHT)
         yield from self._encoder.encode(number, picture)
 
     def flush(self) -> Iterator[tuple[bytes, bool]]:

@@ -18,6 +18,7 @@ from virtual_kitchen.headset.device import HeadsetState
 from virtual_kitchen.headset.packets import Schedule, SentPacket
 from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
+from virtual_kitchen.world import frame_counter
 from virtual_kitchen.world.board_show import CAMERA_AXES, BoardPictures, Eye
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.seeds import generator
@@ -85,6 +86,8 @@ class PvFeed(Feed):
         at_s = self._schedule.captured_s(k)
         size = self._wanted.format
         picture = self._picture(at_s)
+        if self._headset.kitchen.frame_counter:
+            frame_counter.draw_i420(picture, k, size.height)
         image = self._video.encode(k, picture) if self._is_encoded else _nv12(picture, size)
         pose = self._pose(at_s) if self._wanted.with_pose else b""
         return SentPacket(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)

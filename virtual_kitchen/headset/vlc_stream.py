@@ -19,6 +19,7 @@ from virtual_kitchen.headset.packets import SentPacket
 from virtual_kitchen.headset.pv_stream import video_schedule
 from virtual_kitchen.headset.stream import Feed, Stream
 from virtual_kitchen.headset.video_encoder import GroupedVideo, control_for
+from virtual_kitchen.world import frame_counter
 from virtual_kitchen.world.rotations import multiply
 from virtual_kitchen.world.seeds import generator
 
@@ -63,6 +64,8 @@ class VlcFeed(Feed):
         at_s = self._schedule.captured_s(k)
         ticks = self._headset.clock.ticks_at(at_s) + LATE_TICKS + self._wanted.shift_ticks
         grey = self._grey(at_s)
+        if self._headset.kitchen.frame_counter:
+            frame_counter.draw_grey(grey, k)
         image = grey.tobytes() if self._is_raw else self._encode(k, grey)
         sensor_ns = self._sensor_epoch_ns + round(at_s * 1e9)
         metadata = _METADATA.pack(sensor_ns, _EXPOSURE_NS, _GAIN, 0)

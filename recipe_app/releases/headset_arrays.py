@@ -1,0 +1,114 @@
+"""What stands in the arrays of a recording's synchronized data: `.npz` files that NumPy reads without pickle.
+
+In each, line k belongs to frame `frame[k]`, taken at `capture_ns[k]` give or take `bound_ns[k]`; what stands there
+was taken at `sample_capture_ns[k]`. Frames without a partner are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recipe_app.releases.headset_frames import Beside, HeadsetFrames
+from sensors.array_types import Int64
+from sensors.hololens.profile import Profile
+from storage.reading.inertial import blocks_of_samples, inertial_clock, sample_ticks
+from storage.reading.records import read_records
+from storage.recording import StoredStream
+
+Arrays = dict[str, npt.NDArray[Any]]
+Fill = Callable[[HeadsetFrames, str, StoredStream], Arrays]
+
+NOT_TRACKED = "no packet with a pose stands beside a frame"
+
+
+class NothingThere(Exception):
+    """A kind of data of which a recording holds nothing; the message says why."""
+
+
+def frames_of(frames: HeadsetFrames, frame: Int64) -> Arrays:
+    """Return what all files say of their frames."""
+    return {"frame": frame, "capture_ns": frames.capture_ns[frame], "bound_ns": frames.bound_ns[frame]}
+
+
+def poses(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
+    """Return the poses that came with pictures: (n, 4, 4) row-vector matrices, sensor to world, metres."""
+    stored, beside = stream.poses(), beside_of(frames, short, stream)
+    if stored is None or len(stored) != len(stream):
+        raise NothingThere("its packets carry no pose")
+    tracked = stored[beside.row, 3, 3] != 0
+    if not tracked.any():
+        raise NothingThere(NOT_TRACKED)
+    frame, row = beside.frame[tracked], beside.row[tracked]
+    return {
+        **frames_of(frames, frame),
+        "sample_capture_ns": beside.taken_ns[tracked],
+        "pose": stored[row],
+        "world": frames.worlds(stream, row),
+    }
+
+
+def records(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
+    """Return head, gaze and hands: one array a field, hands' as `left_hand_position`; `valid` holds the bits."""
+    beside, found = beside_of(frames, short, stream), read_records(stream)
+    place = np.searchsorted(found.row, beside.row)
+    there = (place < len(found.row)) & (found.row[np.minimum(place, len(found.row) - 1)] == beside.row)
+    if not there.any():
+        raise NothingThere("no packet of it decodes")
+    values = found.values[place[there]]
+    return {
+        **frames_of(frames, beside.frame[there]),
+        "sample_capture_ns": beside.taken_ns[there],
+        "world": frames.worlds(stream, beside.row[there]),
+        **dict(_fields(values)),
+    }
+
+
+def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    for name in values.dtype.names or ():
+        field = values[name]
+        if field.dtype.names is None:
+            yield name, field
+        else:
+            yield from ((f"{name}_{part}", one) for part, one in _fields(field))
+
+
+def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
+    """Return all samples of an inertial sensor, and of each frame the range [first, stop) until the next one."""
+    clock = inertial_clock(stream)
+    if clock is None:
+        raise NothingThere("no packet of it decodes")
+    try:
+        first, stop = frames.slices(short)
+    except KeyError:
+        raise NothingThere("the frame index does not hold it") from None
+    xyz = np.concatenate([block["xyz"] for block in blocks_of_samples(stream)])
+    scale = frames.recording.si_scale(stream.name)
+    return {
+        **frames_of(frames, np.arange(len(frames))),
+        "first": first,
+        "stop": stop,
+        "sample_capture_ns": frames.host.to_host_ns(sample_ticks(stream, clock)),
+        "xyz": xyz if scale is None else (xyz * scale).astype(np.float32),
+        "unit": np.array(_unit(frames, stream, is_si=scale is not None)),
+    }
+
+
+def _unit(frames: HeadsetFrames, stream: StoredStream, *, is_si: bool) -> str:
+    sensor = frames.recording.sensor(stream.name)
+    assert sensor is not None, "only a headset's streams are asked for"
+    return "rad/s" if is_si and sensor.is_gyroscope else str(sensor.details(Profile()).get("unit", ""))
+
+
+def beside_of(frames: HeadsetFrames, short: str, stream: StoredStream) -> Beside:
+    """Return the samples beside frames. Raises NothingThere."""
+    try:
+        found = frames.beside(short, stream)
+    except KeyError:
+        raise NothingThere("the frame index does not hold it") from None
+    if not len(found.frame):
+        raise NothingThere("no packet of it is near a frame")
+    return found

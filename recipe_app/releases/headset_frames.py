@@ -1,0 +1,112 @@
+"""The frames that a recording's synchronized data are counted in: those of the master of its index, from 0.
+
+Each has a time on the capture clock, and so has every sample of the headset that stands beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recipe_app.releases.film_frames import UNKNOWN, FilmFrames
+from sensors.array_types import Int64
+from storage.notes import read_notes
+from storage.recording import Recording, StoredStream
+from storage.timeline.device_clock import HostClock
+from storage.worlds import world_frames
+
+if TYPE_CHECKING:
+    from sensors.gopro.take import Take
+    from storage.ledger import Note
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The samples of one stream that stand beside frames: `frame`, `row` and `taken_ns` (n,), one a line."""
+
+    frame: Int64
+    row: Int64
+    taken_ns: Int64
+
+
+@dataclass(frozen=True)
+class HeadsetFrames:
+    """The frames of one recording; `host` puts its headset's ticks on the capture clock."""
+
+    recording: Recording
+    headset: str
+    host: HostClock
+
+    def __len__(self) -> int:
+        """Count the frames."""
+        return len(self.recording.instants)
+
+    @cached_property
+    def capture_ns(self) -> Int64:
+        """When each frame was taken, (n,)."""
+        instants = self.recording.instants
+        stream = self.stream(instants.master)
+        if stream is None:
+            return self.host.to_host_ns(instants.ticks)
+        return self.taken_ns(stream, instants.rows_of(instants.master))
+
+    @cached_property
+    def bound_ns(self) -> Int64:
+        """How far `capture_ns` may be off, (n,)."""
+        return np.full(len(self), self.host.bound_ns)
+
+    @cached_property
+    def _notes(self) -> dict[str, list[Note]]:
+        return read_notes(self.recording.readable)
+
+    def stream(self, short: str) -> StoredStream | None:
+        """Return a stream of the headset; None where it was not recorded or sent nothing."""
+        name = f"{self.headset}/{short}"
+        if name not in self.recording.streams or not len(self.recording[name]):
+            return None
+        return self.recording[name]
+
+    def taken_ns(self, stream: StoredStream, rows: Int64) -> Int64:
+        """Return when the packets of some rows were taken, on the capture clock."""
+        index = stream.index[rows]
+        near = index["host_ns"].astype(np.int64)
+        return self.host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near)
+
+    def beside(self, short: str, stream: StoredStream) -> Beside:
+        """Return the sample of a stream beside each frame; frames without one are left out. Raises KeyError."""
+        rows = self.recording.instants.rows_of(self._column(short))
+        frame = np.flatnonzero(rows >= 0)
+        return Beside(frame, rows[frame], self.taken_ns(stream, rows[frame]))
+
+    def slices(self, short: str) -> tuple[Int64, Int64]:
+        """Return the half-open range of samples from each frame to the next. Raises KeyError."""
+        return self.recording.instants.slices_of(self._column(short))
+
+    def worlds(self, stream: StoredStream, rows: Int64) -> Int64:
+        """Return the world frame of some packets, (n,): poses of different ones cannot be compared."""
+        return world_frames(stream, self._notes.get(stream.name, []))[rows].astype(np.int64)
+
+    def _column(self, short: str) -> str:
+        instants = self.recording.instants
+        full = f"{self.headset}/{short}"
+        return full if full in (*instants.names, *instants.runs) else short
+
+    def film_numbers(self, camera: str, take: Take, film: FilmFrames) -> tuple[Int64, Int64, Int64]:
+        """Return the picture of a camera's take beside each frame, -1 for none, when it was taken, and the bound."""
+        instants = self.recording.instants
+        none = np.full(len(self), -1)
+        if camera not in instants.names:
+            return none, np.full(len(self), UNKNOWN), np.zeros(len(self), np.int64)
+        starts = {
+            f"{camera}/{c.path.name}": first
+            for first, c in zip(take.first_frames, take.chapters, strict=True)
+        }
+        first = np.array([starts.get(file, -1) for file in instants.files_of(camera)], np.int64)
+        rows = instants.rows_of(camera)
+        number = np.where((rows >= 0) & (first >= 0), rows + first, -1)
+        there = np.maximum(number, 0)
+        taken = np.where(number >= 0, film.capture_ns[there], UNKNOWN)
+        return number, taken, np.where(number >= 0, film.bound_ns[there], 0)

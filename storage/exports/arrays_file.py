@@ -1,0 +1,58 @@
+"""Arrays by name in one `.npz`, written one after another: a file may hold more than fits into memory.
+
+Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays give the same bytes.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.chunks.compress import quick_deflater
+
+MADE_OF = "made_of"
+"""Name of the text that says what a file was made of."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_FAST = 1
+_LARGE = 1 << 30
+
+
+class ArraysFile(AbstractContextManager["ArraysFile"]):
+    """An `.npz` that is being written."""
+
+    def __init__(self, path: Path, made_of: str) -> None:
+        """Open `path` as it is named: give the part of an output. Raises OSError."""
+        self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_FAST)
+        self.add(MADE_OF, np.array(made_of))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the list of what is in it."""
+        self._zip.close()
+
+    def add(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Add an array; one of Python objects is refused with ValueError."""
+        about = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+        about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+        about.file_size = values.nbytes
+        member: Any
+        with self._zip.open(about, "w", force_zip64=values.nbytes > _LARGE) as member:
+            if (quick := quick_deflater()) is not None and hasattr(member, "_compressor"):
+                member._compressor = quick
+            np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+
+
+def made_of(path: Path) -> str:
+    """Return what a file was made of; nothing where it is not there or does not say."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return str(arrays[MADE_OF])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return ""
