@@ -8,21 +8,13 @@ from typing import Any
 
 import click
 
+from recipe_app.commands.options import DATA, DATABASE
 from recipe_app.errors import BadOperation
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output, output_file
 from storage.shell.outputs import write_into
 from storage.shell.progress import Bar
-
-DATA = click.option(
-    "--data",
-    type=OutputFolder(),
-    default=Path("recordings"),
-    show_default=True,
-    help="As for `app`.",
-)
-DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")
 
 
 @click.command()

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from recipe_app.commands.options import DATABASE
 from recipe_app.commands.release_split import split
 from recipe_app.commands.release_stats import stats
 from storage.shell.answer import Answer, answers
@@ -15,6 +16,9 @@ from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
+
+RECORDINGS = Path("recordings")
+"""The data folder of the app when nobody says another."""
 
 
 @click.group()
@@ -32,8 +36,19 @@ for command in (split, stats):
     release.add_command(command)
 
 
+class GivenSource(GivenRecording):
+    """Recordings, or a folder in the published form."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises NotARecording."""
+        from recipe_app.releases.taken_over import is_published
+
+        path = Path(value)
+        return path.resolve() if is_published(path) else super().convert(value, param, ctx)
+
+
 @release.command("captaincook4d")
-@click.argument("paths", nargs=-1, required=True, type=GivenRecording())
+@click.argument("paths", nargs=-1, required=True, type=GivenSource())
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set.")
 @click.option(
     "--numbering",
@@ -47,6 +62,12 @@ for command in (split, stats):
     help="Films and synchronized data, separated by commas: 4k (the camera's own film without place and serial "
     "number), 720p, 360p (small films), hololens (the headset's streams on its camera's frames); nothing for none.",
 )
+@click.option(
+    "--data",
+    type=OutputFolder(),
+    help="Data folder of the app that took a published folder in [default: recordings, if it is there].",
+)
+@DATABASE
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @answers("release/1")
 def captaincook4d(
@@ -55,38 +76,87 @@ def captaincook4d(
     force: bool,
     numbering: Path | None,
     media: str,
+    data: Path | None,
+    database: str | None,
     strict: bool,
 ) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
 
     PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
-    where it was interrupted; the ids stay.
+    where it was interrupted; the ids stay. PATHS may also be one folder in the published form: its files come out
+    byte for byte, but for what was corrected at the desk of the app over --data.
 
     \b
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
+    from recipe_app.releases.taken_over import is_published
+
+    kinds = _media(media)
+    published = [path for path in paths if is_published(path)]
+    if published and len(paths) > 1:
+        raise click.UsageError(f"{published[0]} is in the published form and is released by itself")
+    if published:
+        said = _again(published[0], out, data, database, force=force)
+    else:
+        said = _own(paths, out, numbering or out.with_name(f"{out.name}.numbering.json"), kinds, force=force)
+    failed = strict and said["status"] == "WARN"
+    return Answer(said, partial(_show_release, out), failed=failed)
+
+
+def _own(
+    paths: tuple[Path, ...], out: Path, table: Path, media: tuple[str, ...], *, force: bool
+) -> dict[str, Any]:
     from recipe_app.releases import release as writer
     from storage.names import recordings_in
     from storage.shell.progress import Bar
 
     found = [recording for path in paths for recording in recordings_in(path)]
-    kinds = _media(media)
-    table = numbering or out.with_name(f"{out.name}.numbering.json")
     ids = _numbering(table)
     with Bar(unit="pictures") as bar:
-        made = writer.release(found, out, ids, media=kinds, force=force, tell=bar.show)
+        made = writer.release(found, out, ids, media=media, force=force, tell=bar.show)
     write_output(table, ids.as_text().encode(), force=True)
-    status = "WARN" if made.left_out else "PASS"
-    said: dict[str, Any] = {"status": status, "recordings": made.members, "left_out": made.left_out}
-    said |= {"files": made.files, "bytes": made.bytes}
-    return Answer(said, partial(_show_release, out), failed=strict and status == "WARN")
+    return _said(made, [])
+
+
+def _again(
+    folder: Path, out: Path, data: Path | None, database: str | None, *, force: bool
+) -> dict[str, Any]:
+    """Release a published folder, with the corrections of the app that took it in, if one did."""
+    from recipe_app.commands.at_rest import memory, place_of
+    from recipe_app.exchange import published
+    from recipe_app.releases.taken_over import other_files, release_again
+
+    files = published.files_of(folder)
+    corrected: list[str] = []
+    warnings: list[str] = []
+    place = place_of(data or RECORDINGS, database)
+    if data is not None or not isinstance(place, Path) or place.is_file():
+        with memory(data or RECORDINGS, database) as tools:
+            collection = published.collection_of(files)
+            if collection in published.collections(tools.records):
+                given = published.give_back(collection, tools.records)
+                files, corrected, warnings = given.files, given.corrected, given.warnings
+    made = release_again(
+        other_files(folder) | {name: text.encode() for name, text in files.items()}, out, force=force
+    )
+    return {**_said(made, warnings), "corrected": corrected}
+
+
+def _said(made: Any, warnings: list[str]) -> dict[str, Any]:
+    status = "WARN" if made.left_out or warnings else "PASS"
+    said = {"status": status, "recordings": made.members, "left_out": made.left_out}
+    return said | {"files": made.files, "bytes": made.bytes, "warnings": warnings}
 
 
 def _show_release(out: Path, said: dict[str, Any]) -> None:
     click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
     for one in said["left_out"]:
         click.echo(f"left out: {one['recording']}: {one['why']}")
+    for line in said["warnings"]:
+        click.echo(line)
+    if "corrected" in said:
+        click.echo(f"corrected at the desk: {', '.join(said['corrected']) or 'nothing'}")
 
 
 def _media(text: str) -> tuple[str, ...]:

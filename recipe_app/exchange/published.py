@@ -79,8 +79,7 @@ def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: 
     for needed in (COMPLETE, ERRORS, STEP_TEXTS):
         if needed not in files:
             raise BadGraph(name, "", f"there is no {needed}")
-    digest = hashlib.sha256(json.dumps(sorted(files.items())).encode())
-    collection = _id("collection", digest.hexdigest())
+    collection = collection_of(files)
     annotations = parse_annotations(files)
     made = list(_operations(collection, name, annotations, files, records, actor))
     new = records.note_all(made)
@@ -92,6 +91,11 @@ def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: 
         "new": new,
         "contradictions": annotations.contradictions,
     }
+
+
+def collection_of(files: Mapping[str, str]) -> str:
+    """Return the id that a folder of these files has in the log."""
+    return _id("collection", hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest())
 
 
 def _id(*parts: object) -> str:

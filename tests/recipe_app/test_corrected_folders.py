@@ -208,3 +208,55 @@ def test_a_file_of_another_form_does_not_hide_the_correction(kitchen: Any, tmp_p
     assert b"red cup" not in odd
     assert b"red cup" in (tmp_path / "out" / CSV).read_bytes()
     assert any(line.startswith(f"{CSV}: was of another form") for line in said["warnings"])
+
+
+PUBLISHED = ("annotation_json", "annotation_csv", "task_graphs", "metadata", "data_splits")
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {name: content for name, content in tree(folder).items() if name.partition("/")[0] in PUBLISHED}
+
+
+def test_the_published_set_is_released_byte_for_byte_and_then_with_its_correction(
+    kitchen: Any, shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shared_data("captaincook4d")
+    desk = AtTheDesk(kitchen, folder, "1_28")
+    options = ["release", "captaincook4d", folder, "--data", kitchen.data, "--json"]
+    done = run(*options, "--out", tmp_path / "first")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["status"], said["corrected"], said["warnings"], len(said["recordings"])) == (
+        "PASS",
+        [],
+        [],
+        252,
+    )
+    before = held(folder)
+    assert len(before) == 7 + 7 + 16 + 1 + 8
+    assert held(tmp_path / "first") == before
+    (node, *_) = (error["node"] for error in desk.state()["errors"].values())
+    desk.edit(node, 0, description="Corrected at the desk")
+    said = json.loads(run(*options, "--out", tmp_path / "second").stdout)
+    assert only_this_differs(before, held(tmp_path / "second"), "1_28", node - 1) == {CSV, JSON}
+    assert (said["status"], said["corrected"]) == ("WARN", ["1_28"])
+    assert any("average_segment_length.csv: stays as published" in line for line in said["warnings"])
+
+
+def test_a_published_folder_needs_no_app_and_its_checksums_and_licence_come_along(tmp_path: Path) -> None:
+    folder = small(tmp_path / "set")
+    (folder / "LICENSE").write_text("Free for all.\n")
+    (folder / "metadata" / "download_links.json").write_text("{}")
+    done = run("release", "captaincook4d", folder, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert tree(tmp_path / "out") == tree(folder)
+    assert (tmp_path / "out" / "LICENSE").read_text() == "Free for all.\n"
+    lines = (tmp_path / "out" / "SHA256SUMS").read_text().splitlines()
+    assert {line.split("  ")[1] for line in lines} == {*tree(folder), "LICENSE"}
+    again = run("release", "captaincook4d", folder, tmp_path / "out", "--out", tmp_path / "third")
+    assert (again.exit_code, "released by itself" in again.stderr) == (2, True)
+    nowhere = run(
+        "release", "captaincook4d", folder, "--data", tmp_path / "nowhere", "--out", tmp_path / "third"
+    )
+    assert (nowhere.exit_code, "the app was never started here" in nowhere.stderr) == (1, True)
+    assert not (tmp_path / "third").exists()

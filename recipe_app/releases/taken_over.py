@@ -1,0 +1,47 @@
+"""A folder in the published form released again: every file as it is, but for what was corrected at the desk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recipe_app.graphs.formats.annotations import COMPLETE, ERRORS, STEP_TEXTS, parse_annotations
+from recipe_app.releases.check import TEXTS
+from recipe_app.releases.data_set import BESIDE, LINKS
+from recipe_app.releases.release import SUMS, Released, checksums
+from storage.shell.outputs import write_into
+
+NOT_TAKEN = "films are not taken over; copy them, the checksums are of the files here"
+
+
+def is_published(folder: Path) -> bool:
+    """Tell whether a folder is in the published form."""
+    return (folder / COMPLETE).is_file()
+
+
+def other_files(folder: Path) -> dict[str, bytes]:
+    """Return what stands beside the annotations and is taken over too, relative path -> content.
+
+    These are all other files of the folders of the form, the licences, and what a lab's release says beside them.
+    """
+    paths = [path for name in TEXTS for path in sorted((folder / name).glob("*")) if path.is_file()]
+    paths += [path for path in sorted(folder.glob("LICENSE*")) if path.is_file()]
+    paths += [folder / BESIDE] if (folder / BESIDE).is_file() else []
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def release_again(files: Mapping[str, bytes], out: Path, *, force: bool) -> Released:
+    """Write files of the published form and their checksums; say which recordings they hold. Raises CannotWrite."""
+    needed = {name: files[name].decode() for name in (COMPLETE, ERRORS, STEP_TEXTS)}
+    recordings = [one.recording_id for one in parse_annotations(needed).recordings]
+    write_into(out, files, force=force)
+    sums = checksums(out, files)
+    write_into(out, {SUMS: sums.encode()}, force=force)
+    result = Released(files=len(files) + 1, bytes=sum(map(len, files.values())) + len(sums))
+    links = "" if LINKS in files else f"no {LINKS} came with it; "
+    absent: list[dict[str, Any]] = [{"kind": "gopro", "why": links + NOT_TAKEN}]
+    result.members = [
+        {"recording": name, "published_id": name, "streams": {}, "absent": absent} for name in recordings
+    ]
+    return result
