@@ -47,7 +47,7 @@ Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Place:
+class SyncFile:
     """Where a kind of data goes: the key of its link, and its path in the data set."""
 
     kind: str
@@ -103,9 +103,9 @@ class SyncWriter:
         else:
             result.absent[f"{PREFIX}_{short}"] = "the published form has no place for it"
 
-    def _place(self, folder: str, stem: str, ending: str = "npz") -> Place:
+    def _place(self, folder: str, stem: str, ending: str = "npz") -> SyncFile:
         path = f"{FOLDER}/{folder}/{self.published_id}_{stem}.{ending}"
-        return Place(f"{PREFIX}_{stem}_{'video' if ending == 'mp4' else ending}", path)
+        return SyncFile(f"{PREFIX}_{stem}_{'video' if ending == 'mp4' else ending}", path)
 
     @property
     def _made_of(self) -> str:
@@ -116,14 +116,14 @@ class SyncWriter:
             digest.update(path.read_bytes())
         return digest.hexdigest()
 
-    def _is_there(self, place: Place, found: str) -> bool:
+    def _is_there(self, place: SyncFile, found: str) -> bool:
         """Tell whether a file was made of the same; another one in its place needs `force`. Raises CannotWrite."""
         if found == self._made_of:
             return True
         check_output(self.out / place.path, force=self.force)
         return False
 
-    def _arrays(self, place: Place, short: str, stream: StoredStream, fill: Fill, result: Synced) -> None:
+    def _arrays(self, place: SyncFile, short: str, stream: StoredStream, fill: Fill, result: Synced) -> None:
         try:
             if not self._is_there(place, made_of(self.out / place.path)):
                 self._save(place, fill(self.frames, short, stream))
@@ -132,7 +132,7 @@ class SyncWriter:
         else:
             self._written(place, result)
 
-    def _save(self, place: Place, arrays: Arrays) -> None:
+    def _save(self, place: SyncFile, arrays: Arrays) -> None:
         with (
             written(self.out / place.path, force=self.force) as part,
             ArraysFile(part, self._made_of) as file,
@@ -140,7 +140,7 @@ class SyncWriter:
             for name, values in arrays.items():
                 file.add(name, values)
 
-    def _written(self, place: Place, result: Synced) -> None:
+    def _written(self, place: SyncFile, result: Synced) -> None:
         result.links[place.kind] = place.path
         with np.load(self.out / place.path, allow_pickle=False) as arrays:
             if holes := len(self.frames) - len(arrays["frame"]):
@@ -176,7 +176,7 @@ class SyncWriter:
     def _pictures(self, short: str, stream: StoredStream, result: Synced) -> None:
         """Write the front camera's film: frame k of the synchronized data is its picture k."""
         height = stream.format.get("height", 360)
-        place = Place(f"{PREFIX}_{short}_video", f"{FOLDER}/{short}/{self.published_id}_{height}p.mp4")
+        place = SyncFile(f"{PREFIX}_{short}_video", f"{FOLDER}/{short}/{self.published_id}_{height}p.mp4")
         try:
             if not {"codec", "width", "height"} <= stream.format.keys():
                 raise NothingThere("the manifest does not say how its pictures are coded")
