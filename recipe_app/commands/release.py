@@ -114,8 +114,15 @@ def _own(
     found = [recording for path in paths for recording in recordings_in(path)]
     ids = _numbering(table)
     with Bar(unit="pictures") as bar:
-        made = writer.release(found, out, ids, media=media, force=force, tell=bar.show)
-    write_output(table, ids.as_text().encode(), force=True)
+        made = writer.release(
+            found,
+            out,
+            ids,
+            media=media,
+            force=force,
+            tell=bar.show,
+            keep=lambda: write_output(table, ids.as_text().encode(), force=True),
+        )
     return _said(made, [])
 
 

@@ -47,10 +47,23 @@ class OwnRecording:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
         return cls(recording, manifest, state)
 
+    def __enter__(self) -> OwnRecording:
+        """Return the open recording."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files that are open."""
+        self.recording.close()
+
     @property
     def camera(self) -> str:
         """Name of the camera whose film the times are of; nothing where there is none."""
         return next((name for name, files in self.recording.gopro_files.items() if files), "")
+
+    @property
+    def film_s(self) -> float:
+        """How long its film is, seconds: pictures divided by their rate."""
+        return float(len(self.frames) / self.frames.fps)
 
     @cached_property
     def take(self) -> Take:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from recipe_app.releases.data_set import LINKS, Cooked, Member, numbered, text_f
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
-from recipe_app.releases.release_media import Media, MediaWriter, Tell
+from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
+from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
 from storage.shell.outputs import write_into
+from storage.trouble import pass_on_trouble
 
 SUMS = "SHA256SUMS"
 
@@ -30,24 +32,43 @@ class Released:
     bytes: int = 0
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A recording that may be released, with its published id and the pictures of its film."""
+
+    path: Path
+    member: Member
+    pictures: int
+
+
 def release(
-    paths: Iterable[Path], out: Path, numbering: Numbering, *, media: tuple[str, ...], force: bool, tell: Tell
+    paths: Iterable[Path],
+    out: Path,
+    numbering: Numbering,
+    *,
+    media: tuple[str, ...],
+    force: bool,
+    tell: Tell,
+    keep: Callable[[], None],
 ) -> Released:
     """Write the recordings that may be released into `out`; say of the others why they are left out.
 
-    Raises NotReleasable when none may, CannotWrite.
+    `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. One
+    recording is open at a time. Raises NotReleasable when none may, CannotWrite.
     """
     result = Released()
-    own = list(_opened(paths, result))
-    if not own:
+    ready = [one for path in paths if (one := _ready(path, numbering, result)) is not None]
+    if not ready:
         raise NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in result.left_out))
-    members = [numbered(_cooked(recording, numbering), numbering) for recording in own]
+    keep()
     links: dict[str, dict[str, str]] = {}
-    for recording, member in zip(own, members, strict=True):
-        made = MediaWriter(recording, member.published_id, out, force, tell).write(media)
-        links[member.published_id] = made.links
-        result.members.append(_said(recording, member, made))
-    texts = text_files(members, numbering) | {LINKS: json.dumps(links, indent=4)}
+    work = Work(tell, sum(work_of(media, one.pictures) for one in ready))
+    for one in ready:
+        with OwnRecording.open(one.path) as own:
+            made = MediaWriter(own, one.member.published_id, out, force, work).write(media)
+            result.members.append(_said(own, one.member, made))
+        links[one.member.published_id] = made.links
+    texts = text_files([one.member for one in ready], numbering) | {LINKS: json.dumps(links, indent=4)}
     write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
     sums = checksums(out, [*texts, *(path for kinds in links.values() for path in kinds.values())])
     write_into(out, {SUMS: sums.encode()}, force=force)
@@ -61,17 +82,18 @@ def checksums(out: Path, names: Iterable[str]) -> str:
     return "".join(f"{file_sha256(out / name)}  {name}\n" for name in sorted(names))
 
 
-def _opened(paths: Iterable[Path], result: Released) -> Iterator[OwnRecording]:
-    for path in paths:
-        try:
-            own = OwnRecording.open(path)
+def _ready(path: Path, numbering: Numbering, result: Released) -> _Ready | None:
+    """Read what was cooked in a recording; None, and why, where it may or can not be released."""
+    try:
+        with OwnRecording.open(path) as own:
             if not own.camera:
                 raise NotReleasable("no camera filmed it: its times have no film to count in")
             own.check_placed()
-        except (StorageError, NotReleasable) as error:
-            result.left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
-        else:
-            yield own
+            return _Ready(path, numbered(_cooked(own, numbering), numbering), len(own.frames))
+    except (StorageError, SensorError, NotReleasable) as error:
+        pass_on_trouble(error)
+        result.left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
+        return None
 
 
 def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
@@ -86,7 +108,7 @@ def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
         steps=frozen["steps"],
         edges=frozen["edges"],
         told=entries_of(own.state, own.place, numbering.step),
-        film_s=float(own.take.duration_s),
+        film_s=own.film_s,
         facts={"strategy": frozen["strategy"], "display": frozen["display"], "seed": frozen["seed"]},
     )
 

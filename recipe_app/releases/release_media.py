@@ -33,9 +33,33 @@ from storage.trouble import pass_on_trouble
 GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""
-MEDIA = ("4k", "720p", "360p", "hololens")
+ORIGINAL, HEADSET = "4k", "hololens"
+MEDIA = (ORIGINAL, "720p", "360p", HEADSET)
 """What `--media` may name."""
 Tell = Callable[[int, int, str], None]
+
+
+@dataclass
+class Work:
+    """How far the media of a whole release are, in pictures of films."""
+
+    tell: Tell
+    whole: int
+    done: int = 0
+    "Of what is finished."
+    part: int = 0
+    "Of what is being written."
+    _shown: int = 0
+
+    def show(self, words: str, done: int, whole: int) -> None:
+        """Say how far the part is that is being written; it never goes back."""
+        self._shown = max(self._shown, self.done + self.part * done // max(whole, 1))
+        self.tell(self._shown, self.whole, words)
+
+
+def work_of(wanted: tuple[str, ...], pictures: int) -> int:
+    """Return how much there is to do for a film of so many pictures; copying is a tenth of it."""
+    return sum(pictures // 10 if name == ORIGINAL else pictures for name in wanted)
 
 
 @dataclass
@@ -53,22 +77,23 @@ class Media:
 
 @dataclass(frozen=True)
 class MediaWriter:
-    """Writes the media of one recording into the data set `out`; `tell` hears of pictures done and in all."""
+    """Writes the media of one recording into the data set `out`."""
 
     own: OwnRecording
     published_id: str
     out: Path
     force: bool
-    tell: Tell
+    work: Work
 
     def write(self, wanted: tuple[str, ...]) -> Media:
         """Write what is wanted. What a recording does not hold is absent; raises OSError, CannotWrite."""
         made = Media()
         for name in MEDIA:
-            kind = PREFIX if name == "hololens" else f"gopro_{name}"
+            kind = PREFIX if name == HEADSET else f"gopro_{name}"
             if name not in wanted:
                 made.lacks(kind, "not asked for")
                 continue
+            self.work.part = work_of((name,), len(self.own.frames))
             try:
                 self._kind(name, kind, made)
             except OutputRefused:
@@ -76,12 +101,13 @@ class MediaWriter:
             except (SensorError, StorageError) as error:
                 pass_on_trouble(error)
                 made.lacks(kind, words_of(error))
+            self.work.done += self.work.part
         return made
 
     def _kind(self, name: str, kind: str, made: Media) -> None:
         if name in SMALL:
             self._small(name, kind, made)
-        elif name == "4k":
+        elif name == ORIGINAL:
             self._original(kind, made)
         else:
             self._synced(made)
@@ -97,7 +123,7 @@ class MediaWriter:
         source = self._made_of("film")
         if self._is_missing(path, made_of_film(self.out / path), source):
             with written(self.out / path, force=self.force, ending=".mp4") as part:
-                show = partial(self._show, f"{self.published_id} {name}")
+                show = partial(self.work.show, f"{self.published_id} {name}")
                 film = write_small_film(take, part, height=height, made_of=source, tell=show)
             if film.missing:
                 made.holes[kind] = len(film.missing)
@@ -130,10 +156,10 @@ class MediaWriter:
                 return
         path = f"{GOPRO.format('4k', self.published_id, '4K')}.mp4"
         place = self.out / path
-        if not place.exists() or len(open_media(place).frame_pts) != len(take.frame_times_s):
+        if not place.exists() or _picture_sizes([place]) != _picture_sizes([c.path for c in take.chapters]):
             check_output(place, force=self.force)
             with written(place, force=self.force, ending=".mp4") as part:
-                show = partial(self._show, f"{self.published_id} 4k")
+                show = partial(self.work.show, f"{self.published_id} 4k")
                 paths = [chapter.path for chapter in take.chapters]
                 join(paths, part, strip_location=True, replace=True, progress=show)
         made.links[kind] = path
@@ -159,7 +185,7 @@ class MediaWriter:
             made.lacks(PREFIX, "its frame index is not on the headset's clock; run `kitchensync sync` again")
             return
         film = (self.own.camera, self.own.take, self.own.frames) if self.own.camera else None
-        show = partial(self._show, f"{self.published_id} hololens")
+        show = partial(self.work.show, f"{self.published_id} hololens")
         found = SyncWriter(frames, self.published_id, self.out, self.force, show, film).write()
         made.links |= found.links
         made.holes |= found.holes
@@ -182,8 +208,14 @@ class MediaWriter:
         check_output(self.out / path, force=self.force)
         return True
 
-    def _show(self, words: str, done: int, whole: int) -> None:
-        self.tell(done, whole, words)
+
+def _picture_sizes(paths: list[Path]) -> list[int]:
+    """Return the bytes of every encoded picture: no two films have the same."""
+    sizes: list[int] = []
+    for path in paths:
+        with open_media(path).container() as film:
+            sizes += [entry.size for entry in film.streams.video[0].index_entries]
+    return sizes
 
 
 def _arrays(frames: FilmFrames) -> dict[str, np.ndarray[Any, Any]]:

@@ -18,7 +18,7 @@ from small_takes import BATCH, FRAMES, GYRO_HZ, HOST0_NS
 
 from kitchensync.cli import main
 from recipe_app.releases.own import OwnRecording
-from recipe_app.releases.release_media import Media, MediaWriter
+from recipe_app.releases.release_media import Media, MediaWriter, Work
 from storage.exports.arrays_file import ArraysFile
 from storage.recording import Recording
 from storage.shell.outputs import OutputRefused
@@ -46,7 +46,7 @@ def opened(path: Path) -> OwnRecording:
 def write(path: Path, out: Path, wanted: tuple[str, ...] = ALL, *, force: bool = False) -> Media:
     own = opened(path)
     try:
-        return MediaWriter(own, "1_1", out, force, lambda *_: None).write(wanted)
+        return MediaWriter(own, "1_1", out, force, Work(lambda *_: None, 1)).write(wanted)
     finally:
         own.recording.close()
 
