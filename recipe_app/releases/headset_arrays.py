@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recipe_app.releases.film_frames import in_pauses
 from recipe_app.releases.headset_frames import Beside, HeadsetFrames
 from sensors.array_types import Int64
 from sensors.hololens.profile import Profile
@@ -77,7 +78,10 @@ def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any
 
 
 def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return all samples of an inertial sensor, and of each frame the range [first, stop) until the next one."""
+    """Return all samples of an inertial sensor, and of each frame the range [first, stop) until the next one.
+
+    Samples of a pause are NaN.
+    """
     clock = inertial_clock(stream)
     if clock is None:
         raise NothingThere("no packet of it decodes")
@@ -87,11 +91,13 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         raise NothingThere("the frame index does not hold it") from None
     xyz = np.concatenate([block["xyz"] for block in blocks_of_samples(stream)])
     scale = frames.recording.si_scale(stream.name)
+    taken_ns, shown = frames.host.to_host_ns(sample_ticks(stream, clock)), np.flatnonzero(~frames.hidden)
+    xyz[in_pauses(taken_ns, frames.host.bound_ns, frames.pauses)] = np.nan
     return {
-        **frames_of(frames, np.arange(len(frames))),
-        "first": first,
-        "stop": stop,
-        "sample_capture_ns": frames.host.to_host_ns(sample_ticks(stream, clock)),
+        **frames_of(frames, shown),
+        "first": first[shown],
+        "stop": stop[shown],
+        "sample_capture_ns": taken_ns,
         "xyz": xyz if scale is None else (xyz * scale).astype(np.float32),
         "unit": np.array(_unit(frames, stream, is_si=scale is not None)),
     }

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from recipe_app.releases.film_frames import UNKNOWN, FilmFrames
+from recipe_app.releases.film_frames import UNKNOWN, FilmFrames, Pauses, in_pauses
 from sensors.array_types import Int64
 from storage.notes import read_notes
 from storage.recording import Recording, StoredStream
@@ -39,6 +40,8 @@ class HeadsetFrames:
     recording: Recording
     headset: str
     host: HostClock
+    pauses: Pauses = ()
+    "When nothing is to be seen; frames that may have been taken then have no partner."
 
     def __len__(self) -> int:
         """Count the frames."""
@@ -57,6 +60,11 @@ class HeadsetFrames:
     def bound_ns(self) -> Int64:
         """How far `capture_ns` may be off, (n,)."""
         return np.full(len(self), self.host.bound_ns)
+
+    @cached_property
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """Which frames may have been taken in a pause, (n,)."""
+        return in_pauses(self.capture_ns, self.bound_ns, self.pauses)
 
     @cached_property
     def _notes(self) -> dict[str, list[Note]]:
@@ -78,8 +86,10 @@ class HeadsetFrames:
     def beside(self, short: str, stream: StoredStream) -> Beside:
         """Return the sample of a stream beside each frame; frames without one are left out. Raises KeyError."""
         rows = self.recording.instants.rows_of(self._column(short))
-        frame = np.flatnonzero(rows >= 0)
-        return Beside(frame, rows[frame], self.taken_ns(stream, rows[frame]))
+        frame = np.flatnonzero((rows >= 0) & ~self.hidden)
+        taken_ns = self.taken_ns(stream, rows[frame])
+        shown = ~in_pauses(taken_ns, self.host.bound_ns, self.pauses)
+        return Beside(frame[shown], rows[frame][shown], taken_ns[shown])
 
     def slices(self, short: str) -> tuple[Int64, Int64]:
         """Return the half-open range of samples from each frame to the next. Raises KeyError."""

@@ -111,7 +111,7 @@ class SyncWriter:
     def _made_of(self) -> str:
         """Text that is another one as soon as the recording was synchronized anew."""
         recording = self.frames.recording
-        digest = hashlib.sha256(str(recording.manifest["uuid"]).encode())
+        digest = hashlib.sha256(f"{recording.manifest['uuid']} {self.frames.pauses}".encode())
         for path in (recording.path / INDEX, *alignment_files(recording.path)):
             digest.update(path.read_bytes())
         return digest.hexdigest()
@@ -151,6 +151,7 @@ class SyncWriter:
         place = self._place("metadata", "frames")
         if not self._is_there(place, made_of(self.out / place.path)):
             arrays = frames_of(self.frames, np.arange(len(self.frames)))
+            arrays["hidden"] = self.frames.hidden
             arrays["fps"] = np.array([self._fps.numerator, self._fps.denominator])
             if self.film is not None:
                 number, taken_ns, bound_ns = self.frames.film_numbers(*self.film)

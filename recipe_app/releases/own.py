@@ -8,10 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import FilmPlace
-from recipe_app.releases.film_frames import FilmFrames, film_frames
+from recipe_app.releases.film_frames import FilmFrames, Pauses, film_frames, in_pauses
 from storage.events import events_of
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from sensors.gopro.take import Take
 
 WRITERS = ("tablet", "tablet_late")
+FOR_EVER = 2**62
+"""When a pause ends that nobody ended."""
 
 
 class NotReleasable(RecipeError):
@@ -79,6 +84,21 @@ class OwnRecording:
     def frames(self) -> FilmFrames:
         """When each picture of the film was taken."""
         return film_frames(self.recording, self.camera, self.take)
+
+    @cached_property
+    def pauses(self) -> Pauses:
+        """When nothing was to be recorded, as asked for at the tablet, with the doubt about its clock."""
+        found = []
+        for one in self.state.get("pauses", ()):
+            start_ns, end_ns = one["start"], FOR_EVER if one["end"] is None else one["end"]
+            before_ns, after_ns = (self._uncertainties_ns.get(at, 0) for at in (start_ns, end_ns))
+            found.append((start_ns - before_ns, end_ns + after_ns))
+        return tuple(found)
+
+    @cached_property
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """Which pictures of the film are not to be seen."""
+        return in_pauses(self.frames.capture_ns, self.frames.bound_ns, self.pauses)
 
     def check_placed(self) -> None:
         """Raise NotReleasable where nothing tells when the pictures of its film were taken."""

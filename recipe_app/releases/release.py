@@ -109,7 +109,10 @@ def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
         edges=frozen["edges"],
         told=entries_of(own.state, own.place, numbering.step),
         film_s=own.film_s,
-        facts={"strategy": frozen["strategy"], "display": frozen["display"], "seed": frozen["seed"]},
+        facts={
+            **{name: frozen[name] for name in ("strategy", "display", "seed")},
+            "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
+        },
     )
 
 

@@ -124,9 +124,9 @@ class MediaWriter:
         if self._is_missing(path, made_of_film(self.out / path), source):
             with written(self.out / path, force=self.force, ending=".mp4") as part:
                 show = partial(self.work.show, f"{self.published_id} {name}")
-                film = write_small_film(take, part, height=height, made_of=source, tell=show)
-            if film.missing:
-                made.holes[kind] = len(film.missing)
+                write_small_film(take, part, height=height, hidden=self.own.hidden, made_of=source, tell=show)
+        if hidden := int(self.own.hidden.sum()):
+            made.holes[kind] = hidden
         made.links[kind] = path
         self._times(f"{GOPRO.format(name, self.published_id, name)}_frames.npz", f"{kind}_frames_npz", made)
 
@@ -141,13 +141,16 @@ class MediaWriter:
                 written(self.out / path, force=self.force) as part,
                 ArraysFile(part, source) as file,
             ):
-                for name, values in _arrays(frames).items():
+                for name, values in (_arrays(frames) | {"hidden": self.own.hidden}).items():
                     file.add(name, values)
         made.links[kind] = path
 
     def _original(self, kind: str, made: Media) -> None:
         """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
         take = self.own.take
+        if self.own.pauses:
+            made.lacks(kind, "it shows what was filmed during a pause; the small films do not")
+            return
         promised = promised_hashes(self.own.recording.readable, self.own.manifest)
         for chapter in take.chapters:
             stated = promised.get(f"{self.own.camera}/{chapter.path.name}")
@@ -176,7 +179,7 @@ class MediaWriter:
             made.lacks(PREFIX, "the headset's clock was never compared with the capture clock")
             return
         try:
-            frames = HeadsetFrames(recording, headset, host)
+            frames = HeadsetFrames(recording, headset, host, self.own.pauses)
             is_of_it = recording.instants.device == headset and len(frames) > 0
         except NotIndexed as error:
             made.lacks(PREFIX, words_of(error))
@@ -194,7 +197,7 @@ class MediaWriter:
 
     def _made_of(self, what: str) -> str:
         """Text that is another one when the film, or its place in time, is."""
-        digest = hashlib.sha256(f"{self.own.manifest['uuid']} {what}".encode())
+        digest = hashlib.sha256(f"{self.own.manifest['uuid']} {what} {self.own.pauses}".encode())
         if what == "times":
             digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
         else:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sensors.array_types import UInt8
 from sensors.errors import UnreadableMedia
@@ -109,11 +111,18 @@ def rate_of(take: Take) -> Fraction:
 
 
 def write_small_film(
-    take: Take, out: Path, *, height: int, made_of: str = "", tell: Progress | None = None
+    take: Take,
+    out: Path,
+    *,
+    height: int,
+    hidden: npt.NDArray[np.bool_] | None = None,
+    made_of: str = "",
+    tell: Progress | None = None,
 ) -> SmallFilm:
     """Write all pictures of a take at a constant rate, with a key picture each second, sound kept.
 
     Picture k is picture k of the take, shown at k / fps; one that does not decode is black and named in `missing`.
+    Those `hidden` (n,) are black and without sound.
     `out` ends in `.mp4`: give the part of an output. Raises OSError,
     UnreadableMedia.
     """
@@ -125,12 +134,14 @@ def write_small_film(
     missing: list[int] = []
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)
-        sound = _SoundCopy(film.film, take)
+        sound = _SoundCopy(film.film, take, np.zeros(total, bool) if hidden is None else hidden, fps)
         for number, picture in _numbered(take):
             for lost in range(film.pictures, number):
                 film.write(black(wide, height), lost)
                 missing.append(lost)
-            film.write(picture.reformat(width=wide, height=height, format="yuv420p"), number)
+            is_shown = hidden is None or not hidden[number]
+            small = picture.reformat(width=wide, height=height, format="yuv420p") if is_shown else None
+            film.write(small or black(wide, height), number)
             sound.write_until(number / fps)
             if tell is not None and number % 100 == 0:
                 tell(number, total)
@@ -190,10 +201,15 @@ def _pictures(chapter: GoProMedia) -> Iterator[av.VideoFrame]:
 
 
 class _SoundCopy:
-    """The sound of all chapters, packet by packet as the camera wrote it, a little ahead of the pictures."""
+    """The sound of all chapters, packet by packet as the camera wrote it, a little ahead of the pictures.
 
-    def __init__(self, film: av.container.OutputContainer, take: Take) -> None:
-        self._film, self._take = film, take
+    What is heard beside a hidden picture is left out.
+    """
+
+    def __init__(
+        self, film: av.container.OutputContainer, take: Take, hidden: npt.NDArray[np.bool_], fps: Fraction
+    ) -> None:
+        self._film, self._take, self._hidden, self._fps = film, take, hidden, fps
         with take.chapters[0].container() as source:
             found = source.streams.audio
             self._stream: Any = film.add_stream_from_template(found[0]) if found else None
@@ -217,4 +233,12 @@ class _SoundCopy:
                     later = int(start_s / packet.time_base)
                     packet.pts, packet.dts = packet.pts + later, packet.dts + later
                     packet.stream = self._stream
-                    yield packet
+                    if not self._is_hidden(packet):
+                        yield packet
+
+    def _is_hidden(self, packet: Any) -> bool:
+        first, last = (
+            floor(at * packet.time_base * self._fps)
+            for at in (packet.pts, packet.pts + (packet.duration or 0))
+        )
+        return bool(self._hidden[max(first, 0) : last + 1].any())

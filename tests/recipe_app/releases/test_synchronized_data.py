@@ -7,6 +7,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -38,13 +39,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     return root / "take1", kitchen
 
 
-def opened(path: Path) -> OwnRecording:
+def opened(path: Path, **state: Any) -> OwnRecording:
     recording = Recording(path)
-    return OwnRecording(recording, recording.manifest, {})
+    return OwnRecording(recording, recording.manifest, state)
 
 
-def write(path: Path, out: Path, wanted: tuple[str, ...] = ALL, *, force: bool = False) -> Media:
-    own = opened(path)
+def write(
+    path: Path, out: Path, wanted: tuple[str, ...] = ALL, *, force: bool = False, **state: Any
+) -> Media:
+    own = opened(path, **state)
     try:
         return MediaWriter(own, "1_1", out, force, Work(lambda *_: None, 1)).write(wanted)
     finally:
@@ -258,3 +261,55 @@ def test_a_damaged_original_is_absent_and_said(made: tuple[Path, Kitchen], tmp_p
         "kind": "gopro_4k",
         "why": "GX010001.MP4 is not what was recorded; take it from a copy",
     } in media.absent
+
+
+def test_nothing_that_was_recorded_in_a_privacy_pause_leaves(
+    made: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
+    begin_s, end_s = 5.21, 9.0
+    pause = {"start": HOST0_NS + round(begin_s * 1e9), "end": HOST0_NS + round(end_s * 1e9)}
+    media = write(made[0], tmp_path, pauses=[pause])
+    said = {one["kind"]: one["why"] for one in media.absent}
+    assert "pause" in said["gopro_4k"]
+    film = tmp_path / "captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
+    taken_s = (np.array([film_host_ns(made[1], k) for k in range(FRAMES)]) - HOST0_NS) / 1e9
+    inside, doubt_s = (taken_s >= begin_s) & (taken_s <= end_s), 0.06
+    far = (taken_s < begin_s - doubt_s) | (taken_s > end_s + doubt_s)
+    with av.open(str(film)) as source:
+        light = np.array([luma_of(picture).mean() for picture in source.decode(video=0)])
+    assert len(light) == FRAMES
+    assert (light[inside] < 20).all()
+    assert (light[far] > 40).all()
+    assert inside.sum() <= media.holes["gopro_360p"] <= (~far).sum()
+    with np.load(f"{film.parent}/1_1_360p_frames.npz", allow_pickle=False) as table:
+        assert (table["hidden"] == (light < 20)).all()
+    with av.open(str(film)) as source:
+        heard_s = [
+            float(p.pts * p.time_base) for p in source.demux(source.streams.audio[0]) if p.pts is not None
+        ]
+    start_s = taken_s[0]
+    assert heard_s
+    assert not [at for at in heard_s if begin_s - 0.02 < at + start_s < end_s]
+    pv_inside = (begin_s <= PV_S) & (end_s >= PV_S)
+    pv_far = (begin_s - 0.01 > PV_S) | (end_s + 0.01 < PV_S)
+    numbers = films(tmp_path / SYNC / "pv" / "1_1_360p.mp4")
+    assert all(numbers[k] is None for k in np.flatnonzero(pv_inside))
+    assert all(numbers[k] == k for k in np.flatnonzero(pv_far))
+    for name in ("pv_pose/1_1_pv_pose", "spatial_pose/1_1_spatial", "depth/1_1_depth_ahat_depth"):
+        found = arrays(tmp_path, f"{name}.npz")
+        assert not pv_inside[found["frame"]].any(), name
+        sample_s = (found["sample_capture_ns"] - HOST0_NS) / 1e9
+        assert not ((sample_s >= begin_s) & (sample_s <= end_s)).any(), name
+    gyro = arrays(tmp_path, "imu_gyroscope/1_1_imu_gyroscope.npz")
+    sample_s = np.arange(len(gyro["xyz"])) / GYRO_HZ
+    assert np.isnan(gyro["xyz"][(sample_s >= begin_s) & (sample_s <= end_s)]).all()
+    assert not np.isnan(gyro["xyz"][(sample_s < begin_s - 0.01) | (sample_s > end_s + 0.01)]).any()
+
+
+def test_a_pause_that_nobody_ended_lasts_to_the_end(made: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    media = write(made[0], tmp_path, ("360p",), pauses=[{"start": HOST0_NS + 10**10, "end": None}])
+    with av.open(str(tmp_path / media.links["gopro_360p"])) as source:
+        light = [luma_of(picture).mean() for picture in source.decode(video=0)]
+    hidden = [film_host_ns(made[1], k) >= HOST0_NS + 10**10 for k in range(FRAMES)]
+    assert all(level < 20 for level, is_hidden in zip(light, hidden, strict=True) if is_hidden)
+    assert light[0] > 40
