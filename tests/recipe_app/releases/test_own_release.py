@@ -1,0 +1,156 @@
+"""`kitchensync release captaincook4d` over own recordings, as it is typed: times, what is left out, going on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numbered_recording import FRAME_S, film_host_ns, write_numbered
+from small_takes import FRAMES, HOST0_NS
+
+from kitchensync.cli import main
+from recipe_app.releases import release_media
+from storage.events import EventLog
+from storage.manifest import edit_manifest
+from virtual_kitchen.kitchen import Kitchen
+
+STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 9)}
+UNSURE_NS = 2_000_000
+FROZEN = {
+    "name": "tea", "title": "Tea", "order": list(range(1, 9)), "steps": STEPS, "planned": [], "strategy": "normal",
+    "edges": [[0, 1], *([n, n + 1] for n in range(1, 9))], "display": "step", "seed": 1,
+}  # fmt: skip
+DONE_S = {1: 3.25, 2: 5.4, 3: 7.777, 4: 11.1, 5: 14.05, 6: 19.5, 7: 24.0}
+
+
+def logged(recording: Path) -> None:
+    """What a tablet filed: a recipe, then steps that were done."""
+    log = EventLog(recording, "tablet")
+    log.append("recipe", host_ns=HOST0_NS, uncertainty_ns=UNSURE_NS, body=FROZEN, op_id="op0")
+    for node, at_s in DONE_S.items():
+        body = {"node": node, "device": "t"}
+        at_ns = HOST0_NS + round(at_s * 1e9)
+        log.append("done", host_ns=at_ns, uncertainty_ns=UNSURE_NS, body=body, op_id=f"op{node}")
+
+
+@pytest.fixture(scope="module")
+def kitchen_and_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
+    root = tmp_path_factory.mktemp("own")
+    kitchen = write_numbered(root)
+    logged(root / "take1")
+    assert run("sync", root / "take1", "--workers", "1").get("status") is None
+    return kitchen, root
+
+
+def run(*words: object) -> dict[str, Any]:
+    result = CliRunner().invoke(main, [*map(str, words), "--json"], catch_exceptions=True)
+    said: dict[str, Any] = json.loads(result.stdout)
+    return said
+
+
+@pytest.fixture
+def data(kitchen_and_data: tuple[Kitchen, Path], tmp_path: Path) -> Path:
+    shutil.copytree(kitchen_and_data[1], tmp_path / "data")
+    return tmp_path / "data"
+
+
+def copied(data: Path, name: str, change: Callable[[dict[str, Any]], None] = lambda _: None) -> Path:
+    shutil.copytree(data / "take1", data / name)
+    with edit_manifest(data / name) as manifest:
+        manifest["recording"], manifest["uuid"] = name, f"uuid of {name}"
+        change(manifest)
+    return data / name
+
+
+def released(data: Path, *more: object) -> dict[str, Any]:
+    return run("release", "captaincook4d", data, "--out", data.parent / "out", *more)
+
+
+def test_steps_end_where_the_film_shows_it_to_a_millisecond(
+    kitchen_and_data: tuple[Kitchen, Path], data: Path
+) -> None:
+    assert released(data)["status"] == "PASS"
+    out = data.parent / "out"
+    (one,) = json.loads((out / "annotation_json/error_annotations.json").read_text())
+    true_s = np.array([film_host_ns(kitchen_and_data[0], k) - HOST0_NS for k in range(FRAMES)]) / 1e9
+    expected = {node: np.interp(at_s, true_s, np.arange(FRAMES) * FRAME_S) for node, at_s in DONE_S.items()}
+    beside = [json.loads(line) for line in (out / "kitchensync.jsonl").read_text().splitlines()]
+    bounds = [line["bound_s"] for line in beside if line["kind"] == "entry" and line["done"]]
+    off = [
+        entry["end_time"] - expected[node] for node, entry in enumerate(one["step_annotations"][:7], start=1)
+    ]
+    assert np.ptp(off) < 0.002, "one picture is 0.033 s"
+    assert all(abs(away) <= bound for away, bound in zip(off, bounds, strict=True))
+    assert all(bound >= UNSURE_NS / 1e9 for bound in bounds)
+    assert one["step_annotations"][7]["end_time"] == -1.0
+    rows = (out / "metadata/video_information.csv").read_text().splitlines()
+    assert rows[1].split(",")[-1] == f"{FRAMES * FRAME_S:.2f}"
+
+
+def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(data: Path) -> None:
+    shutil.rmtree(copied(data, "unsynced") / "sync")
+    copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
+    copied(data, "withdrawn", lambda manifest: manifest.update(withdrawn={"host_ns": 1}))
+    copied(data, "live", lambda manifest: manifest.update(state="recording"))
+    shutil.rmtree(copied(data, "unfilmed") / "gopro")
+    shutil.rmtree(copied(data, "silent") / "events")
+    refused = copied(data, "unaligned")
+    for alignment in (refused / "sync/alignment").glob("*.json"):
+        body = json.loads(alignment.read_text())
+        body["status"] = "not_aligned"
+        alignment.write_text(json.dumps(body))
+    said = released(data, "--media", "360p")
+    assert said["status"] == "WARN"
+    assert [one["recording"] for one in said["recordings"]] == ["take1"]
+    why = {one["recording"]: one["why"] for one in said["left_out"]}
+    words = {
+        "unsynced": "kitchensync sync", "unwilling": "release_raw", "withdrawn": "withdr", "unfilmed": "no camera",
+        "silent": "log is empty", "unaligned": "not_aligned", "live": "",
+    }  # fmt: skip
+    assert why.keys() == words.keys()
+    assert all(word in why[name] for name, word in words.items())
+    assert run("release", "check", data.parent / "out", "--against", data)["status"] == "PASS"
+
+
+def test_an_interrupted_release_goes_on_with_the_same_ids(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(data, "take2")
+    out = data.parent / "out"
+    write = release_media.MediaWriter.write
+
+    def second_fails(self: release_media.MediaWriter, wanted: tuple[str, ...]) -> release_media.Media:
+        if self.own.recording.id == "take2":
+            raise KeyboardInterrupt
+        return write(self, wanted)
+
+    monkeypatch.setattr(release_media.MediaWriter, "write", second_fails)
+    CliRunner().invoke(main, ["release", "captaincook4d", str(data), "--out", str(out)])
+    left = {path.name for path in out.rglob("*") if path.is_file()}
+    assert left == {"1_1_360p.mp4", "1_1_360p_frames.npz"}
+    film = out / "captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
+    written_ns = film.stat().st_mtime_ns
+    monkeypatch.undo()
+    copied(data, "take0")  # comes first in order of name: the ids stay
+    said = released(data)
+    assert {one["recording"]: one["published_id"] for one in said["recordings"]} == {
+        "take0": "1_3",
+        "take1": "1_1",
+        "take2": "1_2",
+    }
+    assert film.stat().st_mtime_ns == written_ns
+    assert run("release", "check", out)["status"] == "PASS"
+
+
+def test_media_that_nobody_knows_are_wrong_usage(data: Path) -> None:
+    result = CliRunner().invoke(
+        main, ["release", "captaincook4d", str(data), "--out", str(data.parent / "out"), "--media", "8k"]
+    )
+    assert result.exit_code == 2
+    assert "8k" in result.output
