@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
+
+if TYPE_CHECKING:
+    from recipe_app.releases.cards.about import About
 
 RECORDINGS = Path("recordings")
 """The data folder of the app when nobody says another."""
@@ -68,6 +71,12 @@ class GivenSource(GivenRecording):
     help="Data folder of the app that took a published folder in [default: recordings, if it is there].",
 )
 @DATABASE
+@click.option(
+    "--about",
+    type=given_path(exists=True, dir_okay=False),
+    help="TOML: title, description, licence (SPDX id), creators, url, contact, cite_as, version, published, and the "
+    "table rai with the properties of Croissant for responsible AI; it goes into the cards.",
+)
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @answers("release/1")
 def captaincook4d(
@@ -78,13 +87,15 @@ def captaincook4d(
     media: str,
     data: Path | None,
     database: str | None,
+    about: Path | None,
     strict: bool,
 ) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
 
     PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
     where it was interrupted; the ids stay. PATHS may also be one folder in the published form: its files come out
-    byte for byte, but for what was corrected at the desk of the app over --data.
+    byte for byte, but for what was corrected at the desk of the app over --data. Beside them stand the cards:
+    README.md for the Hugging Face hub, croissant.json, a page with previews, a downloader, SHA256SUMS.
 
     \b
     Example:
@@ -92,20 +103,32 @@ def captaincook4d(
     """
     from recipe_app.releases.taken_over import is_published
 
-    kinds = _media(media)
+    kinds, words = _media(media), _about(about)
     published = [path for path in paths if is_published(path)]
     if published and len(paths) > 1:
         raise click.UsageError(f"{published[0]} is in the published form and is released by itself")
     if published:
-        said = _again(published[0], out, data, database, force=force)
+        said = _again(published[0], out, words, data, database, force=force)
     else:
-        said = _own(paths, out, numbering or out.with_name(f"{out.name}.numbering.json"), kinds, force=force)
+        table = numbering or out.with_name(f"{out.name}.numbering.json")
+        said = _own(paths, out, words, table, kinds, force=force)
+    if about is None:
+        said["notes"] = [
+            "no licence and no title are stated; write them into a TOML file and give it as --about"
+        ]
     failed = strict and said["status"] == "WARN"
     return Answer(said, partial(_show_release, out), failed=failed)
 
 
+def _about(path: Path | None) -> About:
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.cards.about import About, parse_about
+
+    return parse_about(read_text(path), path.name) if path else About()
+
+
 def _own(
-    paths: tuple[Path, ...], out: Path, table: Path, media: tuple[str, ...], *, force: bool
+    paths: tuple[Path, ...], out: Path, about: About, table: Path, media: tuple[str, ...], *, force: bool
 ) -> dict[str, Any]:
     from recipe_app.releases import release as writer
     from storage.names import recordings_in
@@ -118,16 +141,17 @@ def _own(
             found,
             out,
             ids,
+            about,
             media=media,
             force=force,
             tell=bar.show,
             keep=lambda: write_output(table, ids.as_text().encode(), force=True),
         )
-    return _said(made, [])
+    return {**_said(made, []), "no_splits": made.no_splits}
 
 
 def _again(
-    folder: Path, out: Path, data: Path | None, database: str | None, *, force: bool
+    folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> dict[str, Any]:
     """Release a published folder, with the corrections of the app that took it in, if one did."""
     from recipe_app.commands.at_rest import memory, place_of
@@ -145,7 +169,7 @@ def _again(
                 given = published.give_back(collection, tools.records)
                 files, corrected, warnings = given.files, given.corrected, given.warnings
     made = release_again(
-        other_files(folder) | {name: text.encode() for name, text in files.items()}, out, force=force
+        other_files(folder) | {name: text.encode() for name, text in files.items()}, out, about, force=force
     )
     return {**_said(made, warnings), "corrected": corrected}
 
@@ -160,8 +184,10 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
     click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
     for one in said["left_out"]:
         click.echo(f"left out: {one['recording']}: {one['why']}")
-    for line in said["warnings"]:
+    for line in [*said["warnings"], *said.get("notes", [])]:
         click.echo(line)
+    for kind, why in said.get("no_splits", {}).items():
+        click.echo(f"no split by {kind}: {why}")
     if "corrected" in said:
         click.echo(f"corrected at the desk: {', '.join(said['corrected']) or 'nothing'}")
 

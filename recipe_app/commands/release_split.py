@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recipe_app.releases.splits.rule import Rule
 
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
+PLACE = "data_splits"
+"""The folder of the lists inside a data set, whose checksums are kept."""
 SUPPLEMENT = "supplement"
 
 
@@ -63,6 +65,7 @@ def split(
     from recipe_app.releases.data_set_folder import read_data_set
     from recipe_app.releases.splits.findings import look_over
     from recipe_app.releases.splits.rule import divide, normal_only
+    from recipe_app.releases.sums import refresh
 
     chosen = _rule(rule, ratio, seed)
     data = read_data_set(folder)
@@ -76,6 +79,8 @@ def split(
     lists = {"combined": divided, "normal": normal_only(divided, recordings)}
     files = {} if found.faults else {f"{kind}_data_split_{name}.json": one for name, one in lists.items()}
     write_into(out, {name: _text(one).encode() for name, one in files.items()}, force=force)
+    if out.name == PLACE:
+        refresh(out.parent, [f"{PLACE}/{name}" for name in files])
     status = "FAIL" if found.faults else "WARN" if found.warnings else "PASS"
     said = {"status": status, **found.said, "faults": found.faults, "warnings": found.warnings}
     failed = status == "FAIL" or (strict and status == "WARN")

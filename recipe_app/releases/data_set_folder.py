@@ -28,11 +28,15 @@ class DataSet:
 def read_data_set(folder: Path) -> DataSet:
     """Read a folder in the published form. Raises BadGraph, which names the file and the place."""
     annotations = read_annotations(folder)
-    if contrary := annotations.contradictions:
-        why = "two files disagree on its steps; take both from one release"
-        raise BadGraph(folder.name, contrary[0], why)
+    refuse_contradictions(annotations, folder.name)
     beside = folder / BESIDE
     return DataSet(annotations, _lengths(annotations), beside.exists(), _facts(beside))
+
+
+def refuse_contradictions(annotations: Annotations, name: str) -> None:
+    """Refuse a folder of which two files say different things of one recording. Raises BadGraph."""
+    if contrary := annotations.contradictions:
+        raise BadGraph(name, contrary[0], "two files disagree on its steps; take both from one release")
 
 
 def _lengths(annotations: Annotations) -> dict[str, float]:

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recipe_app.releases.cards.about import About
+from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.data_set import LINKS, Cooked, Member, numbered, text_files
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
+from recipe_app.releases.own_splits import own_splits
 from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
 from sensors.errors import SensorError
-from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
 from storage.shell.outputs import write_into
 from storage.trouble import pass_on_trouble
-
-SUMS = "SHA256SUMS"
 
 
 @dataclass
@@ -28,6 +28,7 @@ class Released:
 
     members: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
+    no_splits: dict[str, str] = field(default_factory=dict)
     files: int = 0
     bytes: int = 0
 
@@ -39,12 +40,14 @@ class _Ready:
     path: Path
     member: Member
     pictures: int
+    is_virtual: bool
 
 
 def release(
     paths: Iterable[Path],
     out: Path,
     numbering: Numbering,
+    about: About,
     *,
     media: tuple[str, ...],
     force: bool,
@@ -68,18 +71,16 @@ def release(
             made = MediaWriter(own, one.member.published_id, out, force, work).write(media)
             result.members.append(_said(own, one.member, made))
         links[one.member.published_id] = made.links
-    texts = text_files([one.member for one in ready], numbering) | {LINKS: json.dumps(links, indent=4)}
+    members = [one.member for one in ready]
+    splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
+    texts = text_files(members, numbering) | {LINKS: json.dumps(links, indent=4)} | splits
     write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
-    sums = checksums(out, [*texts, *(path for kinds in links.values() for path in kinds.values())])
-    write_into(out, {SUMS: sums.encode()}, force=force)
-    names = [line.partition("  ")[2] for line in sums.splitlines()]
-    result.files, result.bytes = len(names) + 1, sum((out / name).stat().st_size for name in [*names, SUMS])
+    names = [*texts, *kept, *(path for kinds in links.values() for path in kinds.values())]
+    is_virtual = any(one.is_virtual for one in ready)
+    result.files, result.bytes = write_cards(
+        out, about, result.members, names, is_virtual=is_virtual, force=force
+    )
     return result
-
-
-def checksums(out: Path, names: Iterable[str]) -> str:
-    """Return the lines of `SHA256SUMS`, as `sha256sum -c` reads them."""
-    return "".join(f"{file_sha256(out / name)}  {name}\n" for name in sorted(names))
 
 
 def _ready(path: Path, numbering: Numbering, result: Released) -> _Ready | None:
@@ -89,7 +90,8 @@ def _ready(path: Path, numbering: Numbering, result: Released) -> _Ready | None:
             if not own.camera:
                 raise NotReleasable("no camera filmed it: its times have no film to count in")
             own.check_placed()
-            return _Ready(path, numbered(_cooked(own, numbering), numbering), len(own.frames))
+            member = numbered(_cooked(own, numbering), numbering)
+            return _Ready(path, member, len(own.frames), bool(own.manifest.get("virtual")))
     except (StorageError, SensorError, NotReleasable) as error:
         pass_on_trouble(error)
         result.left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})

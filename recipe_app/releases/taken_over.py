@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import COMPLETE, ERRORS, STEP_TEXTS, parse_annotations
+from recipe_app.releases.cards.about import About
+from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.check import TEXTS
 from recipe_app.releases.data_set import BESIDE, LINKS
-from recipe_app.releases.release import SUMS, Released, checksums
+from recipe_app.releases.data_set_folder import refuse_contradictions
+from recipe_app.releases.release import Released
 from storage.shell.outputs import write_into
 
 NOT_TAKEN = "films are not taken over; copy them, the checksums are of the files here"
@@ -31,17 +34,20 @@ def other_files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def release_again(files: Mapping[str, bytes], out: Path, *, force: bool) -> Released:
-    """Write files of the published form and their checksums; say which recordings they hold. Raises CannotWrite."""
+def release_again(files: Mapping[str, bytes], out: Path, about: About, *, force: bool) -> Released:
+    """Write files of the published form, their cards and checksums; say which recordings they hold.
+
+    Raises CannotWrite.
+    """
     needed = {name: files[name].decode() for name in (COMPLETE, ERRORS, STEP_TEXTS)}
-    recordings = [one.recording_id for one in parse_annotations(needed).recordings]
+    annotations = parse_annotations(needed)
+    refuse_contradictions(annotations, COMPLETE)
+    recordings = [one.recording_id for one in annotations.recordings]
     write_into(out, files, force=force)
-    sums = checksums(out, files)
-    write_into(out, {SUMS: sums.encode()}, force=force)
-    result = Released(files=len(files) + 1, bytes=sum(map(len, files.values())) + len(sums))
     links = "" if LINKS in files else f"no {LINKS} came with it; "
     absent: list[dict[str, Any]] = [{"kind": "gopro", "why": links + NOT_TAKEN}]
-    result.members = [
+    members = [
         {"recording": name, "published_id": name, "streams": {}, "absent": absent} for name in recordings
     ]
-    return result
+    count, size = write_cards(out, about, members, files, is_virtual=False, force=force)
+    return Released(members=members, files=count, bytes=size)

@@ -210,6 +210,7 @@ def test_a_file_of_another_form_does_not_hide_the_correction(kitchen: Any, tmp_p
     assert any(line.startswith(f"{CSV}: was of another form") for line in said["warnings"])
 
 
+CARDS = ("README.md", "croissant.json", "download.py", "index.html")
 PUBLISHED = ("annotation_json", "annotation_csv", "task_graphs", "metadata", "data_splits")
 
 
@@ -252,7 +253,7 @@ def test_a_published_folder_needs_no_app_and_its_checksums_and_licence_come_alon
     assert tree(tmp_path / "out") == tree(folder)
     assert (tmp_path / "out" / "LICENSE").read_text() == "Free for all.\n"
     lines = (tmp_path / "out" / "SHA256SUMS").read_text().splitlines()
-    assert {line.split("  ")[1] for line in lines} == {*tree(folder), "LICENSE"}
+    assert {line.split("  ")[1] for line in lines} == {*tree(folder), "LICENSE", *CARDS}
     again = run("release", "captaincook4d", folder, tmp_path / "out", "--out", tmp_path / "third")
     assert (again.exit_code, "released by itself" in again.stderr) == (2, True)
     nowhere = run(

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
+import av
+import numpy as np
+
 from recipe_app.graphs.formats.annotation_files import format_annotations
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
+from recipe_app.releases.cards.about import About
+from recipe_app.releases.cards.write_cards import write_cards
+from recipe_app.releases.data_set import LINKS, Cooked, numbered, text_files
+from recipe_app.releases.entries import Told
+from recipe_app.releases.numbering import Numbering
+from recipe_app.releases.own_splits import own_splits
 
 CATEGORIES = {"Preparation Error": 0, "Order Error": 2, "Missing Step": 6, "Other": 7}
 COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
@@ -43,3 +53,59 @@ def write(folder: Path, made: list[AnnotatedRecording], *, beside: str | None = 
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())
+
+
+FILM = "captain_cook_4d/gopro/resolution_360p/{}_360p.mp4"
+STEPS = {"1": {"label": "Fill-Fill a pot"}, "2": {"label": "Boil-Boil water"}}
+
+
+def small_film(path: Path, *, seconds: float = 5.0, rate: int = 10) -> None:
+    """Film colours, a key frame each second."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as film:
+        stream = film.add_stream("libx264", rate=rate, options={"g": str(rate), "preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        for number in range(round(seconds * rate)):
+            picture = np.full((96, 160, 3), (number * 5 % 256, 90, 160), np.uint8)
+            for packet in stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")):
+                film.mux(packet)
+        for packet in stream.encode():
+            film.mux(packet)
+
+
+def own_data_set(folder: Path, about: About | None = None, *, count: int = 4, films: bool = True) -> Path:
+    """Write the data set of a lab's own recordings, as `release captaincook4d` leaves it; every second has errors."""
+    numbering = Numbering()
+    made = [numbered(_cooked(number, numbering), numbering) for number in range(1, count + 1)]
+    links = {one.published_id: {"gopro_360p": FILM.format(one.published_id)} if films else {} for one in made}
+    splits, _, _ = own_splits(folder, [one.annotated for one in made])
+    texts = text_files(made, numbering) | {LINKS: json.dumps(links, indent=4)} | splits
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    for kinds in links.values():
+        for film in kinds.values():
+            small_film(folder / film)
+    members = [
+        {"recording": f"take-{n}", "published_id": name, "streams": streams, "absent": [dict(ABSENT)]}
+        for n, (name, streams) in enumerate(links.items())
+    ]
+    names = [*texts, *(film for kinds in links.values() for film in kinds.values())]
+    write_cards(folder, about or About(), members, names, is_virtual=False, force=False)
+    return folder
+
+
+ABSENT = {"kind": "gopro_4k", "why": "not asked for"}
+
+
+def _cooked(number: int, numbering: Numbering) -> Cooked:
+    wrong = (TaggedError("Other", "spilt"),) * (number % 2 == 0)
+    told = [
+        Told(Entry(numbering.step(step["label"]), step["label"], float(place), place + 1.5, wrong), int(node))
+        for place, (node, step) in enumerate(STEPS.items())
+    ]
+    facts = {"strategy": "normal", "display": ("steps", "paragraph", "hidden")[number % 3], "seed": 1}
+    person, edges = f"Basil {number % 3}", [[0, 1], [1, 2], [2, 3]]
+    return Cooked(
+        f"uuid-{number}", "tea", "Tea", person, "north", not number % 2, STEPS, edges, told, 5.0, facts
+    )

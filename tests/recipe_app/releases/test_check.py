@@ -14,7 +14,7 @@ from recipe_app.releases.check import check
 from recipe_app.releases.data_set import Cooked, numbered, text_files
 from recipe_app.releases.entries import Told
 from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.release import checksums
+from recipe_app.releases.sums import hashes_of, sums_of
 
 STEPS = {"1": {"label": "Fill-Fill a pot"}, "2": {"label": "Boil-Boil water"}}
 
@@ -53,7 +53,7 @@ def seal(folder: Path) -> None:
     names = [
         p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name != "SHA256SUMS"
     ]
-    (folder / "SHA256SUMS").write_text(checksums(folder, names))
+    (folder / "SHA256SUMS").write_text(sums_of(hashes_of(folder, names)))
 
 
 def test_what_was_written_is_as_it_must_be(data_set: Path) -> None:

@@ -1,0 +1,66 @@
+"""What the cards say of a data set beside what people said: counted, not claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recipe_app.releases.cards import responsible_use
+from recipe_app.releases.cards.about import About
+from recipe_app.releases.data_set_folder import DataSet
+
+NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A data set as its cards tell it; `hashes` and `sizes` by relative path, `members` as `release` answers."""
+
+    about: About
+    data: DataSet
+    members: list[dict[str, Any]]
+    hashes: Mapping[str, str]
+    sizes: Mapping[str, int]
+    is_virtual: bool = False
+    name: str = "data-set"
+    splits: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The title that people gave, else the folder's name."""
+        return self.about.title or self.name
+
+    @property
+    def hours(self) -> float:
+        """Hours of film."""
+        return sum(self.data.lengths_s.values()) / 3600
+
+    @property
+    def description(self) -> str:
+        """What people said, else what is in it."""
+        recordings = self.data.annotations.recordings
+        recipes = len({one.activity_id for one in recordings})
+        persons, kitchens = (
+            {getattr(one, key) for one in recordings} for key in ("person_id", "environment")
+        )
+        counted = (
+            f"{len(recordings)} recordings ({self.hours:.2f} hours) of {recipes} recipes cooked by "
+            f"{len(persons)} persons in {len(kitchens)} kitchens, seen by a head-mounted camera, "
+            "with the times of all steps and the errors."
+        )
+        return self.about.description or counted
+
+    def absent(self) -> dict[str, Counter[str]]:
+        """Return kind of link -> why it is absent -> in how many recordings."""
+        found: dict[str, Counter[str]] = {}
+        for member in self.members:
+            for one in member["absent"]:
+                found.setdefault(one["kind"], Counter())[one["why"]] += 1
+        return found
+
+    def rai(self) -> dict[str, str]:
+        """Return what is said of responsible use: people's words first, ours where they said nothing."""
+        ours = responsible_use.texts(is_own=self.data.is_own, is_virtual=self.is_virtual)
+        return ours | dict(self.about.rai)
