@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
-from small_takes import FRAMES, HOST0_NS
+from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
 
 from kitchensync.cli import main
 from recipe_app.releases import release_media
@@ -154,3 +154,27 @@ def test_media_that_nobody_knows_are_wrong_usage(data: Path) -> None:
     )
     assert result.exit_code == 2
     assert "8k" in result.output
+
+
+def test_without_a_headset_the_shutter_tells_where_a_step_is_with_its_doubt(tmp_path: Path) -> None:
+    recording = tmp_path / "data" / "alone"
+    kitchen = write_film(recording / "gopro", SEED, FRAMES)
+    write_manifest(recording, {}, {"gopro": "gopro"})
+    write_shutter(recording / "gopro")
+    with edit_manifest(recording) as manifest:
+        manifest |= {"uuid": "alone", "consent": "form-1", "consent_scopes": ["release_raw"]}
+    logged(recording)
+    assert "failed" not in run("sync", recording, "--workers", "1")
+    said = released(tmp_path / "data", "--media", "360p,hololens")
+    assert said["status"] == "PASS", said
+    (one,) = said["recordings"]
+    why = {absent["kind"]: absent["why"] for absent in one["absent"]}
+    assert why["hololens_sync"] == "no headset was recorded"
+    with np.load(tmp_path / "out" / one["streams"]["gopro_360p_frames_npz"], allow_pickle=False) as table:
+        true_ns = np.array([film_host_ns(kitchen, k) for k in range(FRAMES)])
+        assert (np.abs(table["capture_ns"] - true_ns) <= table["bound_ns"]).all()
+        assert 1e7 < table["bound_ns"].max() < 1.1e9
+    (annotated,) = json.loads((tmp_path / "out/annotation_json/error_annotations.json").read_text())
+    ends_s = [entry["end_time"] for entry in annotated["step_annotations"][:7]]
+    steps_s = np.diff(list(DONE_S.values()))
+    assert np.abs(np.diff(ends_s) - steps_s).max() < 0.003, "as far apart as they were touched"
