@@ -16,11 +16,12 @@ from recipe_app.releases.film_frames import in_pauses
 from recipe_app.releases.headset_frames import Beside, HeadsetFrames
 from sensors.array_types import Int64
 from sensors.hololens.profile import Profile
-from storage.reading.inertial import blocks_of_samples, inertial_clock, sample_ticks
+from storage.exports.arrays_file import Blocks
+from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from storage.reading.records import read_records
 from storage.recording import StoredStream
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, npt.NDArray[Any] | Blocks]
 Fill = Callable[[HeadsetFrames, str, StoredStream], Arrays]
 
 NOT_TRACKED = "no packet with a pose stands beside a frame"
@@ -80,7 +81,7 @@ def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any
 def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
     """Return all samples of an inertial sensor, and of each frame the range [first, stop) until the next one.
 
-    Samples of a pause are NaN.
+    Samples of a pause are NaN. Some packets are in memory at a time.
     """
     clock = inertial_clock(stream)
     if clock is None:
@@ -89,18 +90,38 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         first, stop = frames.slices(short)
     except KeyError:
         raise NothingThere("the frame index does not hold it") from None
-    xyz = np.concatenate([block["xyz"] for block in blocks_of_samples(stream)])
-    scale = frames.recording.si_scale(stream.name)
-    taken_ns, shown = frames.host.to_host_ns(sample_ticks(stream, clock)), np.flatnonzero(~frames.hidden)
-    xyz[in_pauses(taken_ns, frames.host.bound_ns, frames.pauses)] = np.nan
+    count = sum(len(block) for block in blocks_of_samples(stream))
+    scale, shown = frames.recording.si_scale(stream.name), np.flatnonzero(~frames.hidden)
     return {
         **frames_of(frames, shown),
         "first": first[shown],
         "stop": stop[shown],
-        "sample_capture_ns": taken_ns,
-        "xyz": xyz if scale is None else (xyz * scale).astype(np.float32),
+        "sample_capture_ns": Blocks(
+            (count,), np.dtype("<i8"), (ns for ns, _ in _timed(frames, stream, clock))
+        ),
+        "xyz": Blocks((count, 3), np.dtype("<f4"), _measured(frames, stream, clock, scale or 1.0)),
         "unit": np.array(_unit(frames, stream, is_si=scale is not None)),
     }
+
+
+def _timed(
+    frames: HeadsetFrames, stream: StoredStream, clock: InertialClock
+) -> Iterator[tuple[Int64, npt.NDArray[np.void]]]:
+    """Yield when the samples were taken, and the samples, block by block."""
+    done = 0
+    for block in blocks_of_samples(stream):
+        ticks = clock.repair.ticks(block["vinyl_ns"], first_sample=done)
+        yield frames.host.to_host_ns(ticks), block
+        done += len(block)
+
+
+def _measured(
+    frames: HeadsetFrames, stream: StoredStream, clock: InertialClock, scale: float
+) -> Iterator[npt.NDArray[np.float32]]:
+    for taken_ns, block in _timed(frames, stream, clock):
+        xyz = block["xyz"] * np.float32(scale)
+        xyz[in_pauses(taken_ns, frames.host.bound_ns, frames.pauses)] = np.nan
+        yield xyz
 
 
 def _unit(frames: HeadsetFrames, stream: StoredStream, *, is_si: bool) -> str:

@@ -6,10 +6,13 @@ Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +24,15 @@ MADE_OF = "made_of"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FAST = 1
 _LARGE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An array whose rows come one block after another; `shape` says how many there will be."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    blocks: Iterable[npt.NDArray[Any]]
 
 
 class ArraysFile(AbstractContextManager["ArraysFile"]):
@@ -37,16 +49,31 @@ class ArraysFile(AbstractContextManager["ArraysFile"]):
         """Write the list of what is in it."""
         self._zip.close()
 
-    def add(self, name: str, values: npt.NDArray[Any]) -> None:
-        """Add an array; one of Python objects is refused with ValueError."""
+    def add(self, name: str, values: npt.NDArray[Any] | Blocks) -> None:
+        """Add an array; one of Python objects, or of another length than promised, is refused with ValueError."""
         about = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
         about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-        about.file_size = values.nbytes
+        size = prod(values.shape) * values.dtype.itemsize
         member: Any
-        with self._zip.open(about, "w", force_zip64=values.nbytes > _LARGE) as member:
+        with self._zip.open(about, "w", force_zip64=size > _LARGE) as member:
             if (quick := quick_deflater()) is not None and hasattr(member, "_compressor"):
                 member._compressor = quick
-            np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+            if isinstance(values, Blocks):
+                _write_blocks(member, name, values)
+            else:
+                np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+
+
+def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
+    form = np.lib.format.dtype_to_descr(values.dtype)
+    header = {"descr": form, "fortran_order": False, "shape": values.shape}
+    np.lib.format.write_array_header_1_0(member, header)
+    rows = 0
+    for block in values.blocks:
+        member.write(np.ascontiguousarray(block, values.dtype).data.cast("B"))
+        rows += len(block)
+    if rows != values.shape[0]:
+        raise ValueError(f"{name}: {rows} rows instead of {values.shape[0]}")
 
 
 def made_of(path: Path) -> str:
