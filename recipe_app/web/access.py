@@ -1,13 +1,13 @@
-"""One route of the app and who may use it; a route without an access cannot be written."""
+"""One route of the app, who may use it and what it takes; a route without an access cannot be written."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
@@ -16,6 +16,16 @@ from recipe_app.errors import NotAllowed
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.people.visitors import Tokens
+from recipe_app.store.room import require_room
+from recipe_app.web.request_bodies import (
+    MAX_BODY,
+    MAX_FORM,
+    Body,
+    SpooledRequest,
+    Turns,
+    stated_bytes,
+    timely,
+)
 
 DEVICE_COOKIE = "ks_device"
 LOGIN_COOKIE = "ks_login"
@@ -39,17 +49,55 @@ class Route:
     access: Access
     method: str = "GET"
     page: bool = False
+    body: Body | None = None
+
+    @property
+    def takes(self) -> Body:
+        """What may be sent: where nothing else is said, as little as suffices for those who may."""
+        return self.body or Body(MAX_FORM if self.access is Access.PUBLIC else MAX_BODY)
 
     def build(self) -> APIRoute:
-        """Make the framework's route: the guard of its access runs before anything else."""
-        return APIRoute(
+        """Make the framework's route: who asks is looked at before the first byte of the body."""
+        return _guarded(self)(
             self.path,
             self.endpoint,
             methods=[self.method],
             name=self.endpoint.__name__,
             include_in_schema=not self.page,
-            dependencies=[Depends(_gate(self.access))],
         )
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _guarded(route: Route) -> type[APIRoute]:
+    """Return the framework's route with our gate before it: its own dependencies run after it has read the body."""
+    turns = Turns(route.takes.at_once) if route.takes.at_once else None
+
+    class Guarded(APIRoute):
+        def get_route_handler(self) -> Handler:
+            handler = super().get_route_handler()
+
+            async def guarded(request: Request) -> Response:
+                await require(request, route.access)
+                if route.method in _SAFE:
+                    return await handler(request)
+                return await _with_body(request, route.takes, turns, handler)
+
+            return guarded
+
+    return Guarded
+
+
+async def _with_body(request: Request, takes: Body, turns: Turns | None, handler: Handler) -> Response:
+    takes.check(request)
+    bounded = Request(request.scope, timely(request.receive, takes.most))
+    if turns is None:
+        return await handler(bounded)
+    folder = (await tools(request)).folders.data
+    async with turns.one():
+        require_room(folder, stated_bytes(request) or takes.most)
+        return await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)
 
 
 async def tools(request: Request) -> Collaborators:
@@ -63,7 +111,7 @@ async def visitor_of(request: Request) -> Visitor:
         visitors = (await tools(request)).visitors
         device, login, _ = _tokens(request)
         tokens = Tokens(device, login)
-        known = visitors.known(tokens)
+        known = visitors.known(tokens) if device or login else Visitor()
         request.state.visitor = known or await run_in_threadpool(visitors.look_up, tokens)
     return cast(Visitor, request.state.visitor)
 
@@ -75,13 +123,6 @@ def _tokens(request: Request) -> tuple[str, str, bool]:
     if scheme.lower() == "bearer" or login:
         return bearer.strip(), login, False
     return request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, ""), True
-
-
-def _gate(access: Access) -> Callable[[Request], Awaitable[None]]:
-    async def gate(request: Request) -> None:
-        await require(request, access)
-
-    return gate
 
 
 async def require(request: Request, access: Access) -> None:

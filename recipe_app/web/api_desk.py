@@ -45,6 +45,12 @@ from recipe_app.web.bodies import (
     TabletDump,
 )
 from recipe_app.web.i18n import words_of
+from recipe_app.web.request_bodies import Body, spool
+
+TEXTS = Body(64 << 20, at_once=1, strings=True)
+"""A folder of annotations or a tablet's dump."""
+FILM = Body(512 << 20, ("image", "video"), at_once=1)
+"""Pictures or a film of a tablet's screen."""
 
 
 def _require_rank(
@@ -182,9 +188,7 @@ async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
     if kind not in SEEN:
         raise BadOperation("send a picture or a film of the tablet's screen")
     with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".dump-") as kept:
-        async for part in request.stream():
-            kept.write(part)
-        kept.flush()
+        await spool(request, kept, tools.folders.data)
         frames = await run_in_threadpool(frames_in, Path(kept.name), film=kind == "video", name=SEEN[kind])
     return {"frames": frames}
 
@@ -244,10 +248,10 @@ ROUTES = [
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
     Route("/api/v1/desk/recipes/{recipe}/wordings", add_wording, Access.STUDY, "POST"),
-    Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST"),
+    Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST", body=TEXTS),
     Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
-    Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST"),
-    Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST"),
+    Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST", body=TEXTS),
+    Route("/api/v1/desk/dumps/frames", read_frames, Access.OPERATE, "POST", body=FILM),
     Route("/api/v1/desk/recordings/{recording}", state, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/voice/{sha256}", voice, Access.STUDY),
     Route("/api/v1/desk/recordings/{recording}/capture", steer, Access.OPERATE, "POST"),

@@ -25,6 +25,10 @@ from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Choose, Control, OperationBatch
 from recipe_app.web.i18n import words_of
+from recipe_app.web.request_bodies import Body
+
+SOUND = Body(8 << 20, ("audio",), at_once=4)
+"""A voice note."""
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]
 Language = Annotated[str, Query(max_length=3)]
@@ -268,5 +272,5 @@ ROUTES = [
     Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
     Route("/api/v1/health/{recording}", health, Access.DEVICE),
     Route("/api/v1/capture/{recording}", steer, Access.DEVICE, "POST"),
-    Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT"),
+    Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT", body=SOUND),
 ]

@@ -18,6 +18,7 @@ from recipe_app.web import api_sign_in as api_sign_in
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
 from recipe_app.web.i18n import words_of
+from recipe_app.web.request_bodies import TooLarge, WrongKind
 from storage.errors import StorageError
 
 ROUTES = [
@@ -34,6 +35,8 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     NotNow: 409,
     TooOften: 429,
+    TooLarge: 413,
+    WrongKind: 415,
     StorageError: 409,
     RecipeError: 422,  # every other kind: what was asked for is understood and cannot be done
 }

@@ -1,4 +1,4 @@
-"""What every request has to pass: which host name, how much, from where; and what a browser may do with us."""
+"""What every request has to pass: which host name, from where; and what a browser may do with us."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recipe_app.errors import RecipeError
 from recipe_app.web.i18n import words_of
 from storage.shell.loopback import is_loopback_address
-
-MAX_BODY = 1 << 18
-"""A batch of operations, a recipe; voice notes have a bound of their own."""
-MAX_VOICE = 8 << 20
-MAX_FOLDER = 64 << 20
-"""A folder of annotations or a tablet's dump, from the desk."""
-MAX_FILM = 512 << 20
-"""Pictures or a film of a tablet's screen, from the desk."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
@@ -37,18 +28,11 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(self), screen-wake-lock=(self)",
     "cache-control": "no-store",
 }
-_MOST = {
-    "/api/v1/desk/collections": MAX_FOLDER,
-    "/api/v1/desk/dumps": MAX_FOLDER,
-    "/api/v1/desk/dumps/frames": MAX_FILM,
-}
-_MEDIA = {MAX_VOICE: ("audio",), MAX_FILM: ("image", "video")}
-"""What may be sent besides JSON where the bound is that of sound or film."""
 _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
 class Guard:
-    """ASGI middleware: known host names only, same origin for whatever changes something, bounded bodies, headers."""
+    """ASGI middleware: known host names only, same origin for whatever changes something, headers."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
         self.app, self.hosts = app, frozenset(hosts)
@@ -59,31 +43,16 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        most = _most(scope["path"])
-        if refusal := self._refusal(scope, headers, most):
-            status, error = refusal
-            await _answer(send, status, words_of(HTTPConnection(scope)).refusal(error))
+        if error := self._refusal(scope, headers):
+            await _answer(send, 403, words_of(HTTPConnection(scope)).refusal(error))
         else:
-            await self.app(
-                scope, _bounded(receive, most), _with_headers(send, secure=scope["scheme"] == "https")
-            )
+            await self.app(scope, receive, _with_headers(send, secure=scope["scheme"] == "https"))
 
-    def _refusal(self, scope: Scope, headers: Headers, most: int) -> tuple[int, RecipeError] | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> RecipeError | None:
         if not self._is_ours(headers.get("host", "")):
-            return 403, RecipeError("this app is not served under that name")
-        if scope["method"] not in _UNSAFE:
-            return None
-        if not _same_origin(scope, headers):
-            return 403, RecipeError("another site may not change anything here")
-        if scope["method"] == "DELETE":
-            return None
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json" and kind.partition("/")[0] not in _MEDIA.get(most, ()):
-            return 415, RecipeError("send application/json")
-        if not headers.get("content-length", "0").isdecimal():
-            return 400, RecipeError("the content length is not a number")
-        if int(headers.get("content-length", "0")) > most:
-            return 413, RecipeError("a request has at most {most} bytes", most=most)
+            return RecipeError("this app is not served under that name")
+        if scope["method"] in _UNSAFE and not _same_origin(scope, headers):
+            return RecipeError("another site may not change anything here")
         return None
 
     def _is_ours(self, host_header: str) -> bool:
@@ -95,12 +64,6 @@ class Guard:
         return is_loopback_address(name) or name in self.hosts
 
 
-def _most(path: str) -> int:
-    if path.startswith("/api/v1/voice/"):
-        return MAX_VOICE
-    return _MOST.get(path, MAX_BODY)
-
-
 def _same_origin(scope: Scope, headers: Headers) -> bool:
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
@@ -109,20 +72,6 @@ def _same_origin(scope: Scope, headers: Headers) -> bool:
         return True  # not a browser: it has no cookies of ours
     parts = urlsplit(origin)
     return (parts.scheme, parts.netloc) == (scope["scheme"], headers.get("host", ""))
-
-
-def _bounded(receive: Receive, most: int) -> Receive:
-    taken = 0
-
-    async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > most:
-            raise HTTPException(413, f"a request has at most {most} bytes")
-        return message
-
-    return bounded
 
 
 def _with_headers(send: Send, *, secure: bool) -> Send:

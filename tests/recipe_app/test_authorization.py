@@ -13,7 +13,7 @@ import pytest
 from recipe_app.cooking.collaborators import collaborators
 from recipe_app.store import tables
 from recipe_app.web.app import ROUTES, create_app
-from recipe_app.web.guard import MAX_BODY
+from recipe_app.web.request_bodies import MAX_BODY
 from storage.shell.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"

@@ -23,7 +23,8 @@ from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import read_dump, site_of, take_in
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id
-from recipe_app.web.guard import MAX_BODY, MAX_FILM
+from recipe_app.web.api_desk import FILM
+from recipe_app.web.request_bodies import MAX_BODY
 
 SOUND = bytes(range(256)) * 8
 
@@ -265,7 +266,8 @@ def test_the_desk_reads_frames_within_bounds_and_keeps_nothing_of_them(kitchen: 
         answer = operator.post(address, content=content, headers=headers)
         assert (answer.status_code, said in answer.text) == (status, True), answer.text
     connection = http.client.HTTPConnection(operator.base_url.host, operator.base_url.port, timeout=30)
-    said = {"content-type": "video/mp4", "content-length": str(MAX_FILM + 1)}
+    said = {"content-type": "video/mp4", "content-length": str(FILM.most + 1)}
+    said |= {"x-kitchensync-login": operator.headers["x-kitchensync-login"]}
     connection.request("POST", address, headers=said)  # the head alone: it is refused before the film comes
     assert connection.getresponse().status == 413
     connection.close()

@@ -29,7 +29,16 @@ from recipe_app.web.tablet_files import shell_files
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
-KINDS = {"RecipeError", "BadOperation", "NotFound", "NotNow", "NotAllowed", "SignInFirst"}
+KINDS = {
+    "RecipeError",
+    "BadOperation",
+    "NotFound",
+    "NotNow",
+    "NotAllowed",
+    "SignInFirst",
+    "TooLarge",
+    "WrongKind",
+}
 IN_ENGLISH = {
     "commands/keep.py",
     "commands/score_and_evidence.py",
@@ -197,7 +206,7 @@ def test_the_guard_refuses_in_the_language_too(kitchen: Any) -> None:
     answer = client.get("/", headers={"host": "elsewhere.example"})
     assert answer.json() == {"error": "Unter diesem Namen ist die App nicht zu erreichen."}
     answer = client.post("/api/v1/pair", content=b" " * 300_000, headers={"content-type": "application/json"})
-    assert (answer.status_code, "262.144 Bytes" in answer.json()["error"]) == (413, True)
+    assert (answer.status_code, "4.096 Bytes" in answer.json()["error"]) == (413, True)
 
 
 def test_a_shelf_without_recipes_names_none(tmp_path: Path) -> None:

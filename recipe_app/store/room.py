@@ -1,0 +1,17 @@
+"""Room on the disk: what visitors send never takes what recordings need."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+KEPT_FREE = 2 << 30
+"""Bytes that uploads and voice notes leave free on the disk that is being recorded to: ten minutes of a rig."""
+
+
+def require_room(folder: Path, more: int) -> None:
+    """Refuse what would leave less than `KEPT_FREE` on the folder's disk. Raises OSError."""
+    if shutil.disk_usage(folder).free - more < KEPT_FREE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
