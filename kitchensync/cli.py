@@ -56,6 +56,10 @@ COMMANDS: Table = {
         "Take in and give back folders of published annotations.",
     ),
     "release": ("recipe_app.commands.release:release", "Make data sets of recordings, and check them."),
+    "export": (
+        "recipe_app.commands.export:export",
+        "Write data sets and recordings in the forms that models read.",
+    ),
     "calibrate": (
         "calibration.commands.calibrate:calibrate",
         "Calibrate lenses, mounts and inertial sensors.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recipe_app.commands.given_source import GivenSource
 from recipe_app.commands.options import DATABASE
 from recipe_app.commands.release_split import split
 from recipe_app.commands.release_stats import stats
@@ -37,17 +38,6 @@ def release() -> None:
 
 for command in (split, stats):
     release.add_command(command)
-
-
-class GivenSource(GivenRecording):
-    """Recordings, or a folder in the published form."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises NotARecording."""
-        from recipe_app.releases.taken_over import is_published
-
-        path = Path(value)
-        return path.resolve() if is_published(path) else super().convert(value, param, ctx)
 
 
 @release.command("captaincook4d")

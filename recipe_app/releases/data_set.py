@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,15 +63,20 @@ def numbered(cooked: Cooked, numbering: Numbering) -> Member:
 def text_files(members: Iterable[Member], numbering: Numbering) -> dict[str, str]:
     """Return relative path -> text of all annotations, graphs and tables of a data set."""
     ordered = sorted(members, key=lambda member: _by_number(member.published_id))
-    annotations = Annotations(
-        tuple(member.annotated for member in ordered),
-        merged(numbering.steps),
-        {tag: number for number, tag in enumerate(TAGS)},
-        (VIDEO_COLUMNS, *(_video(m) for m in sorted(ordered, key=lambda m: m.published_id))),
-    )
+    annotations = annotations_of(ordered, numbering)
     graphs = {f"task_graphs/{m.annotated.graph_stem}.json": _graph(m.cooked) for m in ordered}
     beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for m in ordered for line in _beside(m))
     return format_annotations(annotations) | graphs | {BESIDE: beside}
+
+
+def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotations:
+    """Return the annotations of recordings in this order."""
+    return Annotations(
+        tuple(member.annotated for member in members),
+        merged(numbering.steps),
+        {tag: number for number, tag in enumerate(TAGS)},
+        (VIDEO_COLUMNS, *(_video(m) for m in sorted(members, key=lambda m: m.published_id))),
+    )
 
 
 def _by_number(published_id: str) -> tuple[int, int]:

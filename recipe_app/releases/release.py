@@ -10,16 +10,13 @@ from typing import Any
 
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
-from recipe_app.releases.data_set import LINKS, Cooked, Member, numbered, text_files
-from recipe_app.releases.entries import entries_of
+from recipe_app.releases.data_set import LINKS, Member, text_files
 from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own import NotReleasable, OwnRecording
+from recipe_app.releases.own import OwnRecording
+from recipe_app.releases.own_set import none_may, read_member
 from recipe_app.releases.own_splits import own_splits
 from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
-from sensors.errors import SensorError
-from storage.errors import StorageError, words_of
 from storage.shell.outputs import write_into
-from storage.trouble import pass_on_trouble
 
 
 @dataclass
@@ -31,16 +28,6 @@ class Released:
     no_splits: dict[str, str] = field(default_factory=dict)
     files: int = 0
     bytes: int = 0
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A recording that may be released, with its published id and the pictures of its film."""
-
-    path: Path
-    member: Member
-    pictures: int
-    is_virtual: bool
 
 
 def release(
@@ -60,9 +47,10 @@ def release(
     recording is open at a time. Raises NotReleasable when none may, CannotWrite.
     """
     result = Released()
-    ready = [one for path in paths if (one := _ready(path, numbering, result)) is not None]
+    found = (read_member(path, numbering, result.left_out) for path in paths)
+    ready = [one for one in found if one is not None]
     if not ready:
-        raise NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in result.left_out))
+        raise none_may(result.left_out)
     keep()
     links: dict[str, dict[str, str]] = {}
     work = Work(tell, sum(work_of(media, one.pictures) for one in ready))
@@ -81,41 +69,6 @@ def release(
         out, about, result.members, names, is_virtual=is_virtual, force=force
     )
     return result
-
-
-def _ready(path: Path, numbering: Numbering, result: Released) -> _Ready | None:
-    """Read what was cooked in a recording; None, and why, where it may or can not be released."""
-    try:
-        with OwnRecording.open(path) as own:
-            if not own.camera:
-                raise NotReleasable("no camera filmed it: its times have no film to count in")
-            own.check_placed()
-            member = numbered(_cooked(own, numbering), numbering)
-            return _Ready(path, member, len(own.frames), bool(own.manifest.get("virtual")))
-    except (StorageError, SensorError, NotReleasable) as error:
-        pass_on_trouble(error)
-        result.left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
-        return None
-
-
-def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
-    frozen, manifest = own.state["recording"], own.manifest
-    return Cooked(
-        uuid=manifest["uuid"],
-        recipe=frozen["name"],
-        title=frozen["title"],
-        person=str(manifest.get("pseudonym") or "unknown"),
-        kitchen=str(manifest.get("place") or "unknown"),
-        errors_planned=own.errors_planned,
-        steps=frozen["steps"],
-        edges=frozen["edges"],
-        told=entries_of(own.state, own.place, numbering.step),
-        film_s=own.film_s,
-        facts={
-            **{name: frozen[name] for name in ("strategy", "display", "seed")},
-            "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
-        },
-    )
 
 
 def _said(own: OwnRecording, member: Member, media: Media) -> dict[str, Any]:

@@ -25,6 +25,8 @@ WRITES = {
     "backup": [OUT, "--data", "recordings"],
     "annotations export": ["--out", OUT, "--data", "recordings"],
     "release captaincook4d": ["TAKE", "--out", OUT],
+    "export localization": ["TAKE", "--splits", "published", "--out", OUT],
+    "export seconds": ["TAKE", "--out", OUT],
     "calibrate board": ["--out", OUT],
     "view": ["TAKE", "--save", OUT],
     "cloud": ["TAKE", "--out", OUT],
@@ -33,6 +35,8 @@ WRITES = {
     "gopro join": ["TAKE/gopro/GX010001.MP4", "--out", OUT],
 }
 """Commands that write where they are told, each with a call."""
+INTO_FOLDERS = {"annotations export", "release captaincook4d", "export localization"}
+"""Those that write several files into a folder."""
 GROWS = {
     "record": ["new", "--hololens", "127.0.0.1", "--data", OUT],
     "move": ["TAKE", "--to", OUT],
@@ -59,6 +63,8 @@ READS = {
     "consent": {"path"},
     "release captaincook4d": {"paths"},
     "release check": {"folder", "against"},
+    "export localization": {"paths", "numbering", "splits"},
+    "export seconds": {"paths", "numbering"},
     "verify": {"paths"},
     "archive": {"paths"},
     "move": {"paths"},
@@ -193,7 +199,7 @@ def test_no_command_adds_to_a_recording(take, name):
         refused(name, GROWS[name], out)
 
 
-@pytest.mark.parametrize("name", sorted(WRITES.keys() - {"annotations export", "release captaincook4d"}))
+@pytest.mark.parametrize("name", sorted(WRITES.keys() - INTO_FOLDERS))
 def test_no_command_writes_over_a_file_unless_told_to(take, name):
     for out in ("mine.txt", "data/take/sync/index.parquet"):
         assert "--force" in refused(name, WRITES[name], out)

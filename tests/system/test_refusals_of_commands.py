@@ -55,6 +55,8 @@ TABLE: dict[str, list[str]] = {
     "annotations import": [FOLDER, "--data", "WRITTEN/data"],
     "release captaincook4d": [RECORDING, "--out", "WRITTEN/set"],
     "release check": [FOLDER],
+    "export localization": [RECORDING, "--splits", FOLDER, "--out", "WRITTEN/out"],
+    "export seconds": [RECORDING, "--out", "WRITTEN/out.csv"],
     "calibrate check": [RECORDING],
     "calibrate gopro": [FILE],
     "calibrate imu": [RECORDING],

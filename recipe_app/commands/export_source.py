@@ -1,0 +1,77 @@
+"""What the commands of `kitchensync export` share: what they are given, and how they answer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.given_source import GivenSource
+from storage.shell.answer import Answer
+from storage.shell.given_path import given_path
+
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+
+STRICT = click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+FPS = click.option(
+    "--fps",
+    default="29.97",
+    show_default=True,
+    callback=lambda _ctx, _param, text: rate(text),
+    help="Pictures a second of the films, as a fraction: 25, 29.97, 30000/1001.",
+)
+
+
+def rate(text: str) -> str:
+    """Check a number of pictures a second and return it as it was given. Raises BadParameter."""
+    try:
+        if Fraction(text) > 0:
+            return text.strip()
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise click.BadParameter(f"{text!r}: no number of pictures a second, such as 25 or 30000/1001")
+
+
+def source(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare PATHS, `--numbering` and `--strict` of a command."""
+    numbering = click.option(
+        "--numbering",
+        type=given_path(exists=True, dir_okay=False),
+        help="Table of published ids that `release` wrote [default: recordings keep their names].",
+    )
+    paths = click.argument("paths", nargs=-1, required=True, type=GivenSource())
+    return functools.reduce(lambda made, option: option(made), (STRICT, numbering, paths), command)
+
+
+def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
+    """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
+    from recipe_app.releases.given_data import given_folder, given_recordings
+    from recipe_app.releases.numbering import parse_numbering
+    from recipe_app.releases.taken_over import is_published
+    from storage.names import recordings_in
+
+    published = [path for path in paths if is_published(path)]
+    if published and len(paths) > 1:
+        raise click.UsageError(f"{published[0]} is in the published form and is given by itself")
+    if published:
+        return given_folder(published[0])
+    found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
+    ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
+    return given_recordings(found, ids)
+
+
+def answer(said: dict[str, Any], warnings: list[str], words: str, *, strict: bool) -> Answer:
+    """Answer with a status: WARN and a line for each thing that is not as it should be."""
+    status = "WARN" if warnings else "PASS"
+    lines = [f"WARN: {line}" for line in warnings]
+    return Answer(
+        {"status": status, **said, "warnings": warnings},
+        lambda _: click.echo(f"{status}: {words}"),
+        lines,
+        failed=strict and bool(warnings),
+    )

@@ -1,0 +1,70 @@
+"""What tables are made of: a folder in the published form, or a lab's own recordings as they would be released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from recipe_app.releases.data_set import annotations_of
+from recipe_app.releases.data_set_folder import DataSet, read_data_set
+from recipe_app.releases.numbering import Numbering
+from recipe_app.releases.own_set import LeftOut, Ready, none_may, read_member
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """A data set; of own recordings also the recordings themselves by id, and those that are left out."""
+
+    data: DataSet
+    own: dict[str, Ready] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Say which recordings are left out, a line each."""
+        return [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
+
+    def other_rates(self, fps: Fraction) -> list[str]:
+        """Say which films have clearly more or fewer pictures a second than `fps`, a line each."""
+        return [
+            f"the film of {one} has {ready.fps} pictures a second, not {fps}; give --fps"
+            for one, ready in self.own.items()
+            if abs(ready.fps / fps - 1) > Fraction(1, 1000)
+        ]
+
+
+def given_folder(folder: Path) -> GivenData:
+    """Read a folder in the published form. Raises BadGraph."""
+    return GivenData(read_data_set(folder))
+
+
+def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenData:
+    """Read own recordings, one at a time; with a table of published ids under these, else under their own names.
+
+    Raises NotReleasable when none may be used.
+    """
+    left_out: list[LeftOut] = []
+    ids = table or Numbering()
+    published = frozenset(ids.recordings)
+    found = (read_member(path, ids, left_out) for path in paths)
+    ready = [_named(one, published if table else None, left_out) for one in found if one is not None]
+    own = {one.member.published_id: one for one in ready if one is not None}
+    if not own:
+        raise none_may(left_out)
+    members = [one.member for one in own.values()]
+    lengths = {member.published_id: member.cooked.film_s for member in members}
+    facts = {member.published_id: dict(member.cooked.facts) for member in members}
+    return GivenData(DataSet(annotations_of(members, ids), lengths, True, facts), own, left_out)
+
+
+def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:
+    """Give a recording its own name where there is no table; None, and why, where the table lacks it."""
+    if published is None:
+        annotated = replace(one.member.annotated, recording_id=one.path.name)
+        return replace(one, member=replace(one.member, published_id=one.path.name, annotated=annotated))
+    if one.member.cooked.uuid in published:
+        return one
+    left_out.append({"recording": one.path.name, "why": "the table of --numbering gives it no id"})
+    return None

@@ -1,0 +1,69 @@
+"""A lab's own recordings as members of a data set: which may be, and what each holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from recipe_app.releases.data_set import Cooked, Member, numbered
+from recipe_app.releases.entries import entries_of
+from recipe_app.releases.numbering import Numbering
+from recipe_app.releases.own import NotReleasable, OwnRecording
+from sensors.errors import SensorError
+from storage.errors import StorageError, words_of
+from storage.trouble import pass_on_trouble
+
+LeftOut = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A recording that may be released, with its published id; its film has `pictures`, `fps` a second."""
+
+    path: Path
+    member: Member
+    pictures: int
+    fps: Fraction
+    is_virtual: bool
+
+
+def read_member(path: Path, numbering: Numbering, left_out: list[LeftOut]) -> Ready | None:
+    """Read what was cooked in a recording; None, and why, where it may or can not be released."""
+    try:
+        with OwnRecording.open(path) as own:
+            if not own.camera:
+                raise NotReleasable("no camera filmed it: its times have no film to count in")
+            own.check_placed()
+            member = numbered(_cooked(own, numbering), numbering)
+            is_virtual = bool(own.manifest.get("virtual"))
+            return Ready(path, member, len(own.frames), own.frames.fps, is_virtual)
+    except (StorageError, SensorError, NotReleasable) as error:
+        pass_on_trouble(error)
+        left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})
+        return None
+
+
+def none_may(left_out: list[LeftOut]) -> NotReleasable:
+    """Make the refusal of recordings of which none may be released."""
+    return NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in left_out))
+
+
+def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
+    frozen, manifest = own.state["recording"], own.manifest
+    return Cooked(
+        uuid=manifest["uuid"],
+        recipe=frozen["name"],
+        title=frozen["title"],
+        person=str(manifest.get("pseudonym") or "unknown"),
+        kitchen=str(manifest.get("place") or "unknown"),
+        errors_planned=own.errors_planned,
+        steps=frozen["steps"],
+        edges=frozen["edges"],
+        told=entries_of(own.state, own.place, numbering.step),
+        film_s=own.film_s,
+        facts={
+            **{name: frozen[name] for name in ("strategy", "display", "seed")},
+            "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
+        },
+    )

@@ -1,0 +1,94 @@
+"""`kitchensync export` over own recordings: the tablet's truth in the tables, consent, ids, what is left out."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from cooked_recording import DONE_S, WRONG, copied, film_s, write_cooked
+
+from kitchensync.cli import main
+from virtual_kitchen.kitchen import Kitchen
+
+
+@pytest.fixture(scope="module")
+def kitchen_and_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
+    root = tmp_path_factory.mktemp("own")
+    return write_cooked(root), root
+
+
+@pytest.fixture
+def data(kitchen_and_data: tuple[Kitchen, Path], tmp_path: Path) -> Path:
+    shutil.copytree(kitchen_and_data[1], tmp_path / "data")
+    return tmp_path / "data"
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(main, ["export", *map(str, words)])
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_seconds_of_a_recording_are_those_of_the_tablet(
+    kitchen_and_data: tuple[Kitchen, Path], data: Path
+) -> None:
+    done = run("seconds", data / "take1", "--grid", "segment", "--out", data.parent / "s.csv")
+    assert done.exit_code == 0, done.output
+    rows = table(data.parent / "s.csv")
+    assert {row["recording"] for row in rows} == {"take1"}
+    assert {row["step_id"] for row in rows} == {"1", "2", "3"}
+    assert {row["step_id"] for row in rows if row["label"] == "1"} == {str(WRONG)}
+    begun = {int(row["step_id"]): float(row["second"]) for row in reversed(rows)}
+    ends = {node: film_s(kitchen_and_data[0], at_s) for node, at_s in DONE_S.items()}
+    assert begun[2] == pytest.approx(ends[1], abs=0.05), "a step begins where the one before it ended"
+    assert begun[3] == pytest.approx(ends[2], abs=0.05)
+
+
+def test_who_did_not_agree_is_left_out_and_named(data: Path) -> None:
+    copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
+    out = data.parent / "s.csv"
+    done = run("seconds", data, "--out", out, "--json")
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["status"], said["recordings"]) == (0, "WARN", 1)
+    assert "left out: unwilling: nobody agreed to `release_raw`" in done.stderr
+    assert {row["recording"] for row in table(out)} == {"take1"}
+    alone = run("seconds", data / "unwilling", "--out", data.parent / "none.csv")
+    assert (alone.exit_code, (data.parent / "none.csv").exists()) == (1, False)
+    assert "release_raw" in alone.stderr
+
+
+def test_published_ids_come_from_the_table_of_a_release(data: Path) -> None:
+    copied(data, "take2")
+    given = ("release", "captaincook4d", str(data / "take1"), "--out", str(data.parent / "set"))
+    assert CliRunner().invoke(main, [*given, "--media", ""]).exit_code == 0
+    out, ids = data.parent / "s.csv", data.parent / "set.numbering.json"
+    before = ids.read_bytes()
+    done = run("seconds", data, "--numbering", ids, "--out", out)
+    assert "left out: take2: the table of --numbering gives it no id" in done.stderr
+    assert ids.read_bytes() == before
+    released = run("seconds", data.parent / "set", "--out", data.parent / "again.csv")
+    assert released.exit_code == 0, released.output
+    assert out.read_bytes() == (data.parent / "again.csv").read_bytes()
+
+
+def test_localization_of_own_recordings_says_the_rate_of_its_films(data: Path) -> None:
+    splits = data.parent / "splits"
+    splits.mkdir()
+    parts = {"train": ["take1"], "val": [], "test": []}
+    (splits / "person_data_split_combined.json").write_text(json.dumps(parts))
+    given = ("localization", data, "--splits", splits, "--out", data.parent / "out")
+    done = run(*given, "--fps", "30000/1001")
+    assert done.exit_code == 0, done.output
+    said = json.loads((data.parent / "out/combined/person.json").read_text())
+    assert said["version"] == "KitchenSyncDataset-30000/1001fps-5Steps"
+    assert [entry["label_id"] for entry in said["database"]["take1"]["annotations"]] == [1, 2, 3, 4]
+    assert "pictures a second" not in done.stderr
+    assert "has 30000/1001 pictures a second, not 25" in run(*given, "--fps", "25", "--force").stderr
