@@ -113,11 +113,16 @@ def release(folder: Path) -> list[str]:
         scopes = ["--reference", "form-virtual-1", "--scopes", "annotate,release_raw", "--by", "demo"]
         command(["consent", str(data / recording), *scopes])
     made = command(make)
+    split = ["release", "split", str(out), "--kind", "type", "--ratio", "0.5,0,0.5", "--seed", "1"]
+    divided = command([*split, "--out", str(out / "data_splits")])
+    counted = command(["release", "stats", str(out), "--html", str(folder / "statistics.html")])
     problems = [] if made["status"] == "PASS" else [f"release: {made['status']} {made.get('left_out')}"]
     for number, one in enumerate(made.get("recordings", [])):
         wrong = wrong_numbers(out, one["published_id"], folder / f"sim-{number}")
         say(f"200 pictures of each film of {one['recording']} show their numbers: {len(wrong)} wrong")
         problems += wrong[:5]
+    if not (divided["disjoint"] and divided["complete"]) or counted["recordings"] != len(RECORDINGS):
+        problems.append(f"split or statistics: {divided} {counted['recordings']} recordings")
     checked = command(["release", "check", str(out), "--against", str(data)])
     problems += [
         f"release check: {one}" for one in checked["differences"] + checked["names_or_serials_found"]

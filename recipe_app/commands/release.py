@@ -14,7 +14,6 @@ from recipe_app.commands.release_split import split
 from recipe_app.commands.release_stats import stats
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
-from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
 
@@ -201,27 +200,36 @@ def _numbering(table: Path) -> Any:
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @click.option(
     "--against",
-    type=GivenRecording(),
-    help="Folder of the recordings: what their manifests say of devices and people must not be found.",
+    type=GivenSource(),
+    help="Folder of the recordings: what their manifests say of devices and people must not be found. Or the "
+    "published folder that was released again: known flaws count as warnings in files that are the same there.",
 )
+@click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @answers("release-check/1")
-def check_folder(folder: Path, against: Path | None) -> Answer:
-    """Check a data set: form, checksums, ids, times, films, and that nobody can be recognized by a name.
+def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
+    """Check a data set: form, checksums, ids, times, films, splits, cards, and that no name or place is in it.
+
+    Flaws that published sets are known for (negative segments, repeats that overlap, tables that disagree) are
+    differences in your own data and warnings in files of a published set.
 
     \b
     Example:
       kitchensync release check our-kitchens --against data
     """
-    from recipe_app.releases.check import check
+    from recipe_app.releases.checks.check import check
     from recipe_app.releases.private_words import private_words
+    from recipe_app.releases.taken_over import is_published
 
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
-    words = private_words(against) if against else frozenset()
-    found = check(folder, words=words)
-    status = "FAIL" if found.differences or found.names else "PASS"
+    published = against if against is not None and is_published(against) else None
+    words = private_words(against) if against and not published else frozenset()
+    found = check(folder, words=words, published=published)
+    failed = bool(found.differences or found.names)
+    status = "FAIL" if failed else "WARN" if found.warnings else "PASS"
     said = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
-    return Answer({**said, "warnings": []}, partial(_show_check, folder), failed=status == "FAIL")
+    show = partial(_show_check, folder)
+    return Answer({**said, "warnings": found.warnings}, show, failed=failed or (strict and status == "WARN"))
 
 
 def _show_check(folder: Path, said: dict[str, Any]) -> None:
@@ -229,4 +237,6 @@ def _show_check(folder: Path, said: dict[str, Any]) -> None:
         click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
     for named in said["names_or_serials_found"]:
         click.echo(f"{named['file']}: holds {named['found']}")
+    for line in said["warnings"]:
+        click.echo(line)
     click.echo(f"{said['status']}: {folder}")

@@ -1,4 +1,4 @@
-"""What must not leave with a data set: names of people, places and devices, as the manifests hold them."""
+"""What must not leave with a data set: names of people, places and devices, as the manifests hold them, and paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def private_words(data: Path) -> frozenset[str]:
     found: set[str] = set()
     for recording in recordings_in(data):
         try:
-            found |= _words(read_manifest(recording))
+            found |= _words(read_manifest(recording)) | {str(recording.resolve())}
         except StorageError:
             continue
     return frozenset(word for word in found if len(word) >= SHORTEST)

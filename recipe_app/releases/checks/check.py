@@ -1,0 +1,65 @@
+"""Read a data set again as a stranger would, and say what is not as it must be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recipe_app.errors import RecipeError
+from recipe_app.graphs.formats.annotations import parse_annotations
+from recipe_app.graphs.formats.graph_files import read_text
+from recipe_app.releases.checks.cards import check_cards
+from recipe_app.releases.checks.entries import check_entries
+from recipe_app.releases.checks.faults import Checked, ReleaseFaults
+from recipe_app.releases.checks.films import check_films
+from recipe_app.releases.checks.layout import TEXTS, check_layout
+from recipe_app.releases.checks.lengths import check_lengths
+from recipe_app.releases.checks.private import check_private
+from recipe_app.releases.checks.split_lists import check_splits
+from recipe_app.releases.checks.task_graphs import check_graphs
+from recipe_app.releases.data_set import BESIDE
+
+MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
+_MOST_BYTES = 256 << 20
+
+
+def check(
+    folder: Path, *, words: frozenset[str] = frozenset(), published: Path | None = None
+) -> ReleaseFaults:
+    """Check everything of a data set; `words` must stand in none of its files.
+
+    Known flaws of published sets are warnings in files that came from one unchanged: those that are the same in
+    `published`, or all where a data set is no lab's own and nobody names the published one.
+    """
+    found = ReleaseFaults()
+    check_layout(folder, found)
+    texts = _texts(folder, found)
+    is_own = (folder / BESIDE).exists()
+
+    def is_taken_over(name: str) -> bool:
+        if published is None:
+            return not is_own
+        return (published / name).is_file() and (published / name).read_bytes() == (
+            folder / name
+        ).read_bytes()
+
+    try:
+        annotations = parse_annotations(texts)
+    except (RecipeError, KeyError) as error:
+        found.differs("annotation_json", "", "the published form", str(error))
+    else:
+        checked = Checked(folder, texts, annotations, is_own, is_taken_over, found)
+        for matter in MATTERS:
+            matter(checked)
+    check_private(folder, words, found)
+    return found
+
+
+def _texts(folder: Path, found: ReleaseFaults) -> dict[str, str]:
+    texts = {}
+    for path in sorted(path for name in TEXTS for path in (folder / name).glob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        try:
+            texts[name] = read_text(path, most_bytes=_MOST_BYTES)
+        except RecipeError as error:
+            found.differs(name, "", "a text", str(error))
+    return texts
