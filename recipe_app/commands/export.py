@@ -17,6 +17,22 @@ FORMS: Table = {
         "recipe_app.commands.export_seconds:seconds",
         "One row a second of each step, with or without error (CSV).",
     ),
+    "steps": (
+        "recipe_app.commands.export_steps:steps",
+        "One row a step: its segment and its errors (CSV).",
+    ),
+    "windows": (
+        "recipe_app.commands.export_windows:windows",
+        "Clips of two to five steps in a row (JSON).",
+    ),
+    "prompts": (
+        "recipe_app.commands.export_steps:prompts",
+        "Questions about each step, with the right answers (JSON).",
+    ),
+    "keysteps": (
+        "recipe_app.commands.export_steps:keysteps",
+        "Steps of recordings without errors, in order, with times (JSON).",
+    ),
 }
 """form -> (where its command lives, one line of help); a form of another folder is a line too."""
 

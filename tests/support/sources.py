@@ -8,6 +8,14 @@ SOURCES = {
     "captaincook4d-derived": (
         "github.com/CaptainCook4D/multi_step_localization at 728418a and CaptainCook4D/error_recognition at 35ef284"
     ),
+    "span-measures": (
+        "worked out by another program from github.com/CaptainCook4D/annotations at a8a920a; published cases from "
+        "github.com/WenliangGuo/ProcObject-10K-Page"
+    ),
+    "coherence-measures": (
+        "worked out by another program from github.com/CaptainCook4D/annotations at a8a920a by the rules of "
+        "github.com/sled-group/Transparent-Coherent-PMD at 52f87bd"
+    ),
     "promqa": "github.com/kimihiroh/promqa at f150b98, data/examples.json",
     "gopro/max-heromode.mp4": f"{GPMF} at 9958d83, samples/max-heromode.mp4",
     "gopro/hero5.raw": f"{GPMF} at 2f54a2c, samples/hero5.raw",
