@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed
@@ -109,20 +110,19 @@ async def visitor_of(request: Request) -> Visitor:
     """Say who asks; looked up once a request, and in memory where that was done a moment ago."""
     if not hasattr(request.state, "visitor"):
         visitors = (await tools(request)).visitors
-        device, login, _ = _tokens(request)
-        tokens = Tokens(device, login)
-        known = visitors.known(tokens) if device or login else Visitor()
+        tokens, _ = tokens_of(request)
+        known = visitors.known(tokens) if tokens != Tokens() else Visitor()
         request.state.visitor = known or await run_in_threadpool(visitors.look_up, tokens)
     return cast(Visitor, request.state.visitor)
 
 
-def _tokens(request: Request) -> tuple[str, str, bool]:
-    """Device and login token, and whether a browser sent them by itself."""
+def tokens_of(request: HTTPConnection) -> tuple[Tokens, bool]:
+    """Return what a request shows of device and sign-in, and whether a browser sent that by itself."""
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     login = request.headers.get(LOGIN_HEADER, "")
     if scheme.lower() == "bearer" or login:
-        return bearer.strip(), login, False
-    return request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, ""), True
+        return Tokens(bearer.strip(), login), False
+    return Tokens(request.cookies.get(DEVICE_COOKIE, ""), request.cookies.get(LOGIN_COOKIE, "")), True
 
 
 async def require(request: Request, access: Access) -> None:
@@ -132,7 +132,7 @@ async def require(request: Request, access: Access) -> None:
     visitor = await visitor_of(request)
     if not visitor.may(access):
         raise _what_is_missing(access, visitor)
-    if request.method not in _SAFE and access not in _ANONYMOUS and _tokens(request)[2]:
+    if request.method not in _SAFE and access not in _ANONYMOUS and tokens_of(request)[1]:
         given = request.headers.get(CSRF_HEADER, "")
         if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
             raise NotAllowed("this page is too old; load it again")

@@ -60,7 +60,7 @@ def create_app(collaborators: Collaborators) -> FastAPI:
     app.add_exception_handler(DataError, _not_storable)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
-    app.add_middleware(Guard, hosts=collaborators.hosts)
+    app.add_middleware(Guard, hosts=collaborators.hosts, visitors=collaborators.visitors)
     return app
 
 

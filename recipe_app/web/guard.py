@@ -11,9 +11,14 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recipe_app.errors import RecipeError
+from recipe_app.people.visitors import Visitors
+from recipe_app.web.access import tokens_of
 from recipe_app.web.i18n import words_of
+from recipe_app.web.networks import Lanes, network_of
 from storage.shell.loopback import is_loopback_address
 
+AT_ONCE = 16
+"""Requests of one network that are answered at the same time, without those of who has signed in."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'self'; base-uri 'none'; "
@@ -34,8 +39,9 @@ _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 class Guard:
     """ASGI middleware: known host names only, same origin for whatever changes something, headers."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
-        self.app, self.hosts = app, frozenset(hosts)
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], visitors: Visitors) -> None:
+        self.app, self.hosts, self.visitors = app, frozenset(hosts), visitors
+        self.lanes = Lanes(AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it here in one line."""
@@ -45,8 +51,14 @@ class Guard:
         headers = Headers(scope=scope)
         if error := self._refusal(scope, headers):
             await _answer(send, 403, words_of(HTTPConnection(scope)).refusal(error))
-        else:
-            await self.app(scope, receive, _with_headers(send, secure=scope["scheme"] == "https"))
+            return
+        send = _with_headers(send, secure=scope["scheme"] == "https")
+        known = self.visitors.known(tokens_of(HTTPConnection(scope))[0])
+        if known and (known.device or known.person):
+            await self.app(scope, receive, send)
+            return
+        async with self.lanes.one(network_of((scope["client"] or ("",))[0])):
+            await self.app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> RecipeError | None:
         if not self._is_ours(headers.get("host", "")):

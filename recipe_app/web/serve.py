@@ -28,6 +28,7 @@ from recipe_app.store.database import open_database
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app
+from recipe_app.web.connections import MOST_HEAD, BoundedServer
 from sensors.host_clock import host_ns, utc_anchor
 from storage.shell.end_signals import ending_at_signals
 from storage.shell.loopback import is_loopback_address
@@ -80,7 +81,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
-        server = uvicorn.Server(_config(tools, secure))
+        server = BoundedServer(_config(tools, secure))
 
         def end() -> None:
             server.should_exit = True
@@ -98,6 +99,7 @@ def _config(tools: Collaborators, secure: tls.Credentials | None) -> uvicorn.Con
         access_log=False,
         lifespan="off",
         server_header=False,
+        h11_max_incomplete_event_size=MOST_HEAD,
         ssl_certfile=secure.certificate if secure else None,
         ssl_keyfile=secure.key if secure else None,
     )

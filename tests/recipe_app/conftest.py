@@ -27,6 +27,7 @@ from recipe_app.store.app_records import AppRecords, new_id
 from recipe_app.store.database import Database, open_database
 from recipe_app.store.shelf import Shelf
 from recipe_app.web.app import create_app
+from recipe_app.web.connections import BoundedServer
 from storage.manifest import write_json
 
 PIN, PASSWORD = "482916", "a long enough pass phrase"
@@ -39,7 +40,7 @@ def served(app: Any, **options: Any) -> Iterator[str]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        server = uvicorn.Server(
+        server = BoundedServer(
             uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", **options)
         )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
