@@ -172,9 +172,14 @@ class Accounts:
 
     # sessions
 
-    def sign_in(self, person: str, kind: str, secret: str, *, device: str, desk: bool) -> str:
-        """Check a PIN or password and begin a session; return its token. Raises NotAllowed, TooOften."""
-        key = f"{kind} {person} {device}"
+    def sign_in(
+        self, person: str, kind: str, secret: str, *, device: str, desk: bool, origin: str = ""
+    ) -> str:
+        """Check a PIN or password and begin a session; return its token. Raises NotAllowed, TooOften.
+
+        `origin` says where the try comes from, where the device does not: only there wrong ones make it wait.
+        """
+        key = f"{kind} {person} {origin or device}"
         with self.records.database.writing() as connection:  # before the hash: others may be tried meanwhile
             attempts.count(connection, key, utc_ns=self.records.utc_ns())
             stored = connection.execute(_secret_of(person, kind)).scalar()

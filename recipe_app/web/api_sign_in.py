@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import Request
@@ -10,11 +12,13 @@ from fastapi.responses import JSONResponse
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotAllowed
 from recipe_app.exchange.dumps import site_of
+from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import roles_of
 from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
 from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, PairRequest, SignIn
+from recipe_app.web.networks import network_of
 
 YEAR_S = 31_536_000
 
@@ -52,10 +56,10 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
         }
 
 
-def pair(request: Request, tools: Tools, body: PairRequest) -> JSONResponse:
+def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> JSONResponse:
     """Pair this tablet with a kitchen by the code that the desk made."""
-    tools.bucket.take(_address(request))
-    device, token = tools.accounts.pair(body.code, body.name, secure=body.secure)
+    with _a_try(request, tools, visitor):
+        device, token = tools.accounts.pair(body.code, body.name, secure=body.secure)
     return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
 
 
@@ -66,23 +70,26 @@ def people(tools: Tools, device: Device) -> dict[str, Any]:
     return {"people": [{"id": row["id"], "pseudonym": row["pseudonym"]} for row in found]}
 
 
-def sign_in(request: Request, tools: Tools, device: Device, body: SignIn) -> JSONResponse:
+def sign_in(request: Request, tools: Tools, visitor: Asking, device: Device, body: SignIn) -> JSONResponse:
     """Sign in with a PIN on a paired tablet."""
-    tools.bucket.take(_address(request))
-    token = tools.accounts.sign_in(body.person, "pin", body.pin, device=device["id"], desk=False)
+    with _a_try(request, tools, visitor, body.person) as origin:
+        token = tools.accounts.sign_in(
+            body.person, "pin", body.pin, device=device["id"], desk=False, origin=origin
+        )
     return _with_token(request, {"person": body.person}, LOGIN_COOKIE, token, body.program)
 
 
-def sign_in_by_card(request: Request, tools: Tools, device: Device, body: CardSignIn) -> JSONResponse:
+def sign_in_by_card(
+    request: Request, tools: Tools, visitor: Asking, device: Device, body: CardSignIn
+) -> JSONResponse:
     """Sign in with a QR card on a paired tablet."""
-    tools.bucket.take(_address(request))
-    token = tools.accounts.sign_in_by_card(body.card, device=device["id"])
+    with _a_try(request, tools, visitor):
+        token = tools.accounts.sign_in_by_card(body.card, device=device["id"])
     return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
 
 
 def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: DeskSignIn) -> JSONResponse:
     """Sign in with name and password at the desk."""
-    tools.bucket.take(_address(request))
     if not tools.accounts.has_desk(visitor.device):
         raise NotAllowed(
             "this browser is paired as a tablet, and the desk is never opened on one: use another browser "
@@ -91,14 +98,15 @@ def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: D
     name = " ".join(body.pseudonym.split())
     rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
     person = rows[0]["id"] if rows else f"nobody called {name}"[:60]
-    token = tools.accounts.sign_in(person, "password", body.password, device="", desk=True)
+    with _a_try(request, tools, visitor, person) as origin:
+        token = tools.accounts.sign_in(person, "password", body.password, device="", desk=True, origin=origin)
     return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
 
 
-def accept_invite(request: Request, tools: Tools, body: AcceptInvite) -> dict[str, Any]:
+def accept_invite(request: Request, tools: Tools, visitor: Asking, body: AcceptInvite) -> dict[str, Any]:
     """Set a password with the token of an invite; then sign in with it."""
-    tools.bucket.take(_address(request))
-    person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
+    with _a_try(request, tools, visitor):
+        person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
     if person is None:
         raise BadOperation("the invited person is not there any more")
     return {"pseudonym": person["pseudonym"]}
@@ -114,8 +122,26 @@ def sign_out(request: Request, tools: Tools) -> JSONResponse:
     return answer
 
 
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
+@contextlib.contextmanager
+def _a_try(
+    request: Request, tools: Collaborators, visitor: Visitor, person: str | None = None
+) -> Iterator[str]:
+    """Count a try where it comes from and hold it there; yield that. Raises TooOften."""
+    origin = origin_of(request, visitor, person)
+    with tools.bucket.one(origin, waits=visitor.device is not None or visitor.person is not None):
+        yield origin
+
+
+def origin_of(request: Request, visitor: Visitor, person: str | None) -> str:
+    """Say where a try comes from: the session of this very person, the tablet, or else the network.
+
+    Whoever is signed in shares no count with others at the same address, and can be locked out by none of them.
+    """
+    if visitor.person and person in (None, visitor.actor):
+        return f"session {visitor.csrf}"
+    if visitor.device:
+        return f"tablet {visitor.device['id']}"
+    return f"network {network_of(request.client.host if request.client else '')}"
 
 
 def _with_token(

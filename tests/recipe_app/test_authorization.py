@@ -297,3 +297,38 @@ def test_signing_in_too_often_has_to_wait(kitchen: Any) -> None:
     body = {"pseudonym": "nobody", "password": "x"}
     answers = [client.post("/api/v1/desk/sign-in", json=body).status_code for _ in range(7)]
     assert answers == [403] * 5 + [429] * 2
+
+
+def at(kitchen: Any, address: str) -> httpx.Client:
+    """A browser at an address of its own."""
+    made = httpx.Client(
+        base_url=kitchen.url, transport=httpx.HTTPTransport(local_address=address), timeout=30
+    )
+    return kitchen.opened.enter_context(made)  # type: ignore[no-any-return]
+
+
+def test_wrong_passwords_lock_nobody_out_elsewhere_and_no_browser_that_is_signed_in(kitchen: Any) -> None:
+    _, signed = browser_with_a_password(kitchen, kitchen.url)
+    before, stranger, elsewhere = (at(kitchen, one) for one in ("127.0.0.2", "127.0.0.2", "127.0.0.3"))
+    assert before.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    wrong = {**signed, "password": "not the pass phrase"}
+    answers = [stranger.post("/api/v1/desk/sign-in", json=wrong).status_code for _ in range(8)]
+    assert answers == [403] * 5 + [429] * 3
+    assert elsewhere.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    assert stranger.post("/api/v1/desk/sign-in", json=signed).status_code == 429  # from there nobody gets in
+    assert before.get("/desk/audit").status_code == 200  # but who is in
+    assert before.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+    names = (stranger.post("/api/v1/desk/sign-in", json={**wrong, "pseudonym": f"x{n}"}) for n in range(99))
+    assert 429 in (answer.status_code for answer in names)  # its minute is used up for every name
+    assert before.post("/api/v1/desk/sign-in", json=signed).status_code == 200
+
+
+def test_wrong_pins_on_one_tablet_lock_nobody_out_on_another(kitchen: Any) -> None:
+    wrong = {"person": kitchen.basil, "pin": "111112"}
+    stranger, other = (kitchen.client(authorization=f"Bearer {kitchen.pair()[1]}") for _ in range(2))
+    answers = [stranger.post("/api/v1/sign-in", json=wrong).status_code for _ in range(7)]
+    assert answers == [403] * 5 + [429] * 2
+    assert other.post("/api/v1/sign-in", json={**wrong, "pin": "482916"}).status_code == 200
+    again = [kitchen.tablet.post("/api/v1/sign-in", json=wrong).status_code for _ in range(7)]
+    assert again == [403] * 5 + [429] * 2  # a signed-in tablet may not guess either
+    assert kitchen.tablet.get("/api/v1/recipes").status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import pytest
 
 from recipe_app.errors import BadOperation, NotAllowed, TooOften
 from recipe_app.people.accounts import Accounts
-from recipe_app.people.attempts import Bucket
+from recipe_app.people.attempts import AT_ONCE, Bucket
 from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
 from recipe_app.store import tables
@@ -223,15 +224,39 @@ def test_access_grows_with_the_role_and_the_desk_needs_the_desk() -> None:
 def test_a_bucket_lets_a_burst_through_and_then_so_many_a_minute() -> None:
     now = [0]
     bucket = Bucket(6, lambda: now[0])
-    for _ in range(6):
-        bucket.take("a")
-    with pytest.raises(TooOften):
-        bucket.take("a")
-    bucket.take("b")
+    assert [tried(bucket, "a") for _ in range(7)] == [True] * 6 + [False]
+    assert tried(bucket, "b")
     now[0] += 10 * SECOND_NS
-    bucket.take("a")
-    with pytest.raises(TooOften):
-        bucket.take("a")
+    assert [tried(bucket, "a") for _ in range(2)] == [True, False]
+
+
+def tried(bucket: Bucket, origin: str) -> bool:
+    try:
+        with bucket.one(origin):
+            return True
+    except TooOften:
+        return False
+
+
+def test_few_tries_are_made_at_the_same_time_and_one_of_an_origin() -> None:
+    """Each costs 19 MiB: forty at once would be more than the whole app."""
+    bucket = Bucket(60, lambda: 0)
+    with contextlib.ExitStack() as stack:
+        for origin in range(AT_ONCE - 1):
+            stack.enter_context(bucket.one(str(origin)))
+        assert not tried(bucket, "0")
+        stack.enter_context(bucket.one("one more"))
+        assert not tried(bucket, "and another")
+        with ThreadPoolExecutor() as pool:
+            tablet = pool.submit(waits_for_its_turn, bucket)
+            stack.close()
+            assert tablet.result(timeout=60)
+    assert tried(bucket, "0")
+
+
+def waits_for_its_turn(bucket: Bucket) -> bool:
+    with bucket.one("tablet 1", waits=True):
+        return True
 
 
 @pytest.mark.parametrize("said", ["Klara Grünwald", " Klara\tG. ", "", "  ", "a\u00a0b", "a\nb"])
