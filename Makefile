@@ -47,8 +47,8 @@ install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/k
 demo: $(VENV)/.core  ## from a fresh clone to a finished recording of the virtual kitchen (SECONDS=60)
 	@$(BIN)/python examples/demo.py --seconds $(SECONDS)
 
-demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, released and loaded (SECONDS=30)
-	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30)
+demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual recordings, or six (SECONDS=30 FULL=1)
+	@$(BIN)/python examples/demo_dataset.py --seconds $(or $(filter-out 60,$(SECONDS)),30) $(if $(FULL),--full)
 
 test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): 20 minutes on 2 cores
 	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from virtual_kitchen.world.frame_counter import number_in
 
 GOPRO, SYNC = Path("captain_cook_4d/gopro"), Path("captain_cook_4d/hololens/sync")
 FRAME_S = 1001 / 30000
+Table = dict[str, np.ndarray[Any, Any]]
+
 READ_OUT_NS = 1_000_000
 """A stamp is rounded, and so is the truth."""
 
@@ -36,6 +38,7 @@ class Truth:
         self._clock, self._world0_ns = headset_clock(truth["seed"]), truth["world0_host_ns"]
         self._film = truth["gopro"][0]["clock_map"]
         lines = (sim / "truth" / "hololens" / "pv.jsonl").read_text().splitlines()
+        self.front_camera = [json.loads(line)["k"] for line in lines]
         self._ticks = {one["k"]: one["ticks"] for one in map(json.loads, lines)}
 
     def of_headset(self, number: int) -> float:
@@ -48,37 +51,86 @@ class Truth:
         ahead_s = self._film["tau0_s"] + self._film["drift_ppm"] * 1e-6 * at_s
         return self._host_ns(self._film["epoch_ticks"] + 1e7 * (at_s + ahead_s))
 
+    def film_s_of(self, host_ns: int) -> float:
+        """Return the second of the camera's film that shows a moment of the capture clock."""
+        away_ns = (host_ns - self.of_film(0)) / (self.of_film(1) - self.of_film(0))
+        return float(away_ns * FRAME_S)
+
     def _host_ns(self, ticks: float) -> float:
         return self._world0_ns + self._clock.world_s_at(ticks) * 1e9
 
 
-def wrong_numbers(out: Path, recording: str, sim: Path, *, count: int = 200, seed: int = 1) -> list[str]:
-    """Read the numbers in some pictures of each film; return which of them are not what the tables say."""
+def wrong_numbers(
+    out: Path,
+    recording: str,
+    sim: Path,
+    *,
+    hidden_ns: tuple[int, int] | None = None,
+    count: int = 200,
+    seed: int = 1,
+) -> list[str]:
+    """Read the numbers in some pictures of each film; return which of them are not what the tables say.
+
+    In `hidden_ns`, a span of the capture clock, no picture may show anything, and there is no original.
+    """
     truth, rng = Truth(sim), random.Random(seed)
     small = out / GOPRO / "resolution_360p" / f"{recording}_360p"
     original = out / GOPRO / "resolution_4k" / f"{recording}_4K.mp4"
-    film = np.load(f"{small}_frames.npz", allow_pickle=False)
-    table = np.load(out / SYNC / "metadata" / f"{recording}_frames.npz", allow_pickle=False)
+    film = dict(np.load(f"{small}_frames.npz", allow_pickle=False))
+    table = dict(np.load(out / SYNC / "metadata" / f"{recording}_frames.npz", allow_pickle=False))
     wrong: list[str] = []
-    for path in (Path(f"{small}.mp4"), original):
+    if hidden_ns is not None:
+        wrong += [f"{original.name} shows a pause"] if original.exists() else []
+        wrong += _seen(truth.of_film, film, range(len(film["frame"])), hidden_ns, "film")
+        wrong += _seen(truth.of_headset, table, truth.front_camera, hidden_ns, "front camera")
+    for path in [Path(f"{small}.mp4"), *([original] if original.exists() else [])]:
         for frame, number in shown(path, count, rng):
-            if number != frame:
-                wrong.append(f"{path.name}: picture {frame} shows {number}")
-            elif away := beyond(film, frame, truth.of_film(number)):
-                wrong.append(f"{path.name}: picture {frame} was taken {away:.0f} ns beyond its bound")
+            wrong += _wrong_in_film(path.name, film, frame, number, truth)
     for frame, number in shown(out / SYNC / "pv" / f"{recording}_360p.mp4", count, rng):
-        if number is None:
-            wrong.append(f"front camera: picture {frame} shows no number")
-            continue
-        taken_ns = truth.of_headset(number)
-        if away := beyond(table, frame, taken_ns):
-            wrong.append(f"front camera: picture {frame} was taken {away:.0f} ns beyond its bound")
-        beside = int(table["film_frame"][frame])
-        if beside >= 0:
-            limit_ns = 0.5e9 * FRAME_S + int(table["film_bound_ns"][frame]) + int(table["bound_ns"][frame])
-            if abs(truth.of_film(beside) - taken_ns) > limit_ns:
-                wrong.append(f"front camera: picture {beside} of the film is not the one beside {frame}")
+        wrong += _wrong_in_front(table, frame, number, truth)
     return wrong
+
+
+def _wrong_in_film(name: str, film: Table, frame: int, number: int | None, truth: Truth) -> list[str]:
+    if film["hidden"][frame]:
+        return [] if number is None else [f"{name}: hidden picture {frame} shows {number}"]
+    if number != frame:
+        return [f"{name}: picture {frame} shows {number}"]
+    away = beyond(film, frame, truth.of_film(number))
+    return [f"{name}: picture {frame} was taken {away:.0f} ns beyond its bound"] if away else []
+
+
+def _wrong_in_front(table: Table, frame: int, number: int | None, truth: Truth) -> list[str]:
+    """Say what is wrong with a picture of the front camera, or with the one of the film beside it."""
+    if table["hidden"][frame] or number is None:
+        is_right = table["hidden"][frame] and number is None
+        return [] if is_right else [f"front camera: picture {frame} shows {number}"]
+    taken_ns, wrong = truth.of_headset(number), []
+    if away := beyond(table, frame, taken_ns):
+        wrong.append(f"front camera: picture {frame} was taken {away:.0f} ns beyond its bound")
+    beside = int(table["film_frame"][frame])
+    limit_ns = 0.5e9 * FRAME_S + int(table["film_bound_ns"][frame]) + int(table["bound_ns"][frame])
+    if beside >= 0 and abs(truth.of_film(beside) - taken_ns) > limit_ns:
+        wrong.append(f"front camera: picture {beside} of the film is not the one beside {frame}")
+    return wrong
+
+
+def _seen(
+    taken_ns: Callable[[int], float],
+    table: Table,
+    numbers: Iterable[int],
+    hidden_ns: tuple[int, int],
+    what: str,
+) -> list[str]:
+    """Return which pictures were taken in a span and are not told to be hidden."""
+    inside = [number for number in numbers if hidden_ns[0] <= taken_ns(number) <= hidden_ns[1]]
+    if not inside:
+        return [f"{what}: no picture was taken in the pause"]
+    found = []
+    for number in inside:
+        if not table["hidden"][np.abs(table["capture_ns"] - taken_ns(number)).argmin()]:
+            found.append(f"{what}: picture {number} is seen")
+    return found
 
 
 def shown(path: Path, count: int, rng: random.Random) -> Iterator[tuple[int, int | None]]:
@@ -91,7 +143,7 @@ def shown(path: Path, count: int, rng: random.Random) -> Iterator[tuple[int, int
                 yield frame, number_in(picture.to_ndarray(format="gray"))
 
 
-def beyond(table: Any, frame: int, taken_ns: float) -> float:
+def beyond(table: Table, frame: int, taken_ns: float) -> float:
     """Return by how much the truth lies outside the bound of a frame; 0 when it is inside."""
     off_ns = abs(int(table["capture_ns"][frame]) - taken_ns)
     return float(max(0.0, off_ns - int(table["bound_ns"][frame]) - READ_OUT_NS))

@@ -2,9 +2,11 @@
 consented, released, checked, loaded, with two virtual recordings.
 
     python examples/demo_dataset.py --seconds 30
+    python examples/demo_dataset.py --full
 
 Every step is a command that a lab would type, or a request as the tablet and the desk make it. The last line is PASS
-only when what was released is what the virtual participant did.
+only when what was released is what the virtual participants did. `--full` makes six recordings: two recipes, people
+and kitchens, normal and with errors; in one there is a privacy pause, one is withdrawn, one has no camera.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
-from check_frame_numbers import wrong_numbers
+from check_frame_numbers import Truth, wrong_numbers
 from demo import (
     COMMAND,
     REPOSITORY,
@@ -36,16 +39,45 @@ from demo import (
 
 from virtual_kitchen.tablet import Desk, TabletTruth, operation_id, participate
 
-RECORDINGS = {"kitchen-001": "normal", "kitchen-002": "disordered"}
+
+@dataclass(frozen=True)
+class Planned:
+    """One recording that is to be made."""
+
+    recording: str
+    recipe: str = "pan_quesadilla"
+    strategy: str = "normal"
+    person: str = "virtual-1"
+    place: str = "virtual kitchen"
+    has_camera: bool = True
+    pause_s: tuple[float, float] | None = None
+    withdraws: bool = False
+
+    @property
+    def is_released(self) -> bool:
+        """Tell whether it can become part of the data set."""
+        return self.has_camera and not self.withdraws
+
+
+OTHER = {"person": "virtual-2", "place": "other kitchen"}
+SHORT = (Planned("kitchen-001"), Planned("kitchen-002", strategy="disordered"))
+FULL = (
+    Planned("kitchen-001"),
+    Planned("kitchen-002", strategy="disordered", **OTHER),
+    Planned("kitchen-003", "tea_and_toast", pause_s=(12.0, 17.0), **OTHER),
+    Planned("kitchen-004", "tea_and_toast", "disordered"),
+    Planned("kitchen-005", "tea_and_toast", withdraws=True),
+    Planned("kitchen-006", strategy="disordered", has_camera=False, **OTHER),
+)
 REMARK = "Corrected at the desk: two spoons instead of one"
 CLOSING_S = 10.0
 """The recording goes on so long after the last touch."""
-SAME_S = 0.12
-"""Two touches lie as far apart in the film as they were made, to a picture and the bounds of two clocks."""
+ROUNDED_S = 0.001
+"""Released times are whole milliseconds."""
 
 
 def cook(
-    data: Path, sim: Path, url: str, keys: Any, recording: str, seconds: float, seed: int
+    data: Path, sim: Path, url: str, keys: Any, planned: Planned, seconds: float, seed: int
 ) -> TabletTruth:
     """Record a virtual kitchen while a virtual participant follows what the tablet shows."""
     host = free_host()
@@ -53,20 +85,23 @@ def cook(
     simulate += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0", "--frame-counter"]
     with running(simulate, stdout=subprocess.PIPE) as simulator:
         camera = f"http://{host}:{ready_port(simulator)}"
-        take = [COMMAND, "record", recording, "--data", str(data), "--hololens", host, "--gopro", camera]
-        take += ["--participant", "virtual-1", "--place", "virtual kitchen"]
+        take = [COMMAND, "record", planned.recording, "--data", str(data), "--hololens", host]
+        take += ["--gopro", camera] if planned.has_camera else []
+        take += ["--participant", planned.person, "--place", planned.place]
         with running(take) as recorder:
-            wait_for_manifest(data / recording / "recording.json", recorder)
+            wait_for_manifest(data / planned.recording / "recording.json", recorder)
             truth = participate(
                 url,
-                recording=recording,
+                recording=planned.recording,
                 seconds=max(seconds - CLOSING_S, 4.0),
                 seed=seed,
                 keys=keys,
-                recipe="pan_quesadilla",
-                strategy=RECORDINGS[recording],
+                recipe=planned.recipe,
+                strategy=planned.strategy,
+                pause_s=planned.pause_s,
+                withdraws=planned.withdraws,
             )
-            if recorder.wait() != 0:
+            if recorder.wait() != 0 and not planned.withdraws:
                 raise DemoFailed(f"record ended with exit code {recorder.returncode}")
         simulator.send_signal(signal.SIGTERM)
         simulator.wait(timeout=60)
@@ -92,36 +127,40 @@ def correct(desk: Desk, truth: TabletTruth) -> str:
     return label
 
 
-def check_recordings(data: Path) -> list[str]:
-    """Verify and synchronize everything; return what is not as it should be."""
+def check_recordings(data: Path, plan: tuple[Planned, ...]) -> list[str]:
+    """Verify and synchronize everything that was not withdrawn; return what is not as it should be."""
+    paths = [str(data / one.recording) for one in plan if not one.withdraws]
     problems = [
-        f"verify: {one}" for one in command(["verify", str(data)])["recordings"] if one["status"] != "PASS"
+        f"verify: {one}" for one in command(["verify", *paths])["recordings"] if one["status"] != "PASS"
     ]
-    for one in command(["sync", str(data)])["recordings"]:
-        if one["status"] not in ("aligned", "check"):
+    for one in command(["sync", *paths])["recordings"]:
+        if one["status"] not in ("aligned", "check", "nothing_to_align"):
             problems.append(f"sync says {one['status']} of {one['recording']}")
     return problems
 
 
-def release(folder: Path) -> list[str]:
-    """Try it without consent, then with; check the data set and load it."""
+def release(folder: Path, plan: tuple[Planned, ...]) -> tuple[list[str], dict[str, str]]:
+    """Try it without consent, then with; check the data set and load it; return problems and the published ids."""
     data, out = folder / "data", folder / "data-set"
     make = ["release", "captaincook4d", str(data), "--out", str(out), "--media", "4k,360p,hololens"]
     if command(make)["status"] != "refused" or out.exists():
-        return ["a release without consent was not refused"]
-    for recording in RECORDINGS:
+        return ["a release without consent was not refused"], {}
+    for one in plan:
         scopes = ["--reference", "form-virtual-1", "--scopes", "annotate,release_raw", "--by", "demo"]
-        command(["consent", str(data / recording), *scopes])
+        said = command(["consent", str(data / one.recording), *scopes])
+        if (said.get("status") == "refused") is not one.withdraws:
+            return [f"consent to {one.recording}: {said.get('status')}"], {}
     made = command(make)
     split = ["release", "split", str(out), "--kind", "type", "--ratio", "0.5,0,0.5", "--seed", "1"]
     divided = command([*split, "--out", str(out / "data_splits")])
     counted = command(["release", "stats", str(out), "--html", str(folder / "statistics.html")])
-    problems = [] if made["status"] == "PASS" else [f"release: {made['status']} {made.get('left_out')}"]
-    for number, one in enumerate(made.get("recordings", [])):
-        wrong = wrong_numbers(out, one["published_id"], folder / f"sim-{number}")
-        say(f"200 pictures of each film of {one['recording']} show their numbers: {len(wrong)} wrong")
-        problems += wrong[:5]
-    if not (divided["disjoint"] and divided["complete"]) or counted["recordings"] != len(RECORDINGS):
+    ids = {one["recording"]: one["published_id"] for one in made.get("recordings", [])}
+    left_out = {one["recording"]: one["why"] for one in made.get("left_out", [])}
+    wanted = {one.recording for one in plan if one.is_released}
+    problems = []
+    if ids.keys() != wanted or left_out.keys() != {one.recording for one in plan} - wanted:
+        problems.append(f"release: {made['status']}, left out: {left_out}")
+    if not (divided["disjoint"] and divided["complete"]) or counted["recordings"] != len(wanted):
         problems.append(f"split or statistics: {divided} {counted['recordings']} recordings")
     checked = command(["release", "check", str(out), "--against", str(data)])
     problems += [
@@ -132,42 +171,53 @@ def release(folder: Path) -> list[str]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     print(loaded.stdout[-600:] + loaded.stderr[-2000:])
-    return problems + (["the data set does not load"] if loaded.returncode else [])
+    return problems + (["the data set does not load"] if loaded.returncode else []), ids
 
 
-def differences(out: Path, truths: list[TabletTruth], corrected: str) -> list[str]:
-    """Compare the released steps with what the virtual participant really did and when."""
+def differences(folder: Path, one: Planned, published_id: str, truth: TabletTruth, sim: Path) -> list[str]:
+    """Compare a released recording with what the virtual participant really did and when, and what was filmed."""
+    out, shown = folder / "data-set", Truth(sim)
     recordings = json.loads((out / "annotation_json" / "error_annotations.json").read_text())
-    problems = []
-    for released, truth in zip(recordings, truths, strict=True):
-        taken_back = {tap.undoes for tap in truth.taps if tap.kind == "undo"}
-        done = {t.step: t.touch_host_ns for t in truth.taps if t.kind == "done" and t.op_id not in taken_back}
-        entries = released["step_annotations"]
-        ends = [(touch, entry["end_time"]) for (_, touch), entry in zip(done.items(), entries, strict=False)]
-        filmed = [(touch_ns, end_s) for touch_ns, end_s in ends if end_s > 0]  # else before its first picture
-        first_ns, first_s = filmed[0]
-        for touch_ns, end_s in filmed:
-            off_s = end_s - first_s - (touch_ns - first_ns) / 1e9
-            if abs(off_s) > SAME_S:
-                problems.append(f"{released['recording_id']}: a step ends {off_s:+.3f} s off")
-        if len(filmed) < len(ends) - 3:
-            problems.append(
-                f"{released['recording_id']}: only {len(filmed)} of {len(ends)} steps are in the film"
-            )
-        errors = [error for entry in entries for error in entry.get("errors", [])]
-        logged = sum(tap.kind == "error" for tap in truth.taps)
-        if len(errors) < logged:
-            problems.append(f"{released['recording_id']}: {len(errors)} errors, {logged} were logged")
+    released = next(each for each in recordings if each["recording_id"] == published_id)
+    lines = map(json.loads, (out / "kitchensync.jsonl").read_text().splitlines())
+    said = [line for line in lines if line["recording_id"] == published_id and line["kind"] == "entry"]
+    taken_back = {tap.undoes for tap in truth.taps if tap.kind == "undo"}
+    done = {t.step: t.touch_host_ns for t in truth.taps if t.kind == "done" and t.op_id not in taken_back}
+    problems, outside = [], 0
+    for entry, line in zip(released["step_annotations"], said, strict=True):
+        if line["done"] is not (line["node"] in done):
+            problems.append(f"{published_id}: {entry['description']}: done is {line['done']}")
+        elif not line["done"]:
+            continue  # left out by the script
+        elif "end" in line.get("outside", {}):
+            outside += 1
+        else:
+            off_s = entry["end_time"] - shown.film_s_of(done[line["node"]])
+            if abs(off_s) > line["bound_s"] + ROUNDED_S:
+                problems.append(f"{published_id}: a step ends {off_s:+.4f} s off, not {line['bound_s']} s")
+    if outside > 3:
+        problems.append(f"{published_id}: {outside} steps of {len(done)} are not in the film")
+    errors = [error for entry in released["step_annotations"] for error in entry.get("errors", [])]
+    logged = sum(tap.kind == "error" for tap in truth.taps)
+    if len(errors) < logged:
+        problems.append(f"{published_id}: {len(errors)} errors, {logged} were logged")
+    pause = [tap.touch_host_ns for tap in truth.taps if tap.kind in ("pause", "resume")]
+    wrong = wrong_numbers(out, published_id, sim, hidden_ns=(pause[0], pause[1]) if pause else None)
+    say(f"200 pictures of each film of {one.recording} show their numbers: {len(wrong)} wrong")
+    return problems + wrong[:5]
+
+
+def not_corrected(out: Path, corrected: str) -> list[str]:
+    """Return where the correction at the desk stands, unless it stands where it should."""
+    recordings = json.loads((out / "annotation_json" / "error_annotations.json").read_text())
     found = [
         entry["description"] for one in recordings for entry in one["step_annotations"]
         for error in entry.get("errors", []) if error["description"] == REMARK
     ]  # fmt: skip
-    if found != [corrected]:
-        problems.append(f"the correction stands at {found}, not at {corrected}")
-    return problems
+    return [] if found == [corrected] else [f"the correction stands at {found}, not at {corrected}"]
 
 
-def run(folder: Path, seconds: float, seed: int) -> list[str]:
+def run(folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int) -> list[str]:
     """Make everything; return what is not as it should be."""
     data = folder / "data"
     data.mkdir(parents=True)
@@ -177,18 +227,24 @@ def run(folder: Path, seconds: float, seed: int) -> list[str]:
         url, invite = wait_for_app(server)
         with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
             desk = Desk(client)
-            keys = desk.set_up(invite.rpartition("#")[2], pseudonym="virtual-1")
+            keys = {plan[0].person: desk.set_up(invite.rpartition("#")[2], pseudonym=plan[0].person)}
+            for person, place in {(one.person, one.place) for one in plan if one.person not in keys}:
+                keys[person] = desk.welcome(person, place)
             truths = [
-                cook(data, folder / f"sim-{n}", url, keys, recording, seconds, seed + n)
-                for n, recording in enumerate(RECORDINGS)
+                cook(data, folder / f"sim-{n}", url, keys[one.person], one, seconds, seed + n)
+                for n, one in enumerate(plan)
             ]
-            problems = check_recordings(data)
+            problems = check_recordings(data, plan)
             corrected = correct(desk, truths[1])
             problems += [
                 f"sync: {one}" for one in command(["sync", str(data)])["recordings"] if one.get("failed")
             ]
-    problems += release(folder)
-    return problems or differences(folder / "data-set", truths, corrected)
+    more, ids = release(folder, plan)
+    problems += more
+    for n, (one, truth) in enumerate(zip(plan, truths, strict=True)):
+        if one.recording in ids:
+            problems += differences(folder, one, ids[one.recording], truth, folder / f"sim-{n}")
+    return problems or not_corrected(folder / "data-set", corrected)
 
 
 def main() -> int:
@@ -197,6 +253,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=30.0, help="length of each recording")
+    parser.add_argument("--full", action="store_true", help="six recordings, of all that is to be told apart")
     parser.add_argument("--seed", type=int, default=1, help="which virtual kitchens")
     parser.add_argument(
         "--out", type=Path, default=REPOSITORY / "demo" / "data-set", help="replaced by each run"
@@ -204,7 +261,8 @@ def main() -> int:
     arguments = parser.parse_args()
     shutil.rmtree(arguments.out, ignore_errors=True)
     try:
-        problems = run(arguments.out, arguments.seconds, arguments.seed)
+        plan = FULL if arguments.full else SHORT
+        problems = run(arguments.out, plan, arguments.seconds, arguments.seed)
     except (DemoFailed, subprocess.TimeoutExpired, RuntimeError, httpx.HTTPError) as error:
         problems = [str(error)]
     except KeyboardInterrupt:

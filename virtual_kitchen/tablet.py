@@ -20,7 +20,7 @@ import httpx
 
 CLOCK_EXCHANGES = 5
 
-Kind = Literal["done", "error", "undo"]
+Kind = Literal["done", "error", "undo", "pause", "resume"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,13 @@ class TabletTruth:
         return asdict(self)
 
 
-def plan(order: Sequence[int], seconds: float, rng: random.Random) -> list[Action]:
-    """Spread the steps over the time, with one or two errors and one step that is undone and done again."""
+def plan(
+    order: Sequence[int], seconds: float, rng: random.Random, pause_s: tuple[float, float] | None = None
+) -> list[Action]:
+    """Spread the steps over the time, with one or two errors and one step that is undone and done again.
+
+    `pause_s` is when a privacy pause begins and ends.
+    """
     slot = seconds / (len(order) + 1)
     wrong = rng.sample(range(len(order)), k=min(rng.choice((1, 2)), len(order)))
     hasty = rng.randrange(len(order))
@@ -83,7 +88,9 @@ def plan(order: Sequence[int], seconds: float, rng: random.Random) -> list[Actio
         if place == hasty:
             actions.append(Action(at_s + 0.1 * slot, "undo"))
             actions.append(Action(at_s + 0.15 * slot, "done", step))
-    return actions
+    if pause_s is not None:
+        actions += [Action(pause_s[0], "pause"), Action(pause_s[1], "resume")]
+    return sorted(actions, key=lambda action: action.at_s)
 
 
 @dataclass(frozen=True)
@@ -109,14 +116,19 @@ class Desk:
 
     def set_up(self, invite: str, *, pseudonym: str) -> Keys:
         """Accept the invite, add a kitchen and a participant, pair a tablet, sign the participant in."""
-        password, pin = secrets.token_urlsafe(16), f"{secrets.randbelow(800_000) + 123_457}"
+        password = secrets.token_urlsafe(16)
         admin = self.ask("/api/v1/invite", {"code": invite, "password": password})["pseudonym"]
         signed = {"pseudonym": admin, "password": password, "program": True}
         self.admin = self.ask("/api/v1/desk/sign-in", signed)["token"]
+        return self.welcome(pseudonym)
+
+    def welcome(self, pseudonym: str, kitchen: str = "virtual kitchen") -> Keys:
+        """Add a kitchen and a participant, pair a tablet there, sign the participant in."""
+        pin = f"{secrets.randbelow(800_000) + 123_457}"
         self.headers = {"x-kitchensync-login": self.admin}
-        kitchen = self.ask("/api/v1/desk/kitchens", {"name": "virtual kitchen"})["kitchen"]
+        place = self.ask("/api/v1/desk/kitchens", {"name": kitchen})["kitchen"]
         person = self.ask("/api/v1/desk/people", {"pseudonym": pseudonym, "pin": pin})["person"]
-        code = self.ask("/api/v1/desk/pairing-codes", {"kitchen": kitchen})["code"]
+        code = self.ask("/api/v1/desk/pairing-codes", {"kitchen": place})["code"]
         device = self.ask("/api/v1/pair", {"code": code, "name": "virtual tablet", "program": True})["token"]
         self.headers = {"authorization": f"Bearer {device}"}
         login = self.ask("/api/v1/sign-in", {"person": person, "pin": pin, "program": True})["token"]
@@ -202,6 +214,8 @@ class Tablet:
         bodies: dict[str, dict[str, Any]] = {
             "done": {"node": action.step},
             "undo": {"undoes": [undoes]},
+            "pause": {},
+            "resume": {},
         }
         if action.kind == "error":
             fields = {"node": action.step, "categories": [action.category]}
@@ -256,13 +270,15 @@ def participate(
     keys: Keys | None = None,
     recipe: str | None = None,
     strategy: str = "normal",
+    pause_s: tuple[float, float] | None = None,
+    withdraws: bool = False,
     now_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TabletTruth:
     """Choose a recipe, prepare, follow it over `seconds`, log errors, undo once, review; return what was done.
 
-    Without a `recording` the session has no devices. The app's first invite is used up, unless there are `keys`
-    already. Raises RuntimeError when the app refuses something.
+    Whoever `withdraws` does so at the end. Without a `recording` the session has no devices. The app's first invite
+    is used up, unless there are `keys` already. Raises RuntimeError when the app refuses something.
     """
     rng = random.Random(f"tablet {seed}")
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
@@ -281,11 +297,16 @@ def participate(
         tablet.exchange_clocks()
         tablet.prepare()
         begun_ns = now_ns()
-        for action in plan(frozen["order"], seconds, rng):
+        for action in plan(frozen["order"], seconds, rng, pause_s):
             sleep(max(action.at_s - (now_ns() - begun_ns) / 1e9, 0.0))
             tablet.exchange_clocks()
-            undoes = truth.taps[-1].op_id if action.kind == "undo" else None
+            done = [tap.op_id for tap in truth.taps if tap.kind == "done"]
+            undoes = done[-1] if action.kind == "undo" else None
             truth.taps.append(tablet.tap(action, undoes=undoes))
+        if withdraws:
+            _, _, receipt = tablet.send("withdraw", {})
+            truth.log_end = receipt["n"]
+            return truth
         tablet.send("end", {})
         _, _, receipt = tablet.send("finish", {})
         truth.log_end = receipt["n"]
