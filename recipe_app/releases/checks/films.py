@@ -13,10 +13,12 @@ import numpy as np
 from recipe_app.releases.checks.entries import SLACK_S
 from recipe_app.releases.checks.faults import Checked
 from recipe_app.releases.checks.layout import FILMS
+from recipe_app.releases.film_frames import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")
 """How records of a GoPro's place begin: key and type."""
+TIMES = "capture_ns"
 TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
 """Names of a film's facts that say where, or by which camera, it was taken."""
 
@@ -76,17 +78,22 @@ def _place(checked: Checked, name: str, path: Path) -> None:
 
 
 def _arrays(checked: Checked, name: str, path: Path, pictures: dict[str, int]) -> None:
-    """Load arrays without pickle; those of a small film have a row for each of its pictures, in order of time."""
+    """Load arrays without pickle, one at a time; a small film's have a row for each picture, in order of time."""
+    found: dict[str, Any] = {}
     try:
         with np.load(path, allow_pickle=False) as file:
-            found: dict[str, Any] = {key: file[key] for key in file.files}
+            for key in file.files:
+                values = file[key]  # each is read, only the times are kept: there may be an array a frame
+                found |= {key: values} if key == TIMES else {}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         checked.found.differs(name, "", "plain arrays", str(error)[:80])
         return
     film = name.replace("_frames.npz", ".mp4")
-    if name.endswith("_frames.npz") and film in pictures and "capture_ns" in found:
-        if len(found["capture_ns"]) != pictures[film]:
-            checked.found.differs(name, "", f"{pictures[film]} rows, one a picture", len(found["capture_ns"]))
-        if (np.diff(found["capture_ns"]) <= 0).any():
-            place = int(np.argmax(np.diff(found["capture_ns"]) <= 0)) + 1
+    if name.endswith("_frames.npz") and film in pictures and TIMES in found:
+        if len(found[TIMES]) != pictures[film]:
+            checked.found.differs(name, "", f"{pictures[film]} rows, one a picture", len(found[TIMES]))
+        known = np.flatnonzero(found[TIMES] != UNKNOWN)
+        falls = np.diff(found[TIMES][known]) <= 0
+        if falls.any():
+            place = int(known[np.argmax(falls) + 1])
             checked.found.differs(name, f"row {place}", "times that rise", "a time before the last")
