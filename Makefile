@@ -13,7 +13,7 @@ WORKERS ?= 2
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 FOLDERS := calibration capture kitchensync recipe_app sensors storage sync virtual_kitchen
-BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|isal|psycopg|s3fs"
+BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help

@@ -10,6 +10,7 @@ import click
 
 from recipe_app.commands.given_source import GivenSource
 from recipe_app.commands.options import DATABASE
+from recipe_app.commands.release_push import push
 from recipe_app.commands.release_split import split
 from recipe_app.commands.release_stats import stats
 from storage.shell.answer import Answer, answers
@@ -35,7 +36,7 @@ def release() -> None:
     """
 
 
-for command in (split, stats):
+for command in (split, stats, push):
     release.add_command(command)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.graph_files import read_text
 from sensors.files_on_disk import file_sha256
 from storage.shell.outputs import write_output
 
@@ -30,3 +32,21 @@ def refresh(folder: Path, names: Iterable[str]) -> None:
         lines = (LINE.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines())
         known = {match[2]: match[1] for match in lines if match}
         write_output(path, sums_of(known | hashes_of(folder, names)).encode(), force=True)
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """Return path -> hash of every file, SHA256SUMS itself last. Raises BadGraph where a line is none."""
+    path = folder / SUMS
+    if not path.is_file():
+        raise BadGraph(str(folder), "", f"there is no {SUMS}; give the folder that `release` wrote")
+    found = {}
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        match = LINE.fullmatch(line)
+        if match is None or not (folder / match[2]).resolve().is_relative_to(folder.resolve()):
+            raise BadGraph(SUMS, f"line {number}", "is none of it; run `kitchensync release check`")
+        if not (folder / match[2]).is_file():
+            raise BadGraph(
+                match[2], "", f"is not there, and {SUMS} names it; run `kitchensync release check`"
+            )
+        found[match[2]] = match[1]
+    return found | hashes_of(folder, [SUMS])

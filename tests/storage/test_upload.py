@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 import threading
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from processes import COMMAND
+from s3_server import s3_server
 
 from storage.commands.storage import upload as upload_command
 from storage.copies.copies import read_book
@@ -34,32 +33,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[None]:
     """An S3 server in a process of its own, and the environment that leads to it."""
-    log = tmp_path_factory.mktemp("moto") / "log"
-    environment = {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
-            stdout=output,
-            stderr=output,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
-    try:
-        waiter = threading.Event()
-        while not (found := re.search(r"http://127.0.0.1:\d+", log.read_text())):
-            assert process.poll() is None, log.read_text()
-            waiter.wait(0.1)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            patch.setenv("AWS_ENDPOINT_URL", found.group(0))
-            yield
-    finally:
-        process.terminate()
-        process.wait()
+    with s3_server(tmp_path_factory.mktemp("moto")):
+        yield
 
 
 @pytest.fixture

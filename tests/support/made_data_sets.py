@@ -92,6 +92,7 @@ def own_data_set(folder: Path, about: About | None = None, *, count: int = 4, fi
     ]
     names = [*texts, *(film for kinds in links.values() for film in kinds.values())]
     write_cards(folder, about or About(), members, names, is_virtual=False, force=False)
+    folder.with_name(f"{folder.name}.numbering.json").write_text(numbering.as_text())
     return folder
 
 

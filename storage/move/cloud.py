@@ -1,0 +1,89 @@
+"""A cloud store by URL (fsspec): files are written, read back and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from storage.errors import CloudRefused, CopyDiffers, SecretInAddress, SourceDiffers
+
+STEP_BYTES = 8 << 20
+
+WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
+"""Stores that want a folder before a file; in others "making a folder" might buy a bucket for a mistyped name."""
+
+PASSWORD = re.compile(r"(\w+)://[^/@]*:[^/@]*@")
+"""Protocol of a store whose address holds a password."""
+
+
+def check_address(url: str) -> None:
+    """Refuse an address with a password in it: it would be kept. Raises SecretInAddress."""
+    if found := PASSWORD.search(url):
+        raise SecretInAddress(found[1])
+
+
+class CloudStore:
+    """A place in a store; names of files are relative to it."""
+
+    def __init__(self, url: str) -> None:
+        """Open it with the store's own settings (environment, profile files). Raises CloudRefused."""
+        self.url = url
+        try:
+            core = importlib.import_module("fsspec.core")
+            self._store, root = core.url_to_fs(url)
+        except ImportError as error:
+            raise CloudRefused(url, "", f'{error}; install the extra: pip install -e ".[cloud]"') from error
+        except Exception as error:
+            raise CloudRefused(url, "", why(error)) from error
+        self._root = str(root).rstrip("/")
+
+    def size_of(self, name: str) -> int | None:
+        """Return the size of a file there, None where there is none."""
+        self._store.invalidate_cache()
+        place = f"{self._root}/{name}"
+        return int(self._store.info(place)["size"]) if self._store.exists(place) else None
+
+    def sha256_of(self, name: str, tell: Callable[[int], None] = lambda _: None) -> str:
+        """Read a file back and return its hash; `tell` hears how many bytes came."""
+        digest = hashlib.sha256()
+        place = f"{self._root}/{name}"
+        file: Any
+        with self._store.open(place, "rb", block_size=STEP_BYTES, cache_type="readahead") as file:
+            while piece := file.read(STEP_BYTES):
+                digest.update(piece)
+                tell(file.tell())
+        return digest.hexdigest()
+
+    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> str:
+        """Write a file, read it back, compare, and return its hash; `tell` hears half its bytes each time.
+
+        Raises SourceDiffers where it is not what it must be, CopyDiffers; neither leaves a file in the store.
+        """
+        place = f"{self._root}/{name}"
+        protocols = self._store.protocol
+        if not WITH_FOLDERS.isdisjoint([protocols] if isinstance(protocols, str) else protocols):
+            self._store.makedirs(place.rpartition("/")[0], exist_ok=True)
+        size, digest = source.stat().st_size, hashlib.sha256()
+        target: Any
+        with source.open("rb") as file, self._store.open(place, "wb", block_size=STEP_BYTES) as target:
+            while piece := file.read(STEP_BYTES):
+                digest.update(piece)
+                target.write(piece)
+                tell(file.tell() // 2)
+        if expected is not None and digest.hexdigest() != expected:
+            self._store.rm_file(place)
+            raise SourceDiffers(source)
+        if self.sha256_of(name, lambda back: tell((size + back) // 2)) != digest.hexdigest():
+            self._store.rm_file(place)
+            raise CopyDiffers(Path(f"{self.url}/{name}"))
+        return digest.hexdigest()
+
+
+def why(error: Exception) -> str:
+    """Say what a store said; of the computer's own errors the words alone."""
+    words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+    return words or type(error).__name__

@@ -1,0 +1,164 @@
+"""Bring a finished folder to where others find it: a folder, a cloud store, the Hugging Face hub.
+
+What was sent is noted in a journal beside the folder, so that nothing is sent twice; the file given last comes last,
+so that a copy that has it is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from storage.copies.copies import COPIED, Book, CopyRecord
+from storage.copies.target import Target
+from storage.errors import CloudRefused, StorageError
+from storage.move.cloud import CloudStore, check_address, why
+from storage.move.hub import HUB, HubStore
+
+Tell = Callable[[int], None]
+Progress = Callable[[str, int, int], None]
+"""File, bytes that are there (a file on its way in part), bytes in all."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What was done."""
+
+    to: str
+    files: int
+    sent: int
+    sent_bytes: int
+
+
+class Store(Protocol):
+    """A place that takes files; `commits` where they count only after `finish`."""
+
+    identity: str
+    commits: bool
+
+    def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
+        """Tell whether a file is there as it must be; one that is noted in the journal need not be read again."""
+
+    def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
+        """Bring a file there, prove it, and say how it was read back. Raises SourceDiffers, CopyDiffers."""
+
+    def finish(self) -> None:
+        """Make what was sent count."""
+
+
+def push(
+    folder: Path, files: Mapping[str, str], to: str, journal: Path, progress: Progress = lambda *_: None
+) -> Pushed:
+    """Bring files (relative path -> SHA-256, in this order) to `to`: a path, or an address.
+
+    Run again, it goes on. Raises StorageError.
+    """
+    check_address(to)
+    journal.mkdir(parents=True, exist_ok=True)
+    sizes = {name: (folder / name).stat().st_size for name in files}
+    total, safe = sum(sizes.values()), 0
+    sent: list[CopyRecord] = []
+    with Book(journal) as book:
+        store = _store(to, book)
+        for name, sha256 in files.items():
+            try:
+                tell = partial(_part_of, progress, name, safe, total)
+                line = _bring(store, book, folder / name, name, sha256, to, tell)
+            except StorageError:
+                raise
+            except Exception as error:
+                raise CloudRefused(to, name, why(error)) from error
+            sent += [line] if line else []
+            safe += sizes[name]
+            progress(name, safe, total)
+        _finish(store, book, sent, to)
+    return Pushed(to, len(files), len(sent), sum(line.bytes for line in sent))
+
+
+def _part_of(progress: Progress, name: str, safe: int, total: int, here: int) -> None:
+    progress(name, safe + here, total)
+
+
+def _bring(
+    store: Store, book: Book, source: Path, name: str, sha256: str, to: str, tell: Tell
+) -> CopyRecord | None:
+    """Send a file unless it is there; return its line, which is written at once where the file counts at once."""
+    facts = source.stat()
+    known = book.copies.get((name, store.identity))
+    if store.holds(name, facts.st_size, sha256, noted=known is not None and known.sha256 == sha256):
+        return None
+    read = store.send(source, name, sha256, tell)
+    line = CopyRecord(COPIED, name, facts.st_size, sha256, facts.st_mtime_ns, store.identity, to, read)
+    if not store.commits:
+        book.write(line)
+    return line
+
+
+def _finish(store: Store, book: Book, sent: list[CopyRecord], to: str) -> None:
+    if store.commits and sent:
+        try:
+            store.finish()
+        except Exception as error:
+            raise CloudRefused(to, "", why(error)) from error
+        for line in sent:
+            book.write(line)
+
+
+def _store(to: str, book: Book) -> Store:
+    if to.startswith(HUB):
+        return HubStore(to)
+    if "://" in to:
+        return _Cloud(to)
+    return _Folder(Path(to).absolute(), book)
+
+
+class _Folder:
+    """A folder of a disk or a mounted store; the folder around it must be there."""
+
+    commits = False
+
+    def __init__(self, path: Path, book: Book) -> None:
+        """Look whether the store is the one of the last time. Raises TargetAway."""
+        self._target = Target(path.parent, book.target_of(path))
+        self._name = Path(path.name)
+        self.identity = self._target.identity
+
+    def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
+        """Read the copy back past the cache, unless it is noted and of the same size."""
+        place = self._target.place_of(self._name, name)
+        if not place.is_file() or place.stat().st_size != size:
+            return False
+        return noted or self._target.holds(self._name, name, sha256, lambda: False) is not None
+
+    def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
+        """Copy, sync, read back past the cache; an interrupted copy goes on where it was."""
+        return self._target.copy(source, self._name, name, sha256, lambda: False, tell).read
+
+    def finish(self) -> None:
+        """Every file counts already."""
+
+
+class _Cloud:
+    """A store that fsspec knows."""
+
+    commits = False
+
+    def __init__(self, url: str) -> None:
+        """Open it. Raises CloudRefused."""
+        self._store = CloudStore(url)
+        self.identity = url
+
+    def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
+        """Ask for the size; a file that is not noted is read back."""
+        return self._store.size_of(name) == size and (noted or self._store.sha256_of(name) == sha256)
+
+    def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
+        """Write and read back."""
+        self._store.send(source, name, sha256, tell)
+        return "downloaded"
+
+    def finish(self) -> None:
+        """Every file counts already."""
