@@ -15,6 +15,7 @@ from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from recipe_app.releases.entries import FilmPlace
 from recipe_app.releases.film_frames import FilmFrames, Pauses, film_frames, in_pauses
+from sensors.gopro.names import group_takes
 from storage.events import events_of
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
@@ -64,6 +65,16 @@ class OwnRecording:
     def camera(self) -> str:
         """Name of the camera whose film the times are of; nothing where there is none."""
         return next((name for name, files in self.recording.gopro_files.items() if files), "")
+
+    @property
+    def others(self) -> list[str]:
+        """What the published form has no place for: further takes, cameras and headsets, by name."""
+        files, devices = self.recording.gopro_files, self.recording.manifest["devices"]
+        takes = [take.paths[0] for take in group_takes(files.get(self.camera, []))[1:]]
+        cameras = [name for name in files if files[name] and name != self.camera]
+        headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
+        headsets = [name for name in headsets if name != self.recording.main_headset]
+        return [*(f"{self.camera}/{path.name}" for path in takes), *cameras, *headsets]
 
     @property
     def film_s(self) -> float:

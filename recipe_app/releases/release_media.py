@@ -102,6 +102,8 @@ class MediaWriter:
                 pass_on_trouble(error)
                 made.lacks(kind, words_of(error))
             self.work.done += self.work.part
+        for name in self.own.others:
+            made.lacks(name, "the published form has one film and one headset a recording")
         return made
 
     def _kind(self, name: str, kind: str, made: Media) -> None:

@@ -21,6 +21,7 @@ from kitchensync.cli import main
 from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.release_media import Media, MediaWriter, Work
 from storage.exports.arrays_file import ArraysFile
+from storage.manifest import edit_manifest
 from storage.recording import Recording
 from storage.shell.outputs import OutputRefused
 from virtual_kitchen.kitchen import Kitchen
@@ -313,3 +314,18 @@ def test_a_pause_that_nobody_ended_lasts_to_the_end(made: tuple[Path, Kitchen], 
     hidden = [film_host_ns(made[1], k) >= HOST0_NS + 10**10 for k in range(FRAMES)]
     assert all(level < 20 for level, is_hidden in zip(light, hidden, strict=True) if is_hidden)
     assert light[0] > 40
+
+
+def test_a_second_camera_and_a_second_take_are_named_as_absent(
+    made: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
+    take = tmp_path / "take1"
+    shutil.copytree(made[0], take)
+    film = next((take / "gopro").glob("*.MP4"))
+    shutil.copy(film, take / "gopro" / "GX010099.MP4")
+    (take / "gopro-right").mkdir()
+    shutil.copy(film, take / "gopro-right" / "GX010001.MP4")
+    with edit_manifest(take) as manifest:
+        manifest["devices"]["gopro-right"] = {"kind": "gopro"}
+    said = {one["kind"]: one["why"] for one in write(take, tmp_path / "out", ("360p",)).absent}
+    assert {"gopro/GX010099.MP4", "gopro-right"} < said.keys()
