@@ -56,6 +56,11 @@ class Work:
         self._shown = max(self._shown, self.done + self.part * done // max(whole, 1))
         self.tell(self._shown, self.whole, words)
 
+    def finish(self, words: str) -> None:
+        """Say that the part is done."""
+        self.done, self.part = self.done + self.part, 0
+        self.show(words, 0, 1)
+
 
 def work_of(wanted: tuple[str, ...], pictures: int) -> int:
     """Return how much there is to do for a film of so many pictures; copying is a tenth of it."""
@@ -101,7 +106,7 @@ class MediaWriter:
             except (SensorError, StorageError) as error:
                 pass_on_trouble(error)
                 made.lacks(kind, words_of(error))
-            self.work.done += self.work.part
+            self.work.finish(self.published_id)
         for name in self.own.others:
             made.lacks(name, "the published form has one film and one headset a recording")
         return made

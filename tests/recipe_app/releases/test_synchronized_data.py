@@ -19,7 +19,7 @@ from small_takes import BATCH, FRAMES, GYRO_HZ, HOST0_NS
 
 from kitchensync.cli import main
 from recipe_app.releases.own import OwnRecording
-from recipe_app.releases.release_media import Media, MediaWriter, Work
+from recipe_app.releases.release_media import Media, MediaWriter, Work, work_of
 from storage.exports.arrays_file import ArraysFile
 from storage.manifest import edit_manifest
 from storage.recording import Recording
@@ -329,3 +329,17 @@ def test_a_second_camera_and_a_second_take_are_named_as_absent(
         manifest["devices"]["gopro-right"] = {"kind": "gopro"}
     said = {one["kind"]: one["why"] for one in write(take, tmp_path / "out", ("360p",)).absent}
     assert {"gopro/GX010099.MP4", "gopro-right"} < said.keys()
+
+
+def test_progress_rises_over_all_kinds_and_recordings(made: tuple[Path, Kitchen], tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    wanted = ("4k", "360p", "hololens")
+    work = Work(lambda done, whole, _words: seen.append((done, whole)), 2 * work_of(wanted, FRAMES))
+    for name in ("1_1", "1_2"):
+        with opened(made[0]) as own:
+            MediaWriter(own, name, tmp_path, False, work).write(wanted)
+    done = [one for one, _ in seen]
+    assert done == sorted(done)
+    assert {whole for _, whole in seen} == {2 * (FRAMES // 10 + 2 * FRAMES)}
+    assert work.done == work.whole
+    assert done[-1] == work.whole
