@@ -63,8 +63,8 @@ def split(
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
     from recipe_app.releases.data_set_folder import read_data_set
-    from recipe_app.releases.splits.findings import look_over
     from recipe_app.releases.splits.rule import divide, normal_only
+    from recipe_app.releases.splits.split_findings import look_over
     from recipe_app.releases.sums import refresh
 
     chosen = _rule(rule, ratio, seed)

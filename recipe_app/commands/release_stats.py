@@ -31,9 +31,9 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     """
     from recipe_app.graphs.formats.graph_files import read_task_graphs
     from recipe_app.releases.data_set_folder import read_data_set
-    from recipe_app.releases.statistics.numbers import statistics
-    from recipe_app.releases.statistics.page import as_page
-    from recipe_app.releases.statistics.tables import as_tables
+    from recipe_app.releases.statistics.statistics_numbers import statistics
+    from recipe_app.releases.statistics.statistics_page import as_page
+    from recipe_app.releases.statistics.statistics_tables import as_tables
 
     said = statistics(read_data_set(folder), read_task_graphs(folder))
     if html is not None:

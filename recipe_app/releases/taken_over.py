@@ -9,7 +9,7 @@ from typing import Any
 from recipe_app.graphs.formats.annotations import COMPLETE, ERRORS, STEP_TEXTS, parse_annotations
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
-from recipe_app.releases.checks.layout import TEXTS
+from recipe_app.releases.checks.check_layout import TEXTS
 from recipe_app.releases.data_set import BESIDE, LINKS
 from recipe_app.releases.data_set_folder import refuse_contradictions
 from recipe_app.releases.release import Released

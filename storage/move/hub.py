@@ -9,7 +9,7 @@ from typing import Any
 
 from sensors.files_on_disk import file_sha256
 from storage.errors import CloudRefused, SourceDiffers
-from storage.move.cloud import why
+from storage.move.cloud_store import why
 
 HUB = "hf://"
 KIND = "datasets"

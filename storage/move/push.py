@@ -15,7 +15,7 @@ from typing import Protocol
 from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.copies.target import Target
 from storage.errors import CloudRefused, StorageError
-from storage.move.cloud import CloudStore, check_address, why
+from storage.move.cloud_store import CloudStore, check_address, why
 from storage.move.hub import HUB, HubStore
 
 Tell = Callable[[int], None]

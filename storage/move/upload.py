@@ -12,7 +12,7 @@ from storage.copies.promised import missing_files
 from storage.copies.read_through import readable_folder
 from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers
 from storage.life import usable_manifest
-from storage.move.cloud import CloudStore, check_address, why
+from storage.move.cloud_store import CloudStore, check_address, why
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""

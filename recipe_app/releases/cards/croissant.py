@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import VIDEOS
-from recipe_app.releases.cards.facts import Facts
+from recipe_app.releases.cards.card_facts import Facts
 
 STEPS = "annotation_csv/step_annotations.csv"
 TABLES: dict[str, tuple[str, str, dict[str, str]]] = {

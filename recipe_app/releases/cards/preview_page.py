@@ -7,7 +7,7 @@ from html import escape
 from urllib.parse import quote
 
 from recipe_app.graphs.formats.annotations import AnnotatedRecording
-from recipe_app.releases.cards.facts import Facts
+from recipe_app.releases.cards.card_facts import Facts
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222 }

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recipe_app.releases.cards import download
+from recipe_app.releases.cards import download_data_set
 from recipe_app.releases.cards.about import About
+from recipe_app.releases.cards.card_facts import Facts
 from recipe_app.releases.cards.croissant import as_croissant
-from recipe_app.releases.cards.facts import Facts
 from recipe_app.releases.cards.preview_page import as_preview_page
 from recipe_app.releases.cards.readme import as_licence, as_readme
 from recipe_app.releases.data_set_folder import read_data_set
@@ -45,7 +45,7 @@ def write_cards(
         "README.md": as_readme(facts).encode(),
         "croissant.json": as_croissant(facts).encode(),
         "index.html": as_preview_page(facts, shown).encode(),
-        "download.py": Path(download.__file__).read_bytes(),
+        "download.py": Path(download_data_set.__file__).read_bytes(),
     }
     if not any(name.startswith(LICENCE) for name in hashes):
         cards[LICENCE] = as_licence(facts).encode()

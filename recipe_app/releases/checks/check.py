@@ -7,15 +7,15 @@ from pathlib import Path
 from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.annotations import parse_annotations
 from recipe_app.graphs.formats.graph_files import read_text
-from recipe_app.releases.checks.cards import check_cards
-from recipe_app.releases.checks.entries import check_entries
-from recipe_app.releases.checks.faults import Checked, ReleaseFaults
-from recipe_app.releases.checks.films import check_films
-from recipe_app.releases.checks.layout import TEXTS, check_layout
-from recipe_app.releases.checks.lengths import check_lengths
-from recipe_app.releases.checks.private import check_private
-from recipe_app.releases.checks.split_lists import check_splits
-from recipe_app.releases.checks.task_graphs import check_graphs
+from recipe_app.releases.checks.check_cards import check_cards
+from recipe_app.releases.checks.check_entries import check_entries
+from recipe_app.releases.checks.check_films import check_films
+from recipe_app.releases.checks.check_graphs import check_graphs
+from recipe_app.releases.checks.check_layout import TEXTS, check_layout
+from recipe_app.releases.checks.check_lengths import check_lengths
+from recipe_app.releases.checks.check_private import check_private
+from recipe_app.releases.checks.check_splits import check_splits
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck, ReleaseFaults
 from recipe_app.releases.data_set import BESIDE
 
 MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
@@ -47,7 +47,7 @@ def check(
     except (RecipeError, KeyError) as error:
         found.differs("annotation_json", "", "the published form", str(error))
     else:
-        checked = Checked(folder, texts, annotations, is_own, is_taken_over, found)
+        checked = DataSetUnderCheck(folder, texts, annotations, is_own, is_taken_over, found)
         for matter in MATTERS:
             matter(checked)
     check_private(folder, words, found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import AnnotatedRecording
-from recipe_app.releases.splits import by_ratio, published, steps, supplement
+from recipe_app.releases.splits import by_ratio, published_split, split_steps, supplement
 from recipe_app.releases.splits.by_ratio import Ratio
 from recipe_app.releases.splits.kinds import (
     PARTS,
@@ -62,7 +62,7 @@ def divide(kind: str, recordings: list[AnnotatedRecording], rule: Rule) -> Divid
 
 def _parts(kind: str, recordings: list[AnnotatedRecording], rule: Rule) -> Split:
     if rule.name == "published":
-        return published.split(kind, recordings)
+        return published_split.split(kind, recordings)
     if rule.ratio is not None:
         return by_ratio.split(kind, recordings, rule.ratio, rule.seed or 0)
     if rule.name == "supplement":
@@ -86,7 +86,7 @@ def _by_values(kind: str, recordings: list[AnnotatedRecording], values: Mapping[
 def _steps(recordings: list[AnnotatedRecording], rule: Rule) -> Divided:
     if rule.name not in ("published", "ratio"):
         raise NoSuchSplit("steps are divided as published or by --ratio and --seed, not by --rule")
-    entries = steps.split(recordings, rule.ratio, rule.seed)
+    entries = split_steps.split(recordings, rule.ratio, rule.seed)
     parts = {part: [recording for recording, places in entries[part].items() if places] for part in PARTS}
     return Divided("steps", rule, parts, entries)
 

@@ -20,7 +20,7 @@ ById = Mapping[str, AnnotatedRecording]
 
 
 @dataclass(frozen=True)
-class Findings:
+class SplitFindings:
     """The answer's keys, and what is to be warned of, a line each."""
 
     said: dict[str, Any]
@@ -28,7 +28,7 @@ class Findings:
     warnings: list[str]
 
 
-def look_over(divided: Divided, data: DataSet) -> Findings:
+def look_over(divided: Divided, data: DataSet) -> SplitFindings:
     """Judge a split: parts in numbers, disjoint, complete, shared; faults make it useless, warnings do not."""
     by_id = {one.recording_id: one for one in data.annotations.recordings}
     shared, twice = _shared(divided, by_id), _twice(divided)
@@ -58,7 +58,7 @@ def look_over(divided: Divided, data: DataSet) -> Findings:
         "left_out": left_out,
         "test_in_step_display": listed,
     }
-    return Findings(said, faults, warnings + displays + _unknown_lengths(data))
+    return SplitFindings(said, faults, warnings + displays + _unknown_lengths(data))
 
 
 def _twice(divided: Divided) -> list[str]:

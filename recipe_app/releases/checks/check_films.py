@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from recipe_app.releases.checks.entries import SLACK_S
-from recipe_app.releases.checks.faults import Checked
-from recipe_app.releases.checks.layout import FILMS
+from recipe_app.releases.checks.check_entries import SLACK_S
+from recipe_app.releases.checks.check_layout import FILMS
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 from recipe_app.releases.film_frames import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
@@ -23,7 +23,7 @@ TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
 """Names of a film's facts that say where, or by which camera, it was taken."""
 
 
-def check_films(checked: Checked) -> None:
+def check_films(checked: DataSetUnderCheck) -> None:
     """Decode every film, load every array file; hold them against the tables and each other."""
     lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
     pictures: dict[str, int] = {}
@@ -44,7 +44,7 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) is not None
 
 
-def _film(checked: Checked, name: str, path: Path, stated_s: float | None) -> int:
+def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> int:
     """Return the number of pictures; 0 where it does not decode."""
     import av
 
@@ -67,7 +67,7 @@ def _film(checked: Checked, name: str, path: Path, stated_s: float | None) -> in
     return count
 
 
-def _place(checked: Checked, name: str, path: Path) -> None:
+def _place(checked: DataSetUnderCheck, name: str, path: Path) -> None:
     kept = b""
     with path.open("rb") as file:
         while block := file.read(1 << 22):
@@ -77,7 +77,7 @@ def _place(checked: Checked, name: str, path: Path) -> None:
             kept = block[-8:]
 
 
-def _arrays(checked: Checked, name: str, path: Path, pictures: dict[str, int]) -> None:
+def _arrays(checked: DataSetUnderCheck, name: str, path: Path, pictures: dict[str, int]) -> None:
     """Load arrays without pickle, one at a time; a small film's have a row for each picture, in order of time."""
     found: dict[str, Any] = {}
     try:

@@ -15,14 +15,14 @@ from recipe_app.graphs.formats.annotations import (
     AnnotatedRecording,
     Entry,
 )
-from recipe_app.releases.checks.faults import Checked
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 
 PUBLISHED_ID = re.compile(r"[1-9][0-9]*_[1-9][0-9]*")
 SLACK_S = 0.05
 """Half a picture and the rounding of two tables."""
 
 
-def check_entries(checked: Checked) -> None:
+def check_entries(checked: DataSetUnderCheck) -> None:
     """Check every recording and entry, and that all files say the same of them."""
     _forms(checked)
     for recording_id, count in Counter(checked.ids).items():
@@ -38,10 +38,10 @@ def check_entries(checked: Checked) -> None:
             _entry(checked, one, place, entry, float(lengths.get(one.recording_id, "nan")))
 
 
-def _forms(checked: Checked) -> None:
+def _forms(checked: DataSetUnderCheck) -> None:
     for name, text in format_annotations(checked.annotations).items():
         if name == AVERAGES and checked.annotations.averages is not None:
-            continue  # see lengths.py
+            continue  # see check_lengths.py
         if name not in checked.texts:
             checked.found.differs(name, "", "the file", "no file")
         elif checked.texts[name] != text:
@@ -60,7 +60,9 @@ def _first_other(text: str, other: str) -> int:
     )
 
 
-def _entry(checked: Checked, one: AnnotatedRecording, place: int, entry: Entry, film_s: float) -> None:
+def _entry(
+    checked: DataSetUnderCheck, one: AnnotatedRecording, place: int, entry: Entry, film_s: float
+) -> None:
     where = f"{one.recording_id}[{place}]"
     said = checked.annotations.step_texts.get(entry.step_id)
     if said is None:
@@ -83,7 +85,7 @@ def _entry(checked: Checked, one: AnnotatedRecording, place: int, entry: Entry, 
         checked.flaw(ERRORS, where, "no times of a missing step", f"{entry.start_s} to {entry.end_s}")
 
 
-def videos_table(checked: Checked) -> dict[str, list[tuple[str, ...]]]:
+def videos_table(checked: DataSetUnderCheck) -> dict[str, list[tuple[str, ...]]]:
     """Return the rows of VIDEOS by recording id."""
     rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for row in checked.annotations.videos[1:]:

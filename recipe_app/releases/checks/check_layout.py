@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from recipe_app.releases.checks.faults import ReleaseFaults
+from recipe_app.releases.checks.release_faults import ReleaseFaults
 from recipe_app.releases.data_set import BESIDE
 from recipe_app.releases.sums import LINE, SUMS
 from sensors.files_on_disk import file_sha256

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recipe_app.releases.cards import readme, responsible_use
-from recipe_app.releases.checks.faults import ReleaseFaults
+from recipe_app.releases.checks.release_faults import ReleaseFaults
 
 _BLOCK = 1 << 22
 

@@ -27,7 +27,7 @@ class ReleaseFaults:
 
 
 @dataclass(frozen=True)
-class Checked:
+class DataSetUnderCheck:
     """A data set under check: its texts by path, its annotations, and where findings go.
 
     `is_taken_over` tells of a file whether it came unchanged from a published set: a known flaw in it is a warning.

@@ -6,13 +6,13 @@ import csv
 import io
 
 from recipe_app.graphs.formats.annotations import AVERAGES, VIDEOS
-from recipe_app.releases.checks.entries import videos_table
-from recipe_app.releases.checks.faults import Checked
+from recipe_app.releases.checks.check_entries import videos_table
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 
 SAME = 1e-6
 
 
-def check_lengths(checked: Checked) -> None:
+def check_lengths(checked: DataSetUnderCheck) -> None:
     """Check that the tables hold every recording once and agree with the annotations."""
     rows = videos_table(checked)
     for one in checked.annotations.recordings:
@@ -26,7 +26,7 @@ def check_lengths(checked: Checked) -> None:
     _averages(checked)
 
 
-def _row(checked: Checked, environment: int, person: int, row: tuple[str, ...]) -> None:
+def _row(checked: DataSetUnderCheck, environment: int, person: int, row: tuple[str, ...]) -> None:
     try:
         stated = (int(row[1]), int(row[2]))
         minutes, seconds = float(row[3]), float(row[4])
@@ -40,7 +40,7 @@ def _row(checked: Checked, environment: int, person: int, row: tuple[str, ...]) 
         checked.flaw(VIDEOS, row[0], f"{seconds / 60:.2f} minutes", row[3])
 
 
-def _averages(checked: Checked) -> None:
+def _averages(checked: DataSetUnderCheck) -> None:
     """Compare the published averages with those of the entries."""
     if checked.annotations.averages is None:
         return

@@ -7,11 +7,11 @@ from collections import Counter
 from itertools import combinations
 from typing import Any
 
-from recipe_app.releases.checks.faults import Checked
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 from recipe_app.releases.splits.kinds import KINDS, PARTS, SEPARATED
 
 
-def check_splits(checked: Checked) -> None:
+def check_splits(checked: DataSetUnderCheck) -> None:
     """Check each list of `data_splits/`; of the published recipes the lists are empty."""
     for name in sorted(name for name in checked.texts if name.startswith("data_splits/")):
         kind, _, which = name.removeprefix("data_splits/").removesuffix(".json").partition("_data_split_")
@@ -26,7 +26,7 @@ def check_splits(checked: Checked) -> None:
             _shared(checked, name, kind, parts)
 
 
-def _parts(checked: Checked, name: str, kind: str) -> dict[str, list[str]] | None:
+def _parts(checked: DataSetUnderCheck, name: str, kind: str) -> dict[str, list[str]] | None:
     try:
         found: Any = json.loads(checked.texts[name])
         if set(found) != set(PARTS):
@@ -37,7 +37,9 @@ def _parts(checked: Checked, name: str, kind: str) -> dict[str, list[str]] | Non
         return None
 
 
-def _members(checked: Checked, name: str, kind: str, which: str, parts: dict[str, list[str]]) -> None:
+def _members(
+    checked: DataSetUnderCheck, name: str, kind: str, which: str, parts: dict[str, list[str]]
+) -> None:
     wrong = {one.recording_id for one in checked.annotations.recordings if one.is_error}
     wanted = {one for one in checked.ids if which == "combined" or one not in wrong}
     counts = Counter(one for ids in parts.values() for one in ids)
@@ -54,7 +56,7 @@ def _members(checked: Checked, name: str, kind: str, which: str, parts: dict[str
         checked.found.differs(name, one, "a place in one part", "none")
 
 
-def _shared(checked: Checked, name: str, kind: str, parts: dict[str, list[str]]) -> None:
+def _shared(checked: DataSetUnderCheck, name: str, kind: str, parts: dict[str, list[str]]) -> None:
     by_id = {one.recording_id: one for one in checked.annotations.recordings}
     held = {part: {SEPARATED[kind](by_id[one]) for one in ids if one in by_id} for part, ids in parts.items()}
     for first, second in combinations(PARTS, 2):

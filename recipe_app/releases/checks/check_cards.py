@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recipe_app.releases.checks.faults import Checked
-from recipe_app.releases.checks.layout import CARDS, FILMS, LICENCES
+from recipe_app.releases.checks.check_layout import CARDS, FILMS, LICENCES
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 from recipe_app.releases.data_set import BESIDE, LINKS
 
 CROISSANT, README = "croissant.json", "README.md"
 
 
-def check_cards(checked: Checked) -> None:
+def check_cards(checked: DataSetUnderCheck) -> None:
     """Check that each card is there and agrees with the files."""
     for name in (card for card in CARDS if "." in card):
         if not (checked.folder / name).is_file():
@@ -30,12 +30,12 @@ def check_cards(checked: Checked) -> None:
     _beside(checked, checked.folder / BESIDE)
 
 
-def _readme(checked: Checked, path: Path) -> None:
+def _readme(checked: DataSetUnderCheck, path: Path) -> None:
     if path.is_file() and not path.read_bytes().startswith(b"---\n"):
         checked.found.differs(README, "line 1", "---, the head that the hub reads", "another line")
 
 
-def _croissant(checked: Checked, path: Path) -> None:
+def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
     if not path.is_file():
         return
     try:
@@ -51,7 +51,7 @@ def _croissant(checked: Checked, path: Path) -> None:
             checked.found.differs(CROISSANT, name, want, got)
 
 
-def _links(checked: Checked) -> None:
+def _links(checked: DataSetUnderCheck) -> None:
     """Compare the links of each recording with the files: each kind that is there has a key, no other has."""
     try:
         links: dict[str, dict[str, Any]] = json.loads(checked.texts[LINKS])
@@ -81,7 +81,7 @@ def _links(checked: Checked) -> None:
         checked.found.differs(LINKS, name, "a key for every file", "none")
 
 
-def _beside(checked: Checked, path: Path) -> None:
+def _beside(checked: DataSetUnderCheck, path: Path) -> None:
     """Check that each line is of a recording and entry, and each recording has its line."""
     if not path.is_file():
         return

@@ -10,10 +10,10 @@ from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.annotations import ERRORS, AnnotatedRecording
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
 from recipe_app.graphs.order.closure import find_cycle
-from recipe_app.releases.checks.faults import Checked
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck
 
 
-def check_graphs(checked: Checked) -> None:
+def check_graphs(checked: DataSetUnderCheck) -> None:
     """Check the graph of each recipe, and the steps of its recordings against it."""
     recipes: dict[str, list[AnnotatedRecording]] = defaultdict(list)
     for one in checked.annotations.recordings:
@@ -41,7 +41,7 @@ def check_graphs(checked: Checked) -> None:
                     checked.flaw(name, where, f"a step {entry.description!r}", "no such step")
 
 
-def _tiers(checked: Checked, one: AnnotatedRecording, labels: Mapping[str, int]) -> None:
+def _tiers(checked: DataSetUnderCheck, one: AnnotatedRecording, labels: Mapping[str, int]) -> None:
     """Name a step whose repeats overlap each other; several nodes of one text are no repeats."""
     repeats: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for place, entry in enumerate(one.entries):
