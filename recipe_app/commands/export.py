@@ -21,6 +21,14 @@ FORMS: Table = {
         "recipe_app.commands.export_steps:steps",
         "One row a step: its segment and its errors (CSV).",
     ),
+    "frames": (
+        "recipe_app.commands.export_frames:frames",
+        "Each picture, normal or not, and those to train on (CSV).",
+    ),
+    "features": (
+        "recipe_app.commands.export_features:features",
+        "A vector for each second of each film (NPZ).",
+    ),
     "windows": (
         "recipe_app.commands.export_windows:windows",
         "Clips of two to five steps in a row (JSON).",

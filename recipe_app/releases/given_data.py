@@ -15,9 +15,10 @@ from recipe_app.releases.own_set import LeftOut, Ready, none_may, read_member
 
 @dataclass(frozen=True)
 class GivenData:
-    """A data set; of own recordings also the recordings themselves by id, and those that are left out."""
+    """A data set and its folder; of own recordings instead the recordings by id, and those that are left out."""
 
     data: DataSet
+    folder: Path | None = None
     own: dict[str, Ready] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -37,7 +38,7 @@ class GivenData:
 
 def given_folder(folder: Path) -> GivenData:
     """Read a folder in the published form. Raises BadGraph."""
-    return GivenData(read_data_set(folder))
+    return GivenData(read_data_set(folder), folder)
 
 
 def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenData:
@@ -56,7 +57,8 @@ def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenDat
     members = [one.member for one in own.values()]
     lengths = {member.published_id: member.cooked.film_s for member in members}
     facts = {member.published_id: dict(member.cooked.facts) for member in members}
-    return GivenData(DataSet(annotations_of(members, ids), lengths, True, facts), own, left_out)
+    data = DataSet(annotations_of(members, ids), lengths, True, facts)
+    return GivenData(data, None, own, left_out)
 
 
 def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:

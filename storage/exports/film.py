@@ -135,7 +135,7 @@ def write_small_film(
     with FilmWriter(out, 1 / fps, key_every=max(1, round(fps)), made_of=made_of) as film:
         film.open(wide, height)
         sound = _SoundCopy(film.film, take, np.zeros(total, bool) if hidden is None else hidden, fps)
-        for number, picture in _numbered(take):
+        for number, picture in numbered_pictures(take):
             for lost in range(film.pictures, number):
                 film.write(black(wide, height), lost)
                 missing.append(lost)
@@ -174,7 +174,7 @@ def black(width: int, height: int) -> av.VideoFrame:
     return av.VideoFrame.from_ndarray(planes, format="yuv420p")
 
 
-def _numbered(take: Take) -> Iterator[tuple[int, av.VideoFrame]]:
+def numbered_pictures(take: Take) -> Iterator[tuple[int, av.VideoFrame]]:
     """Yield (number in the take, picture) of all that decode, numbers rising: by their stamps, not by counting."""
     for first, chapter in zip(take.first_frames, take.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}

@@ -27,6 +27,8 @@ WRITES = {
     "release captaincook4d": ["TAKE", "--out", OUT],
     "export localization": ["TAKE", "--splits", "published", "--out", OUT],
     "export seconds": ["TAKE", "--out", OUT],
+    "export frames": ["TAKE", "--out", OUT],
+    "export features": ["TAKE", "--out", OUT],
     "export steps": ["TAKE", "--out", OUT],
     "export windows": ["TAKE", "--out", OUT],
     "export prompts": ["TAKE", "--out", OUT],
@@ -39,7 +41,13 @@ WRITES = {
     "gopro join": ["TAKE/gopro/GX010001.MP4", "--out", OUT],
 }
 """Commands that write where they are told, each with a call."""
-INTO_FOLDERS = {"annotations export", "release captaincook4d", "export localization"}
+INTO_FOLDERS = {
+    "annotations export",
+    "release captaincook4d",
+    "export localization",
+    "export frames",
+    "export features",
+}
 """Those that write several files into a folder."""
 GROWS = {
     "record": ["new", "--hololens", "127.0.0.1", "--data", OUT],
@@ -69,6 +77,8 @@ READS = {
     "release check": {"folder", "against"},
     "export localization": {"paths", "numbering", "splits"},
     "export seconds": {"paths", "numbering"},
+    "export frames": {"paths", "numbering", "split"},
+    "export features": {"paths", "numbering"},
     "export steps": {"paths", "numbering"},
     "export windows": {"paths", "numbering"},
     "export prompts": {"paths", "numbering"},

@@ -57,6 +57,8 @@ TABLE: dict[str, list[str]] = {
     "release check": [FOLDER],
     "export localization": [RECORDING, "--splits", FOLDER, "--out", "WRITTEN/out"],
     "export seconds": [RECORDING, "--out", "WRITTEN/out.csv"],
+    "export frames": [RECORDING, "--out", "WRITTEN/out"],
+    "export features": [RECORDING, "--out", "WRITTEN/out"],
     "export steps": [RECORDING, "--out", "WRITTEN/out.csv"],
     "export windows": [RECORDING, "--out", "WRITTEN/out.json"],
     "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],

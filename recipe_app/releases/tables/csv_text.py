@@ -14,3 +14,8 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def csv_cell(text: str) -> str:
+    """Return one cell as it stands in a table."""
+    return csv_text((text,), ()).removesuffix("\n")

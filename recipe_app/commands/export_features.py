@@ -1,0 +1,126 @@
+"""`kitchensync export features`: a vector for each second of each film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import answer, given, source
+from storage.shell.answer import Answer, answers
+from storage.shell.output_options import OutputFolder, output
+from storage.shell.outputs import check_output, written
+from storage.shell.progress import Bar
+
+if TYPE_CHECKING:
+    from recipe_app.releases.features.extractor import Extractor
+    from recipe_app.releases.given_films import OpenFilm
+
+
+@click.command()
+@source
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of one file a film.")
+@click.option(
+    "--extractor",
+    "name",
+    default="histograms",
+    show_default=True,
+    help="What makes the vectors: histograms (colours, edges and motion, 100 numbers, no model), or one of an "
+    "installed package.",
+)
+@click.option(
+    "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a vector."
+)
+@answers("export-features/1")
+def features(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    name: str,
+    window: str,
+) -> Answer:
+    """Write a vector for each second, or two, of each film: <recording>_360p.mp4_1s_1s.npz.
+
+    Row k of its `arr_0` (n, size) float32 is second k of the film, as in the published feature files and as `export
+    seconds` counts. What was filmed in a privacy pause is not looked at; a row of which no picture is to be seen is
+    0. A folder in the published form must hold its small films. Run again, it goes on with the films not yet done.
+
+    \b
+    Example:
+      kitchensync export features our-kitchens --out features
+    """
+    from recipe_app.releases.features.extractor import load_extractor
+    from recipe_app.releases.given_films import open_film
+    from storage.names import check_recording_id
+
+    extractor, seconds = load_extractor(name), int(window)
+    found = given(paths, numbering)
+    ids = [one.recording_id for one in found.data.annotations.recordings]
+    made: dict[str, dict[str, int]] = {}
+    absent = []
+    with Bar(unit="windows") as bar:
+        for recording in ids:
+            path = out / f"{check_recording_id(recording)}_360p.mp4_{seconds}s_{seconds}s.npz"
+            with open_film(found, recording) as film:
+                if film is None:
+                    absent.append(recording)
+                    continue
+                made[path.name] = _one(film, path, (name, extractor, seconds), bar, force=force)
+    empty = sum(one["empty"] for one in made.values())
+    warnings = [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+    warnings += [f"{empty} windows show nothing and are 0"] if empty else []
+    said = {
+        "recordings": len(ids),
+        "extractor": name,
+        "size": extractor.size,
+        "files": made,
+        "absent": absent,
+    }
+    words = f"{len(made)} files of vectors with {extractor.size} numbers in {out}"
+    return answer(said, warnings + found.warnings, words, strict=strict)
+
+
+def _one(
+    film: OpenFilm, path: Path, how: tuple[str, Extractor, int], bar: Bar, *, force: bool
+) -> dict[str, int]:
+    """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
+    import numpy as np
+
+    from recipe_app.releases.features.film_windows import film_vectors, windows_in
+    from storage.exports.arrays_file import ArraysFile, made_of
+
+    name, extractor, seconds = how
+    wanted = _made_of(film, how)
+    if made_of(path) == wanted:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {"windows": len(arrays["arr_0"]), "empty": int(arrays["empty"].sum())}
+    check_output(path, force=force)
+    count = windows_in(film, seconds)
+    vectors, empty = np.zeros((count, extractor.size), np.float32), np.zeros(count, bool)
+    for number, vector in film_vectors(film, name, extractor, seconds):
+        empty[number] = vector is None
+        if vector is not None:
+            vectors[number] = vector
+        bar.show(number + 1, count, path.name)
+    with written(path, force=force) as part, ArraysFile(part, wanted) as file:
+        file.add("arr_0", vectors)
+        file.add("empty", empty)
+    return {"windows": count, "empty": int(empty.sum())}
+
+
+def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
+    """Return a text that is another one when the film, what is hidden of it, or the extractor is."""
+    import hashlib
+
+    from sensors.files_on_disk import file_sha256
+
+    name, extractor, seconds = how
+    digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
+    for chapter in film.take.chapters:
+        digest.update(file_sha256(chapter.path).encode())
+    if film.hidden is not None:
+        digest.update(film.hidden.tobytes())
+    return digest.hexdigest()
