@@ -37,15 +37,17 @@ def rate(text: str) -> str:
     raise click.BadParameter(f"{text!r}: no number of pictures a second, such as 25 or 30000/1001")
 
 
+NUMBERING = click.option(
+    "--numbering",
+    type=given_path(exists=True, dir_okay=False),
+    help="Table of published ids that `release` wrote [default: recordings keep their names].",
+)
+
+
 def source(command: Callable[..., Any]) -> Callable[..., Any]:
     """Declare PATHS, `--numbering` and `--strict` of a command."""
-    numbering = click.option(
-        "--numbering",
-        type=given_path(exists=True, dir_okay=False),
-        help="Table of published ids that `release` wrote [default: recordings keep their names].",
-    )
     paths = click.argument("paths", nargs=-1, required=True, type=GivenSource())
-    return functools.reduce(lambda made, option: option(made), (STRICT, numbering, paths), command)
+    return functools.reduce(lambda made, option: option(made), (STRICT, NUMBERING, paths), command)
 
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recipe_app.commands.export_source import NUMBERING, given
+from recipe_app.commands.given_source import GivenSource
 from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import write_into
 from storage.shell.table import show_table
@@ -26,7 +27,8 @@ SUPPLEMENT = "supplement"
 
 
 @click.command()
-@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.argument("folder", type=GivenSource())
+@NUMBERING
 @click.option("--kind", type=click.Choice(KINDS), required=True, help="What no two parts may share.")
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the lists.")
 @click.option(
@@ -43,6 +45,7 @@ SUPPLEMENT = "supplement"
 @answers("release-split/1")
 def split(
     folder: Path,
+    numbering: Path | None,
     kind: str,
     out: Path,
     force: bool,
@@ -54,7 +57,8 @@ def split(
     """Divide the data set in FOLDER into parts to train, validate and test with.
 
     Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing where
-    a part shares with the test part what the kind separates. The published data set has its own rule; other data need
+    a part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
+    released are divided, under the ids of --numbering. The published data set has its own rule; other data need
     --ratio and --seed, or --rule. Kitchens, persons and recipes are given as wholes, the largest first: the seed
     decides between those of one size.
 
@@ -62,13 +66,13 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from recipe_app.releases.data_set_folder import read_data_set
     from recipe_app.releases.splits.rule import divide, normal_only
     from recipe_app.releases.splits.split_findings import look_over
     from recipe_app.releases.sums import refresh
 
     chosen = _rule(rule, ratio, seed)
-    data = read_data_set(folder)
+    given_set = given((folder,), numbering)
+    data = given_set.data
     if chosen is None and data.is_own:
         raise click.UsageError(
             "the published rule is not for your own data; give --ratio and --seed, or --rule"
@@ -81,8 +85,9 @@ def split(
     write_into(out, {name: _text(one).encode() for name, one in files.items()}, force=force)
     if out.name == PLACE:
         refresh(out.parent, [f"{PLACE}/{name}" for name in files])
-    status = "FAIL" if found.faults else "WARN" if found.warnings else "PASS"
-    said = {"status": status, **found.said, "faults": found.faults, "warnings": found.warnings}
+    warnings = found.warnings + given_set.warnings
+    status = "FAIL" if found.faults else "WARN" if warnings else "PASS"
+    said = {"status": status, **found.said, "faults": found.faults, "warnings": warnings}
     failed = status == "FAIL" or (strict and status == "WARN")
     return Answer({**said, "written": sorted(files)}, partial(_show, out), failed=failed)
 

@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from recipe_app.commands.export_source import NUMBERING, given
+from recipe_app.commands.given_source import GivenSource
 from storage.shell.answer import Answer, answers
-from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output
 from storage.shell.outputs import write_into, write_output
 from storage.shell.table import show_table
 
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+
 
 @click.command()
-@click.argument("folder", type=given_path(exists=True, file_okay=False))
+@click.argument("folder", type=GivenSource())
+@NUMBERING
 @output("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
 @click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
 @answers("release-stats/1")
-def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer:
+def stats(
+    folder: Path, numbering: Path | None, html: Path | None, force: bool, tables: Path | None
+) -> Answer:
     """Count the data set in FOLDER: recordings and hours by recipe, errors, segments, windows.
 
-    Hours are lengths of films; a segment is a step that was done. Where two files of the data set disagree both
-    counts are given.
+    FOLDER may also hold recordings: those that may be released are counted as they would be. Hours are
+    lengths of films; a segment is a step that was done. Where two files of the data set disagree both counts are
+    given.
 
     \b
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
-    from recipe_app.graphs.formats.graph_files import read_task_graphs
-    from recipe_app.releases.data_set_folder import read_data_set
     from recipe_app.releases.statistics.statistics_numbers import statistics
     from recipe_app.releases.statistics.statistics_page import as_page
     from recipe_app.releases.statistics.statistics_tables import as_tables
 
-    said = statistics(read_data_set(folder), read_task_graphs(folder))
+    found = given((folder,), numbering)
+    said = {**statistics(found.data, _steps(folder, found)), "warnings": found.warnings}
     if html is not None:
         write_output(html, as_page(said, folder.name).encode(), force=force)
     if tables is not None:
         write_into(tables, {name: text.encode() for name, text in as_tables(said).items()}, force=force)
     return Answer(said, _show)
+
+
+def _steps(folder: Path, found: GivenData) -> dict[str, int]:
+    """Return how many steps each recipe has, by the name of its graph's file."""
+    from recipe_app.graphs.formats.graph_files import read_task_graphs
+
+    if found.own:
+        members = (one.member for one in found.own.values())
+        return {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
+    return {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
 
 
 def _show(said: dict[str, Any]) -> None:
@@ -66,5 +83,7 @@ def _show(said: dict[str, Any]) -> None:
             click.echo(
                 f"two sources differ on {about} in {len(found['differ'])} recordings; --json has both counts"
             )
+    for line in said["warnings"]:
+        click.echo(line)
     if unknown := said["films_of_unknown_length"]:
         click.echo(f"{len(unknown)} films have no known length and count 0 hours: {', '.join(unknown[:5])}")

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
-from recipe_app.graphs.model import Graph
 from recipe_app.releases.data_set_folder import DataSet
 
 WINDOWS = (2, 3, 4, 5)
@@ -23,12 +22,12 @@ HALF = 25
 Recordings = list[AnnotatedRecording]
 
 
-def statistics(data: DataSet, graphs: Mapping[str, Graph]) -> dict[str, Any]:
-    """Return everything that is counted, as JSON holds it."""
+def statistics(data: DataSet, steps: Mapping[str, int]) -> dict[str, Any]:
+    """Return everything that is counted, as JSON holds it; `steps` are those of each recipe's graph, by its file."""
     recordings = list(data.annotations.recordings)
     return {
         "recordings": len(recordings),
-        "table11": _by_recipe(data, graphs, recordings),
+        "table11": _by_recipe(data, steps, recordings),
         "figure19": _errors(recordings),
         "table12": _segments(data, recordings),
         "segments": _seconds(recordings),
@@ -44,14 +43,13 @@ def _hours(data: DataSet, recordings: Iterable[AnnotatedRecording]) -> float:
     return sum(data.lengths_s.get(one.recording_id, 0.0) for one in recordings) / 3600
 
 
-def _by_recipe(data: DataSet, graphs: Mapping[str, Graph], recordings: Recordings) -> dict[str, Any]:
+def _by_recipe(data: DataSet, steps: Mapping[str, int], recordings: Recordings) -> dict[str, Any]:
     rows = {}
     for name in sorted({one.activity_name for one in recordings}):
         ours = [one for one in recordings if one.activity_name == name]
-        graph = graphs.get(ours[0].graph_stem)
-        rows[name] = {**_normal_and_errors(data, ours, 4), "steps": len(graph.steps) if graph else None}
-    steps = sum(row["steps"] or 0 for row in rows.values())
-    return {"rows": rows, "total": {"steps": steps, **_normal_and_errors(data, recordings, 3)}}
+        rows[name] = {**_normal_and_errors(data, ours, 4), "steps": steps.get(ours[0].graph_stem)}
+    total = sum(row["steps"] or 0 for row in rows.values())
+    return {"rows": rows, "total": {"steps": total, **_normal_and_errors(data, recordings, 3)}}
 
 
 def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> dict[str, Any]:
@@ -165,8 +163,8 @@ def _counted(values: Iterable[int]) -> dict[str, int]:
 
 
 def _script(recording_id: str) -> int | None:
-    number = recording_id.partition("_")[2]
-    return int(number) if number.isdecimal() else None
+    activity, _, number = recording_id.partition("_")
+    return int(number) if activity.isdecimal() and number.isdecimal() else None
 
 
 def _is_planned(number: int) -> bool:

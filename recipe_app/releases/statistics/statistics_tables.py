@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
 from typing import Any
+
+from recipe_app.releases.tables.csv_text import csv_text
 
 
 def as_tables(said: dict[str, Any]) -> dict[str, str]:
     """Return file name -> text of each table."""
     return {
-        "recipes.csv": _table(
+        "recipes.csv": csv_text(
             ("recipe", "steps", "normal", "normal_hours", "error", "error_hours"),
             (
                 (name, row["steps"], row["normal"], row["normal_hours"], row["error"], row["error_hours"])
                 for name, row in said["table11"]["rows"].items()
             ),
         ),
-        "errors.csv": _table(
+        "errors.csv": csv_text(
             ("category", "uses", "entries", "recordings"),
             (
                 (tag, uses, said["figure19"]["entries"][tag], said["figure19"]["recordings"][tag])
                 for tag, uses in said["figure19"]["uses"].items()
             ),
         ),
-        "errors_by_recipe.csv": _table(
+        "errors_by_recipe.csv": csv_text(
             ("recipe", "category", "uses"),
             (
                 (recipe, tag, uses)
@@ -33,16 +32,8 @@ def as_tables(said: dict[str, Any]) -> dict[str, str]:
                 for tag, uses in counts.items()
             ),
         ),
-        "windows.csv": _table(
+        "windows.csv": csv_text(
             ("segments", "clips", "seconds"),
             ((size, row["clips"], row["seconds"]) for size, row in said["windows"].items()),
         ),
     }
-
-
-def _table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -178,3 +178,34 @@ def test_without_a_headset_the_shutter_tells_where_a_step_is_with_its_doubt(tmp_
     ends_s = [entry["end_time"] for entry in annotated["step_annotations"][:7]]
     steps_s = np.diff(list(DONE_S.values()))
     assert np.abs(np.diff(ends_s) - steps_s).max() < 0.003, "as far apart as they were touched"
+
+
+def test_recordings_are_counted_and_divided_as_the_data_set_made_of_them(data: Path) -> None:
+    for name in ("take2", "take3", "take4"):
+        copied(data, name)
+    copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
+    out, table = data.parent / "out", data.parent / "out.numbering.json"
+    assert released(data, "--media", "")["no_splits"].keys() == {"environment", "person", "recipes"}
+    counted = [run("release", "stats", out), run("release", "stats", data, "--numbering", table)]
+    (warning,) = counted[1]["warnings"]
+    assert warning.startswith("left out: unwilling: nobody agreed to `release_raw`")
+    for key in ("recordings", "segments", "windows", "figure19", "table11"):
+        assert counted[0][key] == counted[1][key], key
+    for source, place in ((out, "a"), (data, "b")):
+        options = [
+            "--kind",
+            "recordings",
+            "--ratio",
+            "0.5,0.25,0.25",
+            "--seed",
+            "4",
+            "--out",
+            data.parent / place,
+        ]
+        said = run("release", "split", source, *options, *(["--numbering", table] if source == data else []))
+        assert (said["disjoint"], said["complete"]) == (True, True)
+    name = "recordings_data_split_combined.json"
+    lists = [json.loads((data.parent / place / name).read_text()) for place in ("a", "b")]
+    assert lists[0] == lists[1]
+    assert sorted(one for ids in lists[0].values() for one in ids) == ["1_1", "1_2", "1_3", "1_4"]
+    assert run("release", "split", data, "--kind", "type", "--out", data.parent / "c")["status"] == "refused"
