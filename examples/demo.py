@@ -131,12 +131,13 @@ def record(folder: Path, seconds: float, seed: int, replay: str | None) -> None:
         tablet = [sys.executable, "-P", "-m", "virtual_kitchen.tablet", "--recording", RECORDING]
         tablet += ["--seconds", f"{max(seconds - 8, 4):g}", "--seed", str(seed)]
         url, invite = wait_for_app(server)
-        tablet += ["--url", url, "--invite", invite, "--out", str(sim / "tablet.json")]
+        tablet += ["--url", url, "--out", str(sim / "tablet.json")]
+        secret = {**os.environ, "KITCHENSYNC_INVITE": invite}  # in no command that is shown or listed
         take = [COMMAND, "record", RECORDING, "--data", str(data), "--hololens", host, "--gopro", camera]
         take += ["--participant", "virtual-1", "--place", "virtual kitchen"]
         with running(take) as recorder:
             wait_for_manifest(data / RECORDING / "recording.json", recorder)
-            with running(tablet, stdout=subprocess.DEVNULL) as participant:
+            with running(tablet, stdout=subprocess.DEVNULL, env=secret) as participant:
                 if recorder.wait() != 0:
                     raise DemoFailed(f"record ended with exit code {recorder.returncode}")
                 if participant.wait(timeout=30) != 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import secrets
 import time
@@ -19,6 +20,7 @@ from typing import Any, Literal
 import httpx
 
 CLOCK_EXCHANGES = 5
+INVITE = "KITCHENSYNC_INVITE"
 
 Kind = Literal["done", "error", "undo", "pause", "resume"]
 
@@ -321,7 +323,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--recipe", help="recipe name; without it one is chosen by the seed")
     parser.add_argument("--seconds", type=float, default=30.0, help="time for all steps")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--invite", required=True, help="the invite that the app printed at its first start")
+    parser.add_argument(
+        "--invite",
+        default=os.environ.get(INVITE),
+        required=INVITE not in os.environ,
+        help=f"the invite that the app printed at its first start; without it that of the variable {INVITE}",
+    )
     parser.add_argument("--out", type=Path, help="file for the truth; without it standard output")
     given = parser.parse_args(arguments)
     try:

@@ -17,6 +17,7 @@ HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS
 PAIRING_NS = HOUR_NS // 4
 LOGIN_NS = 12 * HOUR_NS
+CARD_NS = 90 * 24 * HOUR_NS
 NEVER_NS = 2**63 - 1
 
 
@@ -93,9 +94,9 @@ class Accounts:
         self._set_secret(person, "pin", secrets.slow_hash(pin), actor)
 
     def new_card(self, person: str, *, actor: str) -> str:
-        """Make a card that signs in by its QR code; an earlier one is no longer valid. Return its token."""
+        """Make a card that signs in by its QR code, for 90 days; an earlier one is void. Return its token."""
         self._person(person)
-        token = secrets.new_token()
+        token = secrets.new_card(self.records.utc_ns() + CARD_NS)
         self._set_secret(person, "card", secrets.fast_hash(token), actor)
         return token
 
@@ -199,7 +200,8 @@ class Accounts:
         with self.records.changing() as connection:
             person = connection.execute(select(credential.c.person).where(*card)).scalar()
             row = connection.execute(select(tables.person).where(tables.person.c.id == person)).first()
-            if row is None or not row.active:
+            valid = secrets.card_is_valid(token, self.records.utc_ns())
+            if row is None or not row.active or not valid:
                 raise NotAllowed("this card is not valid any more; ask for a new one")
             return self._begin(connection, str(person), device, desk=False)
 

@@ -19,6 +19,7 @@ _DUMMY = _HASHER.hash(secrets.token_hex(8))
 _CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # none that is taken for another
 
 SHORTEST_PASSWORD = 10
+DAY_NS = 86_400_000_000_000
 
 
 def slow_hash(secret: str) -> str:
@@ -37,6 +38,17 @@ def matches(stored: str | None, secret: str) -> bool:
 def new_token() -> str:
     """Make a token of 256 bits."""
     return secrets.token_urlsafe(32)
+
+
+def new_card(until_utc_ns: int) -> str:
+    """Make the token of a card, which names its last day: what is kept is a hash over both."""
+    return f"{until_utc_ns // DAY_NS}.{new_token()}"
+
+
+def card_is_valid(token: str, utc_ns: int) -> bool:
+    """Tell whether a card's last day is not over; one that names none was made before cards ended."""
+    last, dot, _ = token.partition(".")
+    return bool(dot) and last.isdecimal() and len(last) < 9 and utc_ns // DAY_NS <= int(last)
 
 
 def new_code() -> str:

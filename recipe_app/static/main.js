@@ -69,8 +69,8 @@ async function learn(me) {
 }
 
 function place() {
-  const parts = location.pathname.split("/").filter(Boolean); // t rec ID stage | t recipes NAME | q CARD
-  if (parts[0] === "q") return { name: "card", id: parts[1] };
+  const parts = location.pathname.split("/").filter(Boolean); // t rec ID stage | t recipes NAME | q#CARD
+  if (parts[0] === "q") return { name: "card", id: location.hash.slice(1) };
   if (parts[1] === "rec") return { name: parts[3] ?? "prepare", id: parts[2], recording: true };
   return { name: parts[1] ?? "choose", id: parts[2] && decodeURIComponent(parts[2]) };
 }

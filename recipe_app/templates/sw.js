@@ -13,7 +13,7 @@ addEventListener("activate", (event) => {
 addEventListener("fetch", (event) => {
   const { pathname } = new URL(event.request.url);
   if (event.request.method !== "GET") return;
-  if (pathname.startsWith("/t/") || pathname.startsWith("/q/")) event.respondWith(page(event.request));
+  if (pathname.startsWith("/t/") || pathname.startsWith("/q")) event.respondWith(page(event.request));
   else if (pathname.startsWith("/static/") || pathname.startsWith("/locales/")) event.respondWith(kept(event.request));
 });
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import io
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import segno
 from babel.dates import format_datetime
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -255,15 +253,6 @@ def authority(tools: Tools) -> Response:
     return Response(tools.ca_file, media_type="application/x-x509-ca-cert")
 
 
-def qr(request: Request, text: str) -> Response:
-    """Draw a QR code of a short text as a picture."""
-    if len(text) > 400:
-        raise NotFound("no picture {name!r}; a QR code here holds 400 characters", name=text[:20])
-    buffer = io.BytesIO()
-    segno.make(text, error="m").save(buffer, kind="svg", scale=6, border=3, dark="#000", light="#fff")
-    return Response(buffer.getvalue(), media_type="image/svg+xml")
-
-
 def refusal(request: Request, error: Exception, status: int) -> Response:
     """Say on a page of its own why there is nothing to show."""
     return render(request, "refusal.html", status, error=words_of(request).refusal(error))
@@ -272,12 +261,14 @@ def refusal(request: Request, error: Exception, status: int) -> Response:
 ROUTES = [
     Route("/", start, Access.PUBLIC, page=True),
     Route("/t/{path:path}", tablet, Access.PUBLIC, page=True),
-    Route("/q/{card}", tablet, Access.PUBLIC, page=True),
+    Route("/q", tablet, Access.PUBLIC, page=True),
+    Route(
+        "/q/{_}", tablet, Access.PUBLIC, page=True
+    ),  # an old card: the page says that it is not valid any more
     Route("/sw.js", service_worker, Access.PUBLIC, page=True),
     Route("/locales/{language}.json", messages, Access.PUBLIC, page=True),
     Route("/doctor", doctor, Access.PUBLIC, page=True),
     Route("/ca.crt", authority, Access.PUBLIC, page=True),
-    Route("/qr.svg", qr, Access.PUBLIC, page=True),
     Route("/desk/sign-in", desk_sign_in, Access.PUBLIC, page=True),
     Route("/desk", overview, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),

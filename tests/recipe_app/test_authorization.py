@@ -34,12 +34,12 @@ PUBLIC = {
     *(
         "/",
         "/t/{path:path}",
-        "/q/{card}",
+        "/q",
+        "/q/{_}",
         "/sw.js",
         "/locales/{language}.json",
         "/doctor",
         "/ca.crt",
-        "/qr.svg",
     ),
     *(
         "/desk/sign-in",

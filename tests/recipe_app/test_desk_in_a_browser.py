@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -10,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import av
+import cv2
 import numpy as np
 import pytest
+import segno
 from browser import LANDSCAPE, chromium
 from screens import fit_to_be_shown
 
 from recipe_app.store import tables
 
 pytestmark = pytest.mark.timeout(240)
+LINK_CODE = "async (text) => (await import('/static/core/qr.js')).qrOfLink(text)"
 PASSWORD = "a long enough pass phrase"
 GRAPH = {
     "steps": {"0": "START", "1": "Add-1 egg", "2": "Whisk-the egg", "3": "END"},
@@ -78,13 +82,53 @@ def test_people_kitchens_and_tablets(kitchen: Any, desk: Any) -> None:
     with page.expect_navigation():
         row.get_by_role("button", name="Set the PIN").click()
     page.get_by_role("row", name="Thyme").get_by_role("button", name="QR card").click()
-    page.locator("dialog[open] #result-text", has_text="/q/").wait_for()
+    page.locator("dialog[open] #result-text", has_text="/q#").wait_for()
     page.get_by_role("button", name="OK").click()
     page.get_by_role("row", name="Thyme").get_by_role("button", name="Switch off").click()
     page.get_by_role("button", name="Switch on").wait_for()
     fit_to_be_shown(page)
     (thyme,) = kitchen.tools.records.rows(tables.person, tables.person.c.pseudonym == "Thyme")
     assert not thyme["active"]
+
+
+def test_codes_are_drawn_in_the_page_and_stand_in_no_address_that_is_asked_for(
+    kitchen: Any, desk: Any
+) -> None:
+    page, asked = desk, []
+    page.on("request", lambda request: asked.append(request.headers.get("referer", "") + request.url))
+    assert kitchen.place
+    assert kitchen.basil
+    secrets = []
+    for path, name in (("devices", "Pair a tablet"), ("people", "QR card")):
+        page.goto(f"{kitchen.url}/desk/{path}")
+        page.get_by_role("button", name=name).first.click()
+        shown = page.locator("dialog[open] #result-text").inner_text()
+        link = f"{kitchen.url}/t/pair#{shown}" if path == "devices" else shown
+        assert modules_of(page, "dialog[open] #result-qr canvas") == page.evaluate(LINK_CODE, link)
+        secrets.append(link.partition("#")[2])
+    page.goto(link)  # as a camera opens it
+    page.wait_for_selector("body[data-screen]")
+    assert all(secrets)
+    for text in ("https://192.168.1.20:8000/t/pair#ABCD-EFGH", f"https://kitchen/q#{'xyz-_' * 14}", "é" * 68):
+        assert read(page.evaluate(LINK_CODE, text)) == text
+    whole = segno.make(b"y" * 134, version=6, mask=2, error="l", mode="byte", boost_error=False).matrix
+    assert page.evaluate(LINK_CODE, "y" * 134) == [[bool(dot) for dot in row] for row in whole]
+    assert [secret for secret in secrets for address in asked if secret in address.partition("#")[0]] == []
+
+
+def modules_of(page: Any, place: str) -> list[list[bool]]:
+    """Tell light from dark in a canvas: a module is six points wide, and four of them are quiet around the code."""
+    picture = page.locator(place).evaluate("(canvas) => canvas.toDataURL('image/png')")
+    content = np.frombuffer(base64.b64decode(picture.partition(",")[2]), np.uint8)
+    dark = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE)[3::6, 3::6] < 128
+    assert dark.sum() == dark[4:-4, 4:-4].sum()
+    return dark[4:-4, 4:-4].tolist()  # type: ignore[no-any-return]
+
+
+def read(modules: list[list[bool]]) -> str:
+    """Read a code with another program than the one that drew it."""
+    light = 255 - 255 * np.pad(np.array(modules, np.uint8), 4)
+    return str(cv2.QRCodeDetector().detectAndDecode(np.kron(light, np.ones((6, 6), np.uint8)))[0])
 
 
 def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(

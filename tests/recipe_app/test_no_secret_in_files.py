@@ -62,7 +62,7 @@ def used(url: str, invite: str) -> dict[str, str]:
             answer = client.post("/api/v1/sign-in", json=body, headers=bearer)
             assert answer.status_code in (403, 422)
             assert not [name for name, secret in secrets.items() if secret in answer.text]
-        client.get(f"/q/{secrets['card']}")
+        client.get(f"/q/{secrets['card']}")  # as an old card's address was
         secrets["CSRF token"] = client.get("/api/v1/me", headers=desk).json()["csrf"]
         ask(f"desk/people/{person}", {"pin": NEW_PIN}, **desk)
         secrets["second card"] = ask(f"desk/people/{person}/card", {}, **desk)["card"]

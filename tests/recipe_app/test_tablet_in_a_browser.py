@@ -31,6 +31,23 @@ def finish_all_steps(tablet: Tablet) -> None:
     raise AssertionError("the recipe does not end")
 
 
+def test_a_card_signs_in_and_an_old_one_says_that_it_does_not(kitchen: Any, tablet: Tablet) -> None:
+    page, asked = tablet.page, []
+    page.on("request", lambda request: asked.append(request.url))
+    thyme = kitchen.tools.accounts.add_person("Thyme", ["participant"], actor="")
+    card = kitchen.tools.accounts.new_card(thyme, actor="")
+    for old in ("/q/an-old-card", "/q", "/q#wrong"):
+        page.goto(f"{tablet.url}{old}")
+        page.get_by_text("ask for a new one").wait_for()
+    page.goto(f"{tablet.url}/q#{card}")
+    tablet.screen("choose")
+    assert (page.url, page.evaluate("location.hash")) == (f"{tablet.url}/t/choose", "")
+    assert (
+        page.evaluate("fetch('/api/v1/me').then((answer) => answer.json())")["person"]["pseudonym"] == "Thyme"
+    )
+    assert [address for address in asked if card in address.partition("#")[0]] == []
+
+
 def test_the_whole_way_through_four_stages(kitchen: Any, tablet: Tablet) -> None:
     page = tablet.page
     recording = tablet.begin("Tea and toast", strategy="induced")

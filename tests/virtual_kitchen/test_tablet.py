@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import sqlite3
 import subprocess
@@ -107,7 +108,8 @@ def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
         assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
         assert "403" in refused.stderr
         assert not out.exists()
-        subprocess.run([*command, f"{url}desk/sign-in#{invite}"], check=True)
+        secret = {**os.environ, "KITCHENSYNC_INVITE": f"{url}desk/sign-in#{invite}"}
+        subprocess.run(command[:-1], env=secret, check=True)  # which no list of processes shows
     truth = json.loads(out.read_text())
     assert (truth["schema"], truth["recipe"], len(truth["order"])) == ("tablet-truth/1", "tea_and_toast", 11)
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / "_app" / "app.db")) as database:

@@ -1,12 +1,11 @@
-// QR codes without a server: version 10, error correction L, bytes (ISO/IEC 18004). One size is enough for frames
-// of a dump, and any mask may be used: what is shown is compressed, so it has no patterns to break up.
+// QR codes without a server: error correction L, bytes (ISO/IEC 18004). Two sizes are enough: version 10 for frames of
+// a dump, which is compressed, so that any mask may be used; 6 for links, with a mask that breaks up what fills them.
 
-export const CAPACITY = 271; // bytes
-const SIZE = 57;
-const BLOCKS = [68, 68, 69, 69]; // data codewords
+const FRAME = { version: 10, capacity: 271, size: 57, blocks: [68, 68, 69, 69], alignment: [6, 28, 50], mask: 0 }; // blocks of data codewords
+const LINK = { version: 6, capacity: 134, size: 41, blocks: [68, 68], alignment: [6, 34], mask: 2 };
+export const CAPACITY = FRAME.capacity; // bytes
 const CHECKS = 18; // error-correction codewords a block
-const ALIGNMENT = [6, 28, 50];
-const MASK = 0;
+const MASKED = { 0: (x, y) => (x + y) % 2 === 0, 2: (x) => x % 3 === 0 };
 
 const exp = new Uint8Array(512);
 const log = new Uint8Array(256);
@@ -37,47 +36,49 @@ function checksOf(data, polynomial) {
   return rest;
 }
 
-function codewords(bytes) {
-  const all = [0x40 | (bytes.length >> 12), (bytes.length >> 4) & 0xff]; // byte mode, 16 bits of length
+function codewords(bytes, { version, blocks }) {
+  const all = version < 10 ? [0x40 | (bytes.length >> 4)] // byte mode, 8 bits of length
+    : [0x40 | (bytes.length >> 12), (bytes.length >> 4) & 0xff]; // or 16
   let half = bytes.length & 0xf;
   for (const byte of bytes) {
     all.push((half << 4) | (byte >> 4));
     half = byte & 0xf;
   }
   all.push(half << 4); // ends with the terminator
-  const room = BLOCKS.reduce((sum, length) => sum + length);
+  const room = blocks.reduce((sum, length) => sum + length);
   for (let pad = 0xec; all.length < room; pad ^= 0xec ^ 0x11) all.push(pad);
   return all;
 }
 
-function interleaved(data) {
+function interleaved(data, lengths) {
   const polynomial = generator();
   let at = 0;
-  const blocks = BLOCKS.map((length) => data.slice(at, at += length));
+  const blocks = lengths.map((length) => data.slice(at, at += length));
   const checks = blocks.map((block) => checksOf(block, polynomial));
   const column = (rows, place) => rows.filter((row) => place < row.length).map((row) => row[place]);
-  return [...Array(Math.max(...BLOCKS)).keys()].flatMap((place) => column(blocks, place))
+  return [...Array(Math.max(...lengths)).keys()].flatMap((place) => column(blocks, place))
     .concat([...Array(CHECKS).keys()].flatMap((place) => column(checks, place)));
 }
 
-function patterns() { // null where data goes
-  const grid = Array.from({ length: SIZE }, () => new Array(SIZE).fill(null));
-  const set = (x, y, dark) => { if (x >= 0 && y >= 0 && x < SIZE && y < SIZE) grid[y][x] = Boolean(dark); };
-  for (let place = 0; place < SIZE; place++) { set(6, place, place % 2 === 0); set(place, 6, place % 2 === 0); }
-  for (const [x, y] of [[3, 3], [SIZE - 4, 3], [3, SIZE - 4]]) {
+function patterns(form) { // null where data goes
+  const { size, alignment } = form;
+  const grid = Array.from({ length: size }, () => new Array(size).fill(null));
+  const set = (x, y, dark) => { if (x >= 0 && y >= 0 && x < size && y < size) grid[y][x] = Boolean(dark); };
+  for (let place = 0; place < size; place++) { set(6, place, place % 2 === 0); set(place, 6, place % 2 === 0); }
+  for (const [x, y] of [[3, 3], [size - 4, 3], [3, size - 4]]) {
     for (let dy = -4; dy <= 4; dy++) {
       for (let dx = -4; dx <= 4; dx++) set(x + dx, y + dy, ![2, 4].includes(Math.max(Math.abs(dx), Math.abs(dy))));
     }
   }
-  for (const y of ALIGNMENT) {
-    for (const x of ALIGNMENT) {
-      if ([x, y].includes(6) && (x === y || [x, y].includes(ALIGNMENT.at(-1)))) continue;
+  for (const y of alignment) {
+    for (const x of alignment) {
+      if ([x, y].includes(6) && (x === y || [x, y].includes(alignment.at(-1)))) continue;
       for (let dy = -2; dy <= 2; dy++) {
         for (let dx = -2; dx <= 2; dx++) set(x + dx, y + dy, Math.max(Math.abs(dx), Math.abs(dy)) !== 1);
       }
     }
   }
-  facts(set);
+  facts(set, form);
   return grid;
 }
 
@@ -87,41 +88,49 @@ function remainder(value, bits, polynomial) {
   return (value << bits) | rest;
 }
 
-function facts(set) { // version and format, each twice
-  const format = remainder((1 << 3) | MASK, 10, 0x537) ^ 0x5412;
-  const version = remainder(10, 12, 0x1f25);
+function facts(set, { version: number, size, mask }) { // format and, of large ones, version, each twice
+  const format = remainder((1 << 3) | mask, 10, 0x537) ^ 0x5412;
+  const version = remainder(number, 12, 0x1f25);
   const bit = (value, place) => (value >> place) & 1;
   for (let place = 0; place < 15; place++) {
     const dark = bit(format, place);
     if (place < 6) set(8, place, dark);
     else if (place < 8) set(8, place + 1, dark);
     else set(place === 8 ? 7 : 14 - place, 8, dark);
-    if (place < 8) set(SIZE - 1 - place, 8, dark);
-    else set(8, SIZE - 15 + place, dark);
+    if (place < 8) set(size - 1 - place, 8, dark);
+    else set(8, size - 15 + place, dark);
   }
-  set(8, SIZE - 8, true);
-  for (let place = 0; place < 18; place++) {
-    const [a, b] = [SIZE - 11 + (place % 3), Math.floor(place / 3)];
+  set(8, size - 8, true);
+  for (let place = 0; place < 18 && number >= 7; place++) {
+    const [a, b] = [size - 11 + (place % 3), Math.floor(place / 3)];
     set(a, b, bit(version, place));
     set(b, a, bit(version, place));
   }
 }
 
-// Rows of true (dark) and false for a text of at most CAPACITY bytes.
-export function qr(text) {
+// Rows of true (dark) and false for a text of at most CAPACITY bytes, all of one size.
+export const qr = (text) => made(new TextEncoder().encode(text), FRAME);
+
+// The same for a link, smaller where it is short, so that cameras see it better.
+export function qrOfLink(text) {
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length > CAPACITY) throw new Error(`${bytes.length} bytes do not fit into one frame`);
-  const grid = patterns();
-  const words = interleaved(codewords(bytes));
+  return made(bytes, bytes.length > LINK.capacity ? FRAME : LINK);
+}
+
+function made(bytes, form) {
+  if (bytes.length > form.capacity) throw new Error(`${bytes.length} bytes do not fit into one frame`);
+  const grid = patterns(form);
+  const words = interleaved(codewords(bytes, form), form.blocks);
+  const { size } = form;
   let place = 0;
-  for (let right = SIZE - 1; right >= 1; right -= 2) {
+  for (let right = size - 1; right >= 1; right -= 2) {
     if (right === 6) right = 5;
-    for (let step = 0; step < SIZE; step++) {
+    for (let step = 0; step < size; step++) {
       for (const x of [right, right - 1]) {
-        const y = (right + 1) & 2 ? step : SIZE - 1 - step;
+        const y = (right + 1) & 2 ? step : size - 1 - step;
         if (grid[y][x] !== null) continue;
         const dark = place < words.length * 8 && (words[place >> 3] >> (7 - (place & 7))) & 1;
-        grid[y][x] = Boolean(dark) !== ((x + y) % 2 === 0);
+        grid[y][x] = Boolean(dark) !== MASKED[form.mask](x, y);
         place++;
       }
     }
@@ -131,7 +140,7 @@ export function qr(text) {
 
 export function drawn(grid, scale) { // a canvas with the quiet zone of four modules
   const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = (SIZE + 8) * scale;
+  canvas.width = canvas.height = (grid.length + 8) * scale;
   const pen = canvas.getContext("2d");
   pen.fillStyle = "#fff";
   pen.fillRect(0, 0, canvas.width, canvas.height);

@@ -1,6 +1,7 @@
 // The desk's forms: sent as JSON with the page's token; what comes back is shown in words.
 
 import { newId } from "/static/core/ids.js";
+import { drawn, qrOfLink } from "/static/core/qr.js";
 import { ask, setCsrf } from "/static/core/server.js";
 import { loadWords } from "/static/core/words.js";
 import { takeDumps } from "/static/desk/dumps.js";
@@ -97,15 +98,17 @@ async function post(button) {
 }
 
 function result({ show, title, hint }, value) {
-  const link = { code: `/t/pair#${value}`, card: `/q/${value}`, invite: `/desk/sign-in#${value}` }[show];
+  const link = { code: `/t/pair#${value}`, card: `/q#${value}`, invite: `/desk/sign-in#${value}` }[show];
   at("result-title").textContent = title;
   at("result-text").textContent = show === "code" ? value : `${location.origin}${link}`;
   at("result-hint").textContent = hint;
-  at("result-qr").src = `/qr.svg?text=${encodeURIComponent(location.origin + link)}`;
-  at("result-qr").hidden = false;
+  at("result-qr").replaceChildren(code(link));
   at("result").showModal();
 }
 
+const code = (link) => drawn(qrOfLink(location.origin + link), 6); // here: a secret is in no address that is asked for
+
+for (const place of document.querySelectorAll("[data-qr]")) place.append(code(place.dataset.qr));
 for (const form of document.querySelectorAll("form[data-send]")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -9,7 +9,7 @@ import { bar, tour } from "/static/views/frame.js";
 const DIGITS = 6;
 
 export async function load(card) {
-  if (!location.pathname.startsWith("/q/")) return ask("/api/v1/people");
+  if (!location.pathname.startsWith("/q")) return ask("/api/v1/people");
   try {
     await ask("/api/v1/sign-in/card", { body: { card } });
   } catch (error) {

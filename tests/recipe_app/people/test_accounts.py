@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import insert
 
 from recipe_app.errors import BadOperation, NotAllowed, TooOften
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import AT_ONCE, Bucket
 from recipe_app.people.pseudonyms import FREE, check_pseudonym, suggest
 from recipe_app.people.roles import HOLDERS, ROLES, Access, allowed
+from recipe_app.people.secrets import fast_hash
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import Database
@@ -173,6 +175,28 @@ def test_a_card_signs_in_until_there_is_a_newer_one(house: House) -> None:
     with pytest.raises(NotAllowed):
         house.accounts.sign_in_by_card(card, device="")
     assert house.accounts.sign_in_by_card(newer, device="")
+
+
+def test_a_card_is_valid_for_90_days_and_names_them_itself(house: House) -> None:
+    basil = person(house)
+    card = house.accounts.new_card(basil, actor="")
+    house.wait(90 * 86_400)
+    assert house.accounts.sign_in_by_card(card, device="")
+    house.wait(86_400)
+    last, _, token = card.partition(".")
+    for tried in (card, f"{int(last) + 9}.{token}", token, "", "."):
+        with pytest.raises(NotAllowed):
+            house.accounts.sign_in_by_card(tried, device="")
+
+
+def test_a_card_from_before_cards_ended_is_not_valid(house: House) -> None:
+    basil = person(house)
+    old = "kN0lA9-a-token-without-a-day"
+    with house.accounts.records.database.writing() as connection:
+        row = {"person": basil, "kind": "card", "hash": fast_hash(old)}
+        connection.execute(insert(tables.credential).values(row))
+    with pytest.raises(NotAllowed, match="ask for a new one"):
+        house.accounts.sign_in_by_card(old, device="")
 
 
 def test_nothing_secret_is_in_the_database_in_plain_text(house: House) -> None:
