@@ -60,6 +60,10 @@ COMMANDS: Table = {
         "recipe_app.commands.export:export",
         "Write data sets and recordings in the forms that models read.",
     ),
+    "measure": (
+        "recipe_app.commands.measure:measure",
+        "Score what models answered, by published equations.",
+    ),
     "calibrate": (
         "calibration.commands.calibrate:calibrate",
         "Calibrate lenses, mounts and inertial sensors.",

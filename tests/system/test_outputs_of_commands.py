@@ -83,6 +83,8 @@ READS = {
     "export windows": {"paths", "numbering"},
     "export prompts": {"paths", "numbering"},
     "export keysteps": {"paths", "numbering"},
+    "measure spans": {"cases"},
+    "measure coherence": {"dialogs"},
     "verify": {"paths"},
     "archive": {"paths"},
     "move": {"paths"},

@@ -63,6 +63,8 @@ TABLE: dict[str, list[str]] = {
     "export windows": [RECORDING, "--out", "WRITTEN/out.json"],
     "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
+    "measure spans": [FILE],
+    "measure coherence": [FILE],
     "calibrate check": [RECORDING],
     "calibrate gopro": [FILE],
     "calibrate imu": [RECORDING],

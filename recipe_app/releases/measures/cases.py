@@ -1,0 +1,31 @@
+"""Cases of people's files, read strictly: every complaint names the file and the place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from recipe_app.graphs.formats.strict_json import Reader
+from sensors.untrusted_json import BadJson, parse_json
+
+MOST_BYTES = 256 << 20
+
+
+class CaseReader(Reader):
+    """Typed access to cases."""
+
+    def cases(self, content: bytes) -> list[dict[str, Any]]:
+        """Return the cases of a file that is a list of objects. Raises BadGraph."""
+        try:
+            found = parse_json(content, most_bytes=MOST_BYTES)
+        except BadJson as error:
+            raise self.fail("", f"is {error}") from error
+        return [self.object(one, f"[{n}]") for n, one in enumerate(self.array(found, ""))]
+
+    def number(self, value: Any, place: str, *, most: float = math.inf) -> float:
+        """Return a number, at most `most` and then not below 0 either."""
+        if type(value) not in (int, float):
+            raise self.fail(place, "not a number")
+        if most < math.inf and not 0 <= value <= most:
+            raise self.fail(place, f"not from 0 to {most:g}")
+        return float(value)

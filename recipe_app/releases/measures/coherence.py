@@ -1,0 +1,116 @@
+"""How relevant and informative the questions are by which a model decides whether a step was done without a mistake.
+
+`p` are probabilities, by an entailment model, that the step was successful, were the answer Yes or No; `prev_p` the
+same together with the earlier questions and answers. By the published code, not the paper, where both differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from recipe_app.releases.measures.cases import CaseReader
+
+UNSURE = 0.1
+THRESHOLD = 0.5
+PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
+Turn = Mapping[str, Any]
+
+
+def entropy(p: float) -> float:
+    """Return the bits of doubt that a probability leaves: 0 at 0 and 1, 1 at one half."""
+    return 0.0 if p in (0, 1) else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+
+
+def relevance(turn: Turn) -> float:
+    """Return how much the answer to a question matters, 0 to 1."""
+    return abs(float(turn["prev_p_yes"]) - float(turn["prev_p_no"]))
+
+
+def informativeness(p: float) -> float:
+    """Return how little doubt an answer leaves, 0 to 1 bit."""
+    return 1 - entropy(p)
+
+
+def is_unsure(turn: Turn, unsure: float = UNSURE) -> bool:
+    """Tell whether the model that answered had hardly a preference."""
+    return abs(float(turn["vqa"]) - 0.5) < unsure
+
+
+def reference_adjusted(turn: Turn, label: int, unsure: float = UNSURE) -> float:
+    """Return the informativeness, negative where the answer speaks against the label, 0 where it is unsure."""
+    if is_unsure(turn, unsure):
+        return 0.0
+    p = _answered(turn, "prev_p")
+    return informativeness(p) if (p < THRESHOLD) == bool(label) else -informativeness(p)
+
+
+def measures(turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float) -> dict[str, Any]:
+    """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake."""
+    relevances = [relevance(turn) for turn in turns]
+    adjusted = [reference_adjusted(turn, label, unsure) for turn in turns]
+    mistake = 1 - success[-1]
+    return {
+        "relevance": relevances,
+        "informativeness": [informativeness(_answered(turn, "prev_p")) for turn in turns],
+        "reference_adjusted": adjusted,
+        "individual_informativeness": [informativeness(_answered(turn, "p")) for turn in turns],
+        "example_relevance": sum(relevances) / len(relevances),
+        "example_informativeness": max(adjusted),
+        "information_gain": informativeness(success[-1]),
+        "decision": int(mistake >= THRESHOLD),
+        "decision_error": abs(label - mistake),
+    }
+
+
+def _answered(turn: Turn, kind: str) -> float:
+    return float(turn[f"{kind}_{str(turn['answer']).lower()}"])
+
+
+def answered(content: bytes, name: str, unsure: float = UNSURE) -> list[dict[str, Any]]:
+    """Return the dialogs of a file with `measures` at each. Raises BadGraph."""
+    read = CaseReader(name)
+    dialogs = read.cases(content)
+    for number, dialog in enumerate(dialogs):
+        _check(read, dialog, f"[{number}]")
+        dialog["measures"] = measures(dialog["turns"], dialog["success"], dialog["label"], unsure)
+    return dialogs
+
+
+def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
+    turns = read.array(dialog.get("turns"), f"{place}: turns")
+    success = read.array(dialog.get("success"), f"{place}: success")
+    if not turns or len(turns) != len(success):
+        raise read.fail(place, f"{len(turns)} turns and {len(success)} values of success; give one a turn")
+    if dialog.get("label") not in (0, 1):
+        raise read.fail(f"{place}: label", "neither 0 nor 1")
+    for number, (turn, judged) in enumerate(zip(turns, success, strict=True)):
+        where = f"{place}: turns[{number}]"
+        turn = read.object(turn, where)
+        if turn.get("answer") not in ("Yes", "No"):
+            raise read.fail(f"{where}: answer", "neither Yes nor No")
+        for key in PROBABILITIES:
+            read.number(turn.get(key), f"{where}: {key}", most=1)
+        read.number(judged, f"{place}: success[{number}]", most=1)
+
+
+def summary(dialogs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong."""
+    found = [dialog["measures"] for dialog in dialogs]
+    right = [one["decision"] == dialog["label"] for one, dialog in zip(found, dialogs, strict=True)]
+    sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
+    proven = [value * one["example_informativeness"] for value, one in zip(sound, found, strict=True)]
+    keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
+    means = {key: _mean([one[key] for one in found]) for key in keys}
+    return {
+        "dialogs": len(found),
+        **means,
+        "accuracy": _mean(right),
+        "consistency": _mean(sound),
+        "verifiability": _mean(proven),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
