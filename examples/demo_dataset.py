@@ -72,6 +72,8 @@ FULL = (
 REMARK = "Corrected at the desk: two spoons instead of one"
 CLOSING_S = 10.0
 """The recording goes on so long after the last touch."""
+LATE = "packets arrived up to"
+"""What `verify` says where a busy computer took packets late: they are all there."""
 ROUNDED_S = 0.001
 """Released times are whole milliseconds."""
 
@@ -127,12 +129,21 @@ def correct(desk: Desk, truth: TabletTruth) -> str:
     return label
 
 
+def kept(data: Path, plan: tuple[Planned, ...]) -> list[str]:
+    """Return the folders of the recordings that were not withdrawn."""
+    return [str(data / one.recording) for one in plan if not one.withdraws]
+
+
 def check_recordings(data: Path, plan: tuple[Planned, ...]) -> list[str]:
     """Verify and synchronize everything that was not withdrawn; return what is not as it should be."""
-    paths = [str(data / one.recording) for one in plan if not one.withdraws]
-    problems = [
-        f"verify: {one}" for one in command(["verify", *paths])["recordings"] if one["status"] != "PASS"
-    ]
+    paths = kept(data, plan)
+    problems = []
+    for one in command(["verify", *paths])["recordings"]:
+        others = [reason for reason in one["reasons"] if LATE not in reason]
+        if one["status"] == "FAIL" or others:
+            problems.append(f"verify says {one['status']} of {one['recording']}: {one['reasons']}")
+        elif one["reasons"]:
+            say(f"this computer was busy: {one['recording']}: {one['reasons']}")
     for one in command(["sync", *paths])["recordings"]:
         if one["status"] not in ("aligned", "check", "nothing_to_align"):
             problems.append(f"sync says {one['status']} of {one['recording']}")
@@ -237,7 +248,9 @@ def run(folder: Path, plan: tuple[Planned, ...], seconds: float, seed: int) -> l
             problems = check_recordings(data, plan)
             corrected = correct(desk, truths[1])
             problems += [
-                f"sync: {one}" for one in command(["sync", str(data)])["recordings"] if one.get("failed")
+                f"sync: {one}"
+                for one in command(["sync", *kept(data, plan)])["recordings"]
+                if one.get("failed")
             ]
     more, ids = release(folder, plan)
     problems += more
