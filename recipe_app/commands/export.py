@@ -37,6 +37,10 @@ FORMS: Table = {
         "recipe_app.commands.export_steps:prompts",
         "Questions about each step, with the right answers (JSON).",
     ),
+    "coherence": (
+        "recipe_app.commands.export_coherence:coherence",
+        "Examples for coherent mistake detection (JSON).",
+    ),
     "keysteps": (
         "recipe_app.commands.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",

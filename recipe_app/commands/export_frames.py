@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recipe_app.commands.export_source import FPS, answer, given, source
+from recipe_app.commands.export_source import FPS, answer, given, read_split, source
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, output
@@ -78,17 +78,11 @@ def frames(
 
 def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
     """Return the recordings without errors, those of the part to train on where there are parts."""
-    from recipe_app.graphs.formats.graph_files import read_text
-    from recipe_app.releases.tables.split_lists import parse_split
-
     normal = [one for one in found.data.annotations.recordings if not one.is_error]
     if split is None:
         return normal
-    known = [one.recording_id for one in found.data.annotations.recordings]
-    parts = parse_split(read_text(split), split.name, known)
-    if parts is None:
-        raise click.UsageError(f"{split.name} divides steps, not recordings")
-    return [one for one in normal if one.recording_id in set(parts["train"])]
+    trained = set(read_split(split, found)["train"])
+    return [one for one in normal if one.recording_id in trained]
 
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +14,11 @@ import click
 from recipe_app.commands.given_source import GivenSource
 from storage.shell.answer import Answer
 from storage.shell.given_path import given_path
+from storage.shell.outputs import write_output
 
 if TYPE_CHECKING:
     from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.tables.split_lists import Split
 
 STRICT = click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 FPS = click.option(
@@ -65,6 +68,23 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
     return given_recordings(found, ids)
+
+
+def read_split(path: Path, found: GivenData) -> Split:
+    """Read a file of parts that divides recordings. Raises BadGraph, UsageError."""
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.releases.tables.split_lists import parse_split
+
+    known = [one.recording_id for one in found.data.annotations.recordings]
+    split = parse_split(read_text(path), path.name, known)
+    if split is None:
+        raise click.UsageError(f"{path.name} divides steps, not recordings")
+    return split
+
+
+def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
+    """Write a list as JSON. Raises CannotWrite."""
+    write_output(out, (json.dumps(made, indent=1, ensure_ascii=False) + "\n").encode(), force=force)
 
 
 def answer(said: dict[str, Any], warnings: list[str], words: str, *, strict: bool) -> Answer:

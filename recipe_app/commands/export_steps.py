@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from recipe_app.commands.export_source import answer, given, source
+from recipe_app.commands.export_source import answer, given, source, write_list
 from storage.shell.answer import Answer, answers
 from storage.shell.output_options import output_file
 from storage.shell.outputs import write_output
@@ -65,7 +64,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     made = [key_steps(one) for one in recordings if not one.is_error]
-    _write_list(out, made, force=force)
+    write_list(out, made, force=force)
     said = {"recordings": len(made), "with_errors": len(recordings) - len(made)}
     said["keysteps"] = sum(len(one["keysteps"]) for one in made)
     warnings = past_the_film(found.data) + found.warnings
@@ -103,7 +102,7 @@ def prompts(
     found = given(paths, numbering)
     recordings = found.data.annotations.recordings
     made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]
-    _write_list(out, made, force=force)
+    write_list(out, made, force=force)
     yes = sum(one["answer"] == "Yes" for one in made)
     said = {"recordings": len(recordings), "questions": len(made), "yes": yes, "file": str(out)}
     warnings = past_the_film(found.data) + found.warnings
@@ -118,7 +117,3 @@ def _untold(recordings: Any, tags: frozenset[str]) -> int:
     """Count the steps with errors of which no category tells."""
     wrong = (entry for one in recordings for entry in one.entries if entry.errors)
     return sum(not any(error.tag in tags for error in entry.errors) for entry in wrong)
-
-
-def _write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
-    write_output(out, (json.dumps(made, indent=1, ensure_ascii=False) + "\n").encode(), force=force)

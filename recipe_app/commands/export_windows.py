@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from recipe_app.commands.export_source import answer, given, source
+from recipe_app.commands.export_source import answer, given, source, write_list
 from storage.shell.answer import Answer, answers
 from storage.shell.output_options import output_file
-from storage.shell.outputs import write_output
 
 
 @click.command()
@@ -52,7 +50,7 @@ def windows(
     limit = float("inf") if max_seconds is None else max_seconds
     kept = {size: [one for one in all_ if one["end"] - one["start"] <= limit] for size, all_ in made.items()}
     listed = [clip for clips_of_size in kept.values() for clip in clips_of_size]
-    write_output(out, (json.dumps(listed, indent=1, ensure_ascii=False) + "\n").encode(), force=force)
+    write_list(out, listed, force=force)
     said = {
         "recordings": len(recordings),
         "windows": {str(size): counted(found_clips) for size, found_clips in kept.items()},

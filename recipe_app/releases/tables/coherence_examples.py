@@ -1,0 +1,86 @@
+"""Examples for coherent mistake detection: a step as one instruction, with the part of the film that shows it done.
+
+By the rules of the published loader: only errors that a picture can show make a mistake, a step with none but others
+is left out; the range leaves out how a step begins and ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry
+from recipe_app.releases.tables.split_lists import Split
+from recipe_app.releases.tables.step_rows import instruction
+
+UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
+SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"
+SHORTEST_S = 0.1
+STEP_S = 0.1
+"""From one sample to the next."""
+
+
+def examples(one: AnnotatedRecording) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield for each entry why it is left out, and None; or nothing, and its example."""
+    for place, entry in enumerate(one.entries):
+        seen = [error for error in entry.errors if error.tag not in UNSEEN]
+        if not entry.performed or entry.end_s - entry.start_s < SHORTEST_S:
+            yield SHORT, None
+        elif entry.errors and not seen:
+            yield NOT_SEEN, None
+        else:
+            yield "", _example(f"{one.recording_id}_{place}", entry, seen[0].tag if seen else None)
+
+
+def _example(example_id: str, entry: Entry, tag: str | None) -> dict[str, Any]:
+    length = entry.end_s - entry.start_s
+    begin, end = entry.start_s + min(0.05 * length, 0.5), entry.end_s - min(0.3 * length, 3.0)
+    samples = sample_count(begin, end)
+    return {
+        "example_id": example_id,
+        "procedure_id": entry.step_id,
+        "procedure_description": instruction(entry),
+        "mistake": tag is not None,
+        "mistake_type": tag,
+        "from": round(begin, 6),
+        "to": round(end, 6),
+        "samples": samples,
+        "single_frame_range": [math.floor(0.8 * samples), math.ceil(0.9 * samples)],
+    }
+
+
+def sample_count(begin: float, end: float) -> int:
+    """Count the samples of a range, its end among them: steps are added up as the loader does, rounding with it."""
+    count, at = 1, begin
+    while at < end:
+        count, at = count + 1, at + STEP_S
+    return count
+
+
+def counted(
+    recordings: Iterable[AnnotatedRecording], split: Split | None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the examples, and their counts: by part where there is a split, by type, and what was left out."""
+    part_of: Mapping[str, str] = {one: part for part, ids in (split or {}).items() for one in ids}
+    rows, by_split, types = [], Counter[str](), Counter[str]()
+    left_out = Counter({SHORT: 0, NOT_SEEN: 0})
+    for one in recordings:
+        for why, example in examples(one):
+            if example is None:
+                left_out[why] += 1
+                continue
+            rows.append(example)
+            if example["mistake"]:
+                types[example["mistake_type"]] += 1
+            if one.recording_id in part_of:
+                by_split[f"{part_of[one.recording_id]}:{'mistake' if example['mistake'] else 'success'}"] += 1
+    said = {
+        "examples": len(rows),
+        "by_split": dict(sorted(by_split.items())),
+        "types": dict(types.most_common()),
+        "left_out": dict(left_out),
+        "samples": sum(row["samples"] for row in rows),
+    }
+    return rows, said
