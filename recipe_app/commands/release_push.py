@@ -10,7 +10,6 @@ import click
 from recipe_app.errors import RecipeError
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
-from storage.shell.output_options import OutputFolder
 from storage.shell.progress import byte_bar
 
 
@@ -19,7 +18,7 @@ from storage.shell.progress import byte_bar
 @click.option("--to", required=True, metavar="URL", help="A folder, s3://..., or hf://datasets/OWNER/NAME.")
 @click.option(
     "--data",
-    type=OutputFolder(),
+    type=given_path(file_okay=False),
     default=Path("recordings"),
     show_default=True,
     help="Folder of the recordings: each is asked for its consent again.",

@@ -10,7 +10,7 @@ import click
 from recipe_app.commands.export_source import NUMBERING, given
 from recipe_app.commands.given_source import GivenSource
 from storage.shell.answer import Answer, answers
-from storage.shell.output_options import OutputFolder, output
+from storage.shell.output_options import OutputFolder, output_file
 from storage.shell.outputs import write_into, write_output
 from storage.shell.table import show_table
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("folder", type=GivenSource())
 @NUMBERING
-@output("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
+@output_file("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
 @click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
 @answers("release-stats/1")
 def stats(

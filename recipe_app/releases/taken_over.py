@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotations import COMPLETE, ERRORS, STEP_TEXTS, parse_annotations
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
@@ -39,6 +40,8 @@ def release_again(files: Mapping[str, bytes], out: Path, about: About, *, force:
 
     Raises CannotWrite.
     """
+    if missing := [name for name in (COMPLETE, ERRORS, STEP_TEXTS) if name not in files]:
+        raise BadGraph(missing[0], "", "is not there; take all files from one release")
     needed = {name: files[name].decode() for name in (COMPLETE, ERRORS, STEP_TEXTS)}
     annotations = parse_annotations(needed)
     refuse_contradictions(annotations, COMPLETE)
