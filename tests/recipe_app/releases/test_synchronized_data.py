@@ -343,3 +343,11 @@ def test_progress_rises_over_all_kinds_and_recordings(made: tuple[Path, Kitchen]
     assert {whole for _, whole in seen} == {2 * (FRAMES // 10 + 2 * FRAMES)}
     assert work.done == work.whole
     assert done[-1] == work.whole
+
+
+def test_a_small_film_is_never_higher_than_what_was_filmed(
+    made: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
+    media = write(made[0], tmp_path, ("720p",))
+    assert media.links == {}
+    assert {"kind": "gopro_720p", "why": "the camera filmed no 720 lines"} in media.absent

@@ -14,9 +14,10 @@ from numbered_pictures import luma_of, number_in
 from small_takes import seal_stream
 
 from sensors.gopro.take import open_take
-from sensors.hololens.streams import pv
+from sensors.hololens.streams import depth_ahat, pv
 from storage.exports.film import FilmWriter, made_of_film, write_small_film
 from storage.exports.headset_film import write_headset_film
+from storage.reading.pictures import unbroken_depth
 from storage.recording import StoredStream
 from virtual_kitchen.world.frame_counter import draw_i420
 
@@ -179,3 +180,35 @@ def test_a_loss_before_a_key_picture_costs_no_encoding(tmp_path: Path) -> None:
         made = write_headset_film(stream, np.arange(58), Fraction(30), tmp_path / "a.mp4")
     assert made.as_sent
     assert [n for _, n, *_ in read(tmp_path / "a.mp4")] == [n for n in range(60) if n not in (18, 19)]
+
+
+def test_depth_that_hangs_on_a_lost_packet_is_left_out(tmp_path: Path) -> None:
+    encoder = av.CodecContext.create("libx264", "w")
+    encoder.width = encoder.height = 512
+    encoder.pix_fmt, encoder.time_base, encoder.framerate = "yuv420p", Fraction(1, 30), Fraction(30)
+    encoder.options = {
+        "preset": "ultrafast",
+        "tune": "zerolatency",
+        "g": "10",
+        "crf": "10",
+        "x264-params": "log-level=none",
+    }
+    packets = []
+    for n in range(40):
+        planes = np.full((768, 512), 128, np.uint8)
+        planes[:512] = 40 + 4 * n
+        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+        picture.pts = n
+        packets += [(n * 333_333, depth_ahat.encode(bytes(unit), n)) for unit in encoder.encode(picture)]
+    there = [n for n in range(40) if n not in (13, 25)]
+    seal_stream(tmp_path, "hololens/depth_ahat", [packets[n] for n in there], sequence=there)
+    about = {"format": {"codec": "h264"}}
+    stream = StoredStream("hololens/depth_ahat", tmp_path / "hololens" / "depth_ahat", about, {"streams": {}})
+    found = {
+        there[image.row]: int(image.depth_mm[256, 256]) for image in unbroken_depth(stream, 0, len(stream))
+    }
+    later = {there[image.row] for image in unbroken_depth(stream, 15, len(stream))}
+    stream.close()
+    assert set(found) == {*range(13), *range(20, 25), *range(30, 40)}
+    assert later == {number for number in found if number >= 15}
+    assert all(abs(depth - 4 * (40 + 4 * n)) <= 8 for n, depth in found.items())
