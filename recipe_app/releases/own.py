@@ -51,6 +51,10 @@ class OwnRecording:
         state = reduce_log(_operations(path))
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
+        if state["withdrawn"] is not None:  # the manifest may not say so yet
+            raise NotReleasable(
+                f"{path}: the person who cooked withdrew; nothing of it may be used or passed on"
+            )
         return cls(recording, manifest, state)
 
     def __enter__(self) -> OwnRecording:
@@ -65,6 +69,14 @@ class OwnRecording:
     def camera(self) -> str:
         """Name of the camera whose film the times are of; nothing where there is none."""
         return next((name for name, files in self.recording.gopro_files.items() if files), "")
+
+    def check_filmed(self) -> None:
+        """Raise NotReleasable where no camera of ours filmed it."""
+        kinds = {device["kind"] for device in self.recording.manifest["devices"].values()}
+        if not self.camera:
+            elsewhere = "its film was made elsewhere: nothing tells when the tablet was touched in it"
+            none = "no camera filmed it: its times have no film to count in"
+            raise NotReleasable(elsewhere if "video" in kinds else none)
 
     @property
     def others(self) -> list[str]:

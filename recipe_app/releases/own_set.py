@@ -32,8 +32,7 @@ def read_member(path: Path, numbering: Numbering, left_out: list[LeftOut]) -> Re
     """Read what was cooked in a recording; None, and why, where it may or can not be released."""
     try:
         with OwnRecording.open(path) as own:
-            if not own.camera:
-                raise NotReleasable("no camera filmed it: its times have no film to count in")
+            own.check_filmed()
             own.check_placed()
             member = numbered(_cooked(own, numbering), numbering)
             is_virtual = bool(own.manifest.get("virtual"))

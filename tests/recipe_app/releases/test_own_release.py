@@ -100,6 +100,13 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     copied(data, "live", lambda manifest: manifest.update(state="recording"))
     shutil.rmtree(copied(data, "unfilmed") / "gopro")
     shutil.rmtree(copied(data, "silent") / "events")
+    EventLog(copied(data, "regretted"), "tablet").append(
+        "withdraw", host_ns=HOST0_NS + 10**10, uncertainty_ns=UNSURE_NS, body={}, op_id="w"
+    )
+    elsewhere = copied(
+        data, "elsewhere", lambda manifest: manifest.update(devices={"video": {"kind": "video"}})
+    )
+    shutil.rmtree(elsewhere / "gopro")
     refused = copied(data, "unaligned")
     for alignment in (refused / "sync/alignment").glob("*.json"):
         body = json.loads(alignment.read_text())
@@ -112,6 +119,7 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     words = {
         "unsynced": "kitchensync sync", "unwilling": "release_raw", "withdrawn": "withdr", "unfilmed": "no camera",
         "silent": "log is empty", "unaligned": "not_aligned", "live": "",
+        "regretted": "withdrew", "elsewhere": "made elsewhere",
     }  # fmt: skip
     assert why.keys() == words.keys()
     assert all(word in why[name] for name, word in words.items())
