@@ -41,6 +41,10 @@ FORMS: Table = {
         "recipe_app.commands.export_coherence:coherence",
         "Examples for coherent mistake detection (JSON).",
     ),
+    "promqa": (
+        "recipe_app.commands.export_promqa:promqa",
+        "What comes next, what was missed, what went wrong: examples (JSON).",
+    ),
     "keysteps": (
         "recipe_app.commands.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",

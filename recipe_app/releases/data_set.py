@@ -64,7 +64,7 @@ def text_files(members: Iterable[Member], numbering: Numbering) -> dict[str, str
     """Return relative path -> text of all annotations, graphs and tables of a data set."""
     ordered = sorted(members, key=lambda member: _by_number(member.published_id))
     annotations = annotations_of(ordered, numbering)
-    graphs = {f"task_graphs/{m.annotated.graph_stem}.json": _graph(m.cooked) for m in ordered}
+    graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
     beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for m in ordered for line in _beside(m))
     return format_annotations(annotations) | graphs | {BESIDE: beside}
 
@@ -89,7 +89,8 @@ def _video(member: Member) -> tuple[str, ...]:
     return one.recording_id, str(one.environment), str(one.person_id), f"{film_s / 60:.2f}", f"{film_s:.2f}"
 
 
-def _graph(cooked: Cooked) -> str:
+def graph_of(cooked: Cooked) -> str:
+    """Return the graph of the recipe as it was cooked, in the published form."""
     steps = {int(node): step["label"] for node, step in cooked.steps.items()}
     ends = {node for edge in cooked.edges for node in edge} - steps.keys()
     labels = steps | {node: START if node == 0 else END for node in ends}

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
-from recipe_app.releases.data_set import annotations_of
+from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
+from recipe_app.graphs.formats.graph_files import read_task_graphs
+from recipe_app.graphs.model import Graph
+from recipe_app.releases.data_set import annotations_of, graph_of
 from recipe_app.releases.data_set_folder import DataSet, read_data_set
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own_set import LeftOut, Ready, none_may, read_member
@@ -26,6 +29,14 @@ class GivenData:
     def warnings(self) -> list[str]:
         """Say which recordings are left out, a line each."""
         return [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
+
+    def graphs(self) -> dict[str, Graph]:
+        """Return the recipes' graphs by the stem of their files. Raises BadGraph."""
+        if self.folder is not None:
+            return read_task_graphs(self.folder)
+        members = [one.member for one in self.own.values()]
+        texts = {member.annotated.graph_stem: graph_of(member.cooked) for member in members}
+        return {stem: parse_captaincook4d(text, name=stem) for stem, text in texts.items()}
 
     def other_rates(self, fps: Fraction) -> list[str]:
         """Say which films have clearly more or fewer pictures a second than `fps`, a line each."""

@@ -1,0 +1,128 @@
+"""`kitchensync export promqa`: examples of questions about a recording stopped after a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.export_source import answer, given, source, write_list
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+
+if TYPE_CHECKING:
+    from recipe_app.releases.given_data import GivenData
+
+FILM_KIND = "gopro_4k"
+_MOST_BYTES = 64 << 20
+
+
+@click.command()
+@source
+@output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
+@click.option(
+    "--available",
+    type=given_path(exists=True, dir_okay=False),
+    help=f"JSON, recording -> kinds of its files: take only those with {FILM_KIND} [default: all].",
+)
+@click.option("--kinds", help="Only these kinds, separated by commas: next, missing, order, preparation, ...")
+@click.option(
+    "--sample",
+    "wanted",
+    type=click.IntRange(1),
+    help="Draw this many each of next and missing, an eighth as many of each other kind [default: all].",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
+)
+@answers("export-promqa/1")
+def promqa(
+    paths: tuple[Path, ...],
+    numbering: Path | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    available: Path | None,
+    kinds: str | None,
+    wanted: int | None,
+    seed: int,
+) -> Answer:
+    """Write examples in the form of ProMQA: the film stopped after a step, and what is asked there.
+
+    `next` asks which steps can come next, `missing` which were passed over, by the graph of the recipe; order,
+    preparation, measurement, timing, technique and temperature ask what went wrong, where an annotator said so.
+    `step_id` is the node of the graph; one whose text the graph lacks has none and is warned of. Counts are of all
+    candidates, before --sample.
+
+    \b
+    Example:
+      kitchensync export promqa captaincook4d --available links.json --out examples.json
+    """
+    from recipe_app.releases.promqa.sampling import sample
+
+    chosen, found = _kinds(kinds), given(paths, numbering)
+    films = _available(available) if available else None
+    made, warnings, recordings = _examples(found, films)
+    made = [one for one in made if one["type"] in chosen]
+    rows = made if wanted is None else sample(made, wanted, seed)
+    write_list(out, rows, force=force)
+    said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out)}
+    return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
+
+
+def _examples(found: GivenData, films: frozenset[str] | None) -> tuple[list[dict[str, Any]], list[str], int]:
+    """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
+    from recipe_app.releases.promqa.questions import Targets, examples
+
+    targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
+    taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
+    known = [one for one in taken if one.graph_stem in targets]
+    made, unknown = [], []
+    for one in known:
+        rows, lacking = examples(one, targets[one.graph_stem])
+        made += rows
+        unknown += [one.recording_id] * lacking
+    without = sorted({one.graph_stem for one in taken} - targets.keys())
+    warnings = [f"no graph of {stem}: its recordings are left out" for stem in without]
+    if unknown:
+        warnings.append(f"{len(unknown)} steps have a text that the graph lacks: {', '.join(unknown[:5])}")
+    return made, warnings, len(known)
+
+
+def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
+    from recipe_app.releases.promqa.prefixes import BEFORE_ALL
+
+    lengths = {
+        kind: [len(one[f"{kind}_steps"]) for one in made if one["type"] == kind]
+        for kind in ("next", "missing")
+    }
+    return {
+        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
+        **{f"{kind}_empty": found.count(0) for kind, found in lengths.items()},
+        **{f"{kind}_sum": sum(found) for kind, found in lengths.items()},
+        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
+    }
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    from recipe_app.releases.promqa.questions import KINDS
+
+    words = KINDS if text is None else [word.strip() for word in text.split(",")]
+    if unknown := [word for word in words if word not in KINDS]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
+    return frozenset(words)
+
+
+def _available(path: Path) -> frozenset[str]:
+    """Return the recordings that have the camera's film. Raises BadGraph."""
+    from recipe_app.graphs.formats.graph_files import read_text
+    from recipe_app.graphs.formats.strict_json import Reader, load
+
+    read = Reader(path.name)
+    kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")
+    if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):
+        raise read.fail(wrong, "neither a list of kinds nor links by kind")
+    return frozenset(one for one, found in kinds.items() if FILM_KIND in found)

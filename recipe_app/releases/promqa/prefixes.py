@@ -1,0 +1,103 @@
+"""The moments of a recording at which something is asked, and what was done until then, by the published rules.
+
+Entries go by their start, those that were not done first, behind a step of cooking itself (-1) that ends when the
+first step begins. Some entries are skipped and are neither asked about nor history.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from recipe_app.graphs.formats.annotations import MISSING_STEP, AnnotatedRecording, Entry, Seconds
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.order.closure import topological
+
+BEFORE_ALL, UNKNOWN = -1, -2
+"""Node of the step that stands for the time before the first one, and of one whose text the graph does not have."""
+FIRST_END_S = 5.0
+MOST_OVERLAP_S, OVERLAP_SHARE = 2.0, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """An entry with the node of the graph that it is."""
+
+    node: int
+    entry: Entry
+
+    @property
+    def step_id(self) -> int | None:
+        """The node as it is published, None where the graph does not know the text."""
+        return None if self.node == UNKNOWN else self.node
+
+    @property
+    def name(self) -> str:
+        """The node in the id of an example; of an unknown one the step id of the annotations."""
+        return f"unknown{self.entry.step_id}" if self.node == UNKNOWN else str(self.node)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Tell whether it is neither asked about nor history."""
+        return self.entry.has_tag(MISSING_STEP) or self.entry.end_s < FIRST_END_S
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """What was done when the film is stopped at `end_s`: `history`, then `current`."""
+
+    history: tuple[Performed, ...]
+    current: Performed
+    end_s: Seconds
+
+    @property
+    def done(self) -> frozenset[int]:
+        """The nodes that were done."""
+        return frozenset(one.node for one in (*self.history, self.current))
+
+
+def performed(one: AnnotatedRecording, graph: Graph) -> tuple[list[Performed], int]:
+    """Return the entries in order of time, each with its node, and how many have a text that the graph lacks.
+
+    Where several nodes have one text, the k-th entry is the k-th of them in topological order. An entry whose text no
+    node has is asked about and history like others, but does not count as done.
+    """
+    nodes: dict[str, list[int]] = defaultdict(list)
+    for node in topological(graph):
+        nodes[graph.by_node[node].label].append(node)
+    found, unknown, used = [], 0, defaultdict[str, int](int)
+    for entry in sorted(one.entries, key=lambda entry: entry.start_s):
+        known = nodes.get(entry.description)
+        if known is None:
+            unknown += 1
+            known = [UNKNOWN]
+        found.append(Performed(known[min(used[entry.description], len(known) - 1)], entry))
+        used[entry.description] += 1
+    starts = [entry.start_s for entry in one.entries if entry.performed]
+    first = Entry(BEFORE_ALL, "Start-Start cooking.", 0.0, min(starts, default=0.0))
+    return [Performed(BEFORE_ALL, first), *found], unknown
+
+
+def prefixes(entries: list[Performed]) -> Iterator[Prefix]:
+    """Yield each moment at which something is asked: none where a later step is under way when the film stops."""
+    history: list[Performed] = []
+    end_s: Seconds = 0
+    for place, one in enumerate(entries):
+        end_s = max(end_s, one.entry.end_s)
+        if one.is_skipped:
+            continue
+        later = (other.entry for other in entries[place + 1 :] if not other.is_skipped)
+        if not _is_under_way(later, end_s):
+            yield Prefix(tuple(history), one, end_s)
+        if one.node != BEFORE_ALL:
+            history.append(one)
+
+
+def _is_under_way(later: Iterable[Entry], end_s: Seconds) -> bool:
+    return any(max(0, entry.start_s + _margin_s(entry)) < min(end_s, entry.end_s) for entry in later)
+
+
+def _margin_s(entry: Entry) -> float:
+    length = entry.end_s - entry.start_s
+    return MOST_OVERLAP_S if length >= MOST_OVERLAP_S else OVERLAP_SHARE * length
