@@ -20,6 +20,7 @@ from storage.shell.outputs import write_output
 
 if TYPE_CHECKING:
     from recipe_app.releases.cards.about import About
+    from recipe_app.releases.release import Stated
 
 RECORDINGS = Path("recordings")
 """The data folder of the app when nobody says another."""
@@ -58,7 +59,8 @@ for command in (split, stats, push):
 @click.option(
     "--data",
     type=OutputFolder(),
-    help="Data folder of the app that took a published folder in [default: recordings, if it is there].",
+    help="Data folder of the app: what was stated at its desk of recipes and participants is counted, what was "
+    "corrected in a published folder counts [default: around the recordings; recordings].",
 )
 @DATABASE
 @click.option(
@@ -101,7 +103,7 @@ def captaincook4d(
         said = _again(published[0], out, words, data, database, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
-        said = _own(paths, out, words, table, kinds, force=force)
+        said = _own(paths, out, words, table, kinds, _stated(paths, data, database), force=force)
     if about is None:
         said["notes"] = [
             "no licence and no title are stated; write them into a TOML file and give it as --about"
@@ -118,7 +120,14 @@ def _about(path: Path | None) -> About:
 
 
 def _own(
-    paths: tuple[Path, ...], out: Path, about: About, table: Path, media: tuple[str, ...], *, force: bool
+    paths: tuple[Path, ...],
+    out: Path,
+    about: About,
+    table: Path,
+    media: tuple[str, ...],
+    stated: Stated,
+    *,
+    force: bool,
 ) -> dict[str, Any]:
     from recipe_app.releases import release as writer
     from storage.names import recordings_in
@@ -136,8 +145,26 @@ def _own(
             force=force,
             tell=bar.show,
             keep=lambda: write_output(table, ids.as_text().encode(), force=True),
+            stated=stated,
         )
     return {**_said(made, []), "no_splits": made.no_splits}
+
+
+def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
+    """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
+    from recipe_app.commands.at_rest import memory, place_of
+    from recipe_app.exchange.stated_facts import stated_of
+
+    around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
+    places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
+
+    def stated(recipes: list[tuple[str, str]], people: list[str]) -> list[dict[str, Any]]:
+        if not places:
+            return []
+        with memory(places[0], database) as tools:
+            return stated_of(tools.records, recipes, people)
+
+    return stated
 
 
 def _again(

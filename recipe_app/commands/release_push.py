@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from recipe_app.errors import RecipeError
+from recipe_app.errors import BadGraph
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.progress import byte_bar
@@ -75,5 +75,7 @@ def _numbering(folder: Path, table: Path | None) -> Any:
 
     path = table or folder.with_name(f"{folder.name}.numbering.json")
     if not path.is_file():
-        raise RecipeError(f"{path}: is not there, nobody knows which recordings these are; give --numbering")
+        raise BadGraph(
+            str(path), "", "is not there, nobody knows which recordings these are; give --numbering"
+        )
     return parse_numbering(path.read_text(encoding="utf-8"), path.name)

@@ -73,6 +73,8 @@ def _show(said: dict[str, Any]) -> None:
             for tag, uses in errors["uses"].items()
         ],
     )
+    for name, counts in said["stated"].items():
+        click.echo(f"\n{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
     done = said["table12"]
     click.echo(
         f"\n{done['segments']:,} segments in {done['videos']:,} films of {done['hours']} hours, "

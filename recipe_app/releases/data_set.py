@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from recipe_app.graphs.formats.annotation_files import format_annotations
@@ -60,12 +61,18 @@ def numbered(cooked: Cooked, numbering: Numbering) -> Member:
     return Member(published_id, cooked, annotated)
 
 
-def text_files(members: Iterable[Member], numbering: Numbering) -> dict[str, str]:
-    """Return relative path -> text of all annotations, graphs and tables of a data set."""
+def text_files(
+    members: Iterable[Member], numbering: Numbering, stated: Iterable[dict[str, Any]] = ()
+) -> dict[str, str]:
+    """Return relative path -> text of all annotations, graphs and tables of a data set.
+
+    `stated` are lines of what people say of recipes and participants.
+    """
     ordered = sorted(members, key=lambda member: _by_number(member.published_id))
     annotations = annotations_of(ordered, numbering)
     graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
-    beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for m in ordered for line in _beside(m))
+    lines = chain(chain.from_iterable(map(_beside, ordered)), stated)
+    beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     return format_annotations(annotations) | graphs | {BESIDE: beside}
 
 

@@ -23,6 +23,8 @@ class DataSet:
     lengths_s: dict[str, float]
     is_own: bool = False
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stated: list[dict[str, Any]] = field(default_factory=list)
+    "What people say of recipes and participants, for the statistics."
 
 
 def read_data_set(folder: Path) -> DataSet:
@@ -30,7 +32,10 @@ def read_data_set(folder: Path) -> DataSet:
     annotations = read_annotations(folder)
     refuse_contradictions(annotations, folder.name)
     beside = folder / BESIDE
-    return DataSet(annotations, _lengths(annotations), beside.exists(), _facts(beside))
+    lines = _lines(beside) if beside.exists() else []
+    facts = {line["recording_id"]: line for line in lines if line["kind"] == "recording"}
+    stated = [line for line in lines if line["kind"] in ("recipe", "participants")]
+    return DataSet(annotations, _lengths(annotations), beside.exists(), facts, stated)
 
 
 def refuse_contradictions(annotations: Annotations, name: str) -> None:
@@ -50,15 +55,15 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
     return found
 
 
-def _facts(beside: Path) -> dict[str, dict[str, Any]]:
-    if not beside.exists():
-        return {}
-    found = {}
+def _lines(beside: Path) -> list[dict[str, Any]]:
+    """Read what stands beside the form: a line of a recording names it."""
+    found = []
     for number, line in enumerate(read_text(beside, most_bytes=_MOST_BYTES).splitlines(), start=1):
         try:
             said = json.loads(line)
             if said["kind"] == "recording":
-                found[said["recording_id"]] = said
+                said["recording_id"]
+            found.append(said)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     return found

@@ -18,6 +18,9 @@ from recipe_app.releases.own_splits import own_splits
 from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
 from storage.shell.outputs import write_into
 
+Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
+"""Lines of what people say of recipes (name, title) and participants (pseudonyms)."""
+
 
 @dataclass
 class Released:
@@ -40,6 +43,7 @@ def release(
     force: bool,
     tell: Tell,
     keep: Callable[[], None],
+    stated: Stated = lambda *_: [],
 ) -> Released:
     """Write the recordings that may be released into `out`; say of the others why they are left out.
 
@@ -61,7 +65,11 @@ def release(
         links[one.member.published_id] = made.links
     members = [one.member for one in ready]
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
-    texts = text_files(members, numbering) | {LINKS: json.dumps(links, indent=4)} | splits
+    texts = (
+        text_files(members, numbering, _stated(members, stated))
+        | {LINKS: json.dumps(links, indent=4)}
+        | splits
+    )
     write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
     names = [*texts, *kept, *(path for kinds in links.values() for path in kinds.values())]
     is_virtual = any(one.is_virtual for one in ready)
@@ -69,6 +77,11 @@ def release(
         out, about, result.members, names, is_virtual=is_virtual, force=force
     )
     return result
+
+
+def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:
+    cooked = [member.cooked for member in members]
+    return stated([(one.recipe, one.title) for one in cooked], [one.person for one in cooked])
 
 
 def _said(own: OwnRecording, member: Member, media: Media) -> dict[str, Any]:

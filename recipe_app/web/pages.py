@@ -19,6 +19,7 @@ from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange import published
+from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
@@ -199,7 +200,12 @@ def people(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Everybody by pseudonym, with roles."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     found = [{**row, "roles": roles_of(row)} for row in rows]
-    fields = {"people": found, "roles": ROLES, "free": suggest([row["pseudonym"] for row in rows])}
+    fields = {
+        "people": found,
+        "roles": ROLES,
+        "free": suggest([row["pseudonym"] for row in rows]),
+        "ages": AGES,
+    }
     return render(request, "desk/people.html", visitor=visitor, **fields)
 
 

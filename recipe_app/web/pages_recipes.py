@@ -8,6 +8,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from recipe_app.cooking.choosing import frozen
+from recipe_app.exchange.stated_facts import RECIPE, latest
 from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
@@ -36,6 +37,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     for before, after in found.graph.inner_edges:
         befores.setdefault(after, []).append(before)
     fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    fields["facts"] = latest(tools.records, RECIPE).get(found.name, {})
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 
 

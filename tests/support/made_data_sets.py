@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -73,13 +75,20 @@ def small_film(path: Path, *, seconds: float = 5.0, rate: int = 10) -> None:
             film.mux(packet)
 
 
-def own_data_set(folder: Path, about: About | None = None, *, count: int = 4, films: bool = True) -> Path:
+def own_data_set(
+    folder: Path,
+    about: About | None = None,
+    *,
+    count: int = 4,
+    films: bool = True,
+    stated: Iterable[dict[str, Any]] = (),
+) -> Path:
     """Write the data set of a lab's own recordings, as `release captaincook4d` leaves it; every second has errors."""
     numbering = Numbering()
     made = [numbered(_cooked(number, numbering), numbering) for number in range(1, count + 1)]
     links = {one.published_id: {"gopro_360p": FILM.format(one.published_id)} if films else {} for one in made}
     splits, _, _ = own_splits(folder, [one.annotated for one in made])
-    texts = text_files(made, numbering) | {LINKS: json.dumps(links, indent=4)} | splits
+    texts = text_files(made, numbering, stated) | {LINKS: json.dumps(links, indent=4)} | splits
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())

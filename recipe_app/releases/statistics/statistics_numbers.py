@@ -32,6 +32,7 @@ def statistics(data: DataSet, steps: Mapping[str, int]) -> dict[str, Any]:
         "table12": _segments(data, recordings),
         "segments": _seconds(recordings),
         "windows": {str(size): _windows(recordings, size) for size in WINDOWS},
+        "stated": _stated(data),
         "sources": _sources(data, recordings),
         "films_of_unknown_length": [
             one.recording_id for one in recordings if one.recording_id not in data.lengths_s
@@ -132,6 +133,22 @@ def _windows(recordings: Recordings, size: int) -> dict[str, Any]:
             clip = done[first : first + size]
             lengths.append(max(entry.end_s for entry in clip) - clip[0].start_s)
     return {"clips": len(lengths), "seconds": round(sum(lengths), 3)}
+
+
+def _stated(data: DataSet) -> dict[str, Any]:
+    """Count recipes by what they are heated with, skills and tools, and participants in bands, as far as stated."""
+    recipes = [line for line in data.stated if line["kind"] == "recipe"]
+    said: dict[str, Any] = {
+        f"recipes by {key}": _falling(Counter(word for line in recipes for word in line.get(key, [])))
+        for key in ("heating", "skills", "tools")
+    }
+    for line in data.stated:
+        if line["kind"] == "participants":
+            said |= {
+                "participants by age": line.get("age", {}),
+                "participants by cooking": line.get("cooks", {}),
+            }
+    return {name: counts for name, counts in said.items() if counts}
 
 
 def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:

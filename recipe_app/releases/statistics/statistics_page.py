@@ -45,6 +45,7 @@ def as_page(said: Mapping[str, Any], title: str) -> str:
             ("segments", "clips", "seconds"),
             ((size, row["clips"], row["seconds"]) for size, row in said["windows"].items()),
         ),
+        *_stated(said["stated"]),
         *_disagreements(said["sources"]),
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
@@ -100,6 +101,13 @@ def _bars(rows: Mapping[str, tuple[float, float]]) -> str:
         drawn.append(f'<text x="{x + 6:.1f}" y="{top + 15}">{round(sum(pair), 2):g}</text>')
     size = f"0 0 {LABEL_PX + BAR_PX + 70} {len(rows) * ROW_PX}"
     return f'<svg viewBox="{size}" role="img">{"".join(drawn)}</svg>'
+
+
+def _stated(stated: Mapping[str, Mapping[str, int]]) -> list[str]:
+    made = []
+    for name, counts in stated.items():
+        made += [f"<h2>{escape(name.capitalize())}</h2>", _bars({word: (n, 0) for word, n in counts.items()})]
+    return made
 
 
 def _disagreements(sources: Mapping[str, Any]) -> list[str]:

@@ -32,6 +32,10 @@ def as_tables(said: dict[str, Any]) -> dict[str, str]:
                 for tag, uses in counts.items()
             ),
         ),
+        "stated.csv": csv_text(
+            ("of", "word", "count"),
+            ((name, word, n) for name, counts in said["stated"].items() for word, n in counts.items()),
+        ),
         "windows.csv": csv_text(
             ("segments", "clips", "seconds"),
             ((size, row["clips"], row["seconds"]) for size, row in said["windows"].items()),

@@ -1,0 +1,64 @@
+"""What people state of recipes and participants for the statistics of data sets: entered at the desk, latest wins.
+
+Recipes: heating instrument, skills, tools. Participants, of their own will: a band of age, how often they cook; only
+how many are in each band leaves the app.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import select
+
+from recipe_app.store import tables
+from recipe_app.store.app_records import AppRecords
+
+RECIPE, PERSON = "recipe_facts", "person_facts"
+OF_RECIPES = ("heating", "skills", "tools")
+AGES = ("18-24", "25-34", "35-44", "45-54", "55-64", "65+")
+COOKS = ("rarely", "weekly", "daily")
+UNSAID = "not said"
+
+
+def words_in(text: str) -> list[str]:
+    """Split a line at its commas."""
+    return list(dict.fromkeys(word for part in text.split(",") if (word := " ".join(part.split()))))
+
+
+def latest(records: AppRecords, kind: str) -> dict[str, dict[str, Any]]:
+    """Return subject -> what was stated of it last."""
+    asked = select(tables.op).where(tables.op.c.kind == kind).order_by(tables.op.c.n)
+    with records.database.reading() as connection:
+        return {row.subject: json.loads(row.body) for row in connection.execute(asked)}
+
+
+def stated_of(
+    records: AppRecords, recipes: Iterable[tuple[str, str]], pseudonyms: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Return the lines that go beside a data set of these recipes (name, title) and people, as far as stated."""
+    of_recipes = latest(records, RECIPE)
+    lines: list[dict[str, Any]] = []
+    for name, title in sorted(set(recipes)):
+        facts = {key: of_recipes.get(name, {}).get(key, []) for key in OF_RECIPES}
+        if any(facts.values()):
+            lines.append({"kind": "recipe", "recipe": title, **facts})
+    of_people = _by_pseudonym(records)
+    asked = set(pseudonyms)
+    if any(one in of_people for one in asked):
+        bands = {
+            key: dict(sorted(Counter(of_people.get(one, {}).get(key) or UNSAID for one in asked).items()))
+            for key in ("age", "cooks")
+        }
+        lines.append({"kind": "participants", "persons": len(asked), **bands})
+    return lines
+
+
+def _by_pseudonym(records: AppRecords) -> dict[str, dict[str, Any]]:
+    stated = latest(records, PERSON)
+    names = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
+    return {
+        names[person]: facts for person, facts in stated.items() if person in names and any(facts.values())
+    }

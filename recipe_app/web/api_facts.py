@@ -1,0 +1,55 @@
+"""What is stated of recipes and participants for the statistics of data sets, over JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from recipe_app.errors import NotFound
+from recipe_app.exchange import stated_facts
+from recipe_app.operations.kinds import Strict
+from recipe_app.people.roles import Access
+from recipe_app.store import tables
+from recipe_app.web.access import Asking, Route, Tools
+
+Words = Annotated[str, Field(max_length=400)]
+
+
+class RecipeFacts(Strict):
+    """What a recipe is heated with, the skills and tools that it needs; words separated by commas."""
+
+    heating: Words = ""
+    skills: Words = ""
+    tools: Words = ""
+
+
+class PersonFacts(Strict):
+    """Bands that a participant wants to be counted in; nothing where nothing is said."""
+
+    person: Annotated[str, Field(max_length=40)]
+    age: Literal["", "18-24", "25-34", "35-44", "45-54", "55-64", "65+"] = ""
+    cooks: Literal["", "rarely", "weekly", "daily"] = ""
+
+
+def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> dict[str, Any]:
+    """State what statistics say of a recipe, all its versions; what was stated before no longer counts."""
+    found = tools.shelf.get(recipe)
+    said = {key: stated_facts.words_in(getattr(body, key)) for key in stated_facts.OF_RECIPES}
+    tools.records.note(stated_facts.RECIPE, found.name, said, actor=visitor.actor)
+    return {"recipe": found.name, **said}
+
+
+def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> dict[str, Any]:
+    """State the bands that a participant wants to be counted in; empty ones take back what was stated."""
+    if tools.records.row(tables.person, body.person) is None:
+        raise NotFound("no person {name!r}; look at the list of people", name=body.person)
+    said = {"age": body.age, "cooks": body.cooks}
+    tools.records.note(stated_facts.PERSON, body.person, said, actor=visitor.actor)
+    return {"person": body.person, **said}
+
+
+ROUTES = [
+    Route("/api/v1/desk/recipes/{recipe}/facts", state_of_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/bands", state_of_person, Access.OPERATE, "POST"),
+]
