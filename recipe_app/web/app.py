@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -50,9 +52,10 @@ def create_app(collaborators: Collaborators) -> FastAPI:
         routes=[route.build() for route in ROUTES],
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=None,
     )
     app.state.collaborators = collaborators
+    app.add_route("/api/v1/openapi.json", _described(app), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=pages.FOLDER / "static"), name="static")
     app.add_exception_handler(RecipeError, _foreseen)
     app.add_exception_handler(StorageError, _foreseen)
@@ -63,6 +66,18 @@ def create_app(collaborators: Collaborators) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_middleware(Guard, hosts=collaborators.hosts, visitors=collaborators.visitors)
     return app
+
+
+def _described(app: FastAPI) -> Callable[[Request], Response]:
+    """Return the route of the description, which is written once: it is long, and anybody may ask for it."""
+    text: list[bytes] = []
+
+    def described(request: Request) -> Response:
+        if not text:
+            text.append(json.dumps(app.openapi()).encode())
+        return Response(text[0], media_type="application/json")
+
+    return described
 
 
 def _error(status: int, text: str) -> JSONResponse:

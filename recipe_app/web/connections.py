@@ -27,7 +27,10 @@ MOST_HEAD = 1 << 15
 MOST_OF_ONE = 128
 """Connections of one visitor: a browser has six, and tablets may stand behind one address."""
 MOST = 512
-BACKLOG = 128
+AT_A_TIME = 128
+"""Connections that are taken before the app turns to something else."""
+BACKLOG = 4096
+"""Connections that the kernel keeps until then: one more is tried again by its sender, a second later."""
 
 
 class Connection(Protocol):
@@ -254,5 +257,9 @@ class BoundedServer(uvicorn.Server):
             return Handshake(protocol, context, connections)
 
         make = protocol if context is None else handshake
-        self.servers = [await loop.create_server(make, sock=sock, backlog=BACKLOG) for sock in sockets or []]
+        self.servers = [
+            await loop.create_server(make, sock=sock, backlog=AT_A_TIME) for sock in sockets or []
+        ]
+        for sock in sockets or []:
+            sock.listen(BACKLOG)
         self.started = True

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recipe_app.errors import RecipeError
+from recipe_app.errors import RecipeError, TooOften
 from recipe_app.people.visitors import Visitors
 from recipe_app.web.access import tokens_of
 from recipe_app.web.i18n import words_of
@@ -57,8 +57,16 @@ class Guard:
         if known and (known.device or known.person):
             await self.app(scope, receive, send)
             return
-        async with self.lanes.one(network_of((scope["client"] or ("",))[0])):
+        network = network_of((scope["client"] or ("",))[0])
+        try:
+            await self.lanes.enter(network)
+        except TooOften as error:
+            await _answer(send, 429, words_of(HTTPConnection(scope)).refusal(error))
+            return
+        try:
             await self.app(scope, receive, send)
+        finally:
+            self.lanes.leave(network)
 
     def _refusal(self, scope: Scope, headers: Headers) -> RecipeError | None:
         if not self._is_ours(headers.get("host", "")):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 from collections import Counter
-from collections.abc import AsyncIterator
+
+from recipe_app.errors import TooOften
 
 IPV6_PREFIX = 64
+TURN_S = 10.0
 
 
 def network_of(address: str) -> str:
@@ -32,15 +33,25 @@ class Lanes:
         self._lanes: dict[str, asyncio.Semaphore] = {}
         self._inside: Counter[str] = Counter()
 
-    @contextlib.asynccontextmanager
-    async def one(self, network: str) -> AsyncIterator[None]:
-        """Wait for a place among the network's own requests."""
+    async def enter(self, network: str) -> None:
+        """Wait for a place among the network's own requests, not for long. Raises TooOften."""
         lane = self._lanes.setdefault(network, asyncio.Semaphore(self.at_once))
         self._inside[network] += 1
         try:
-            async with lane:
-                yield
-        finally:
-            self._inside[network] -= 1
-            if not self._inside[network]:
-                del self._lanes[network], self._inside[network]
+            async with asyncio.timeout(TURN_S):
+                await lane.acquire()
+        except BaseException as error:
+            self._forget(network)
+            if isinstance(error, TimeoutError):
+                raise TooOften(int(TURN_S)) from error
+            raise
+
+    def leave(self, network: str) -> None:
+        """Give the place to the next one."""
+        self._lanes[network].release()
+        self._forget(network)
+
+    def _forget(self, network: str) -> None:
+        self._inside[network] -= 1
+        if not self._inside[network]:
+            del self._lanes[network], self._inside[network]

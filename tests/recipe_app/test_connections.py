@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime
 import socket
@@ -14,10 +15,11 @@ from typing import Any
 import httpx
 import pytest
 
-from recipe_app.web import connections, tls
+from recipe_app.errors import TooOften
+from recipe_app.web import connections, networks, tls
 from recipe_app.web.app import create_app
 from recipe_app.web.connections import Connections
-from recipe_app.web.networks import network_of
+from recipe_app.web.networks import Lanes, network_of
 
 SOON_S = 0.3
 
@@ -164,3 +166,25 @@ def test_half_a_handshake_ends_and_a_whole_one_is_served(
     with connected(url) as plain, trusting.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
         connection.sendall(HEAD[:9])
         assert said_before_the_end(connection) == b""
+
+
+def test_a_place_among_the_requests_of_a_network_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "TURN_S", 0.05)
+
+    async def play() -> list[str]:
+        lanes, said = Lanes(2), []
+        for network in ("a", "a", "b", "a"):
+            try:
+                await lanes.enter(network)
+            except TooOften:
+                said.append(network)
+        waits = asyncio.create_task(lanes.enter("a"))
+        await asyncio.sleep(0)
+        lanes.leave("a")
+        await waits
+        for network in ("a", "a", "b"):
+            lanes.leave(network)
+        await lanes.enter("a")
+        return said
+
+    assert asyncio.run(play()) == ["a"]
