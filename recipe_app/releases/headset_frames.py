@@ -34,6 +34,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Film:
+    """A camera's film: its name, its take, and when its pictures were taken."""
+
+    camera: str
+    take: Take
+    frames: FilmFrames
+
+
+@dataclass(frozen=True)
 class HeadsetFrames:
     """The frames of one recording; `host` puts its headset's ticks on the capture clock."""
 
@@ -42,6 +51,8 @@ class HeadsetFrames:
     host: HostClock
     pauses: Pauses = ()
     "When nothing is to be seen; frames that may have been taken then have no partner."
+    film: Film | None = None
+    "The film of the camera, where there is one."
 
     def __len__(self) -> int:
         """Count the frames."""
@@ -59,7 +70,12 @@ class HeadsetFrames:
     @cached_property
     def bound_ns(self) -> Int64:
         """How far `capture_ns` may be off, (n,)."""
-        return np.full(len(self), self.host.bound_ns)
+        return self.film_numbers[2] if self.is_of_film else np.full(len(self), self.host.bound_ns)
+
+    @property
+    def is_of_film(self) -> bool:
+        """Tell whether the frames are the pictures of the camera's film."""
+        return self.film is not None and self.recording.instants.master == self.film.camera
 
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:
@@ -104,19 +120,18 @@ class HeadsetFrames:
         full = f"{self.headset}/{short}"
         return full if full in (*instants.names, *instants.runs) else short
 
-    def film_numbers(self, camera: str, take: Take, film: FilmFrames) -> tuple[Int64, Int64, Int64]:
-        """Return the picture of a camera's take beside each frame, -1 for none, when it was taken, and the bound."""
-        instants = self.recording.instants
-        none = np.full(len(self), -1)
-        if camera not in instants.names:
+    @cached_property
+    def film_numbers(self) -> tuple[Int64, Int64, Int64]:
+        """The picture of the camera's film beside each frame, -1 for none, when it was taken, and the bound."""
+        instants, film = self.recording.instants, self.film
+        if film is None or film.camera not in instants.names:
+            none = np.full(len(self), -1)
             return none, np.full(len(self), UNKNOWN), np.zeros(len(self), np.int64)
-        starts = {
-            f"{camera}/{c.path.name}": first
-            for first, c in zip(take.first_frames, take.chapters, strict=True)
-        }
-        first = np.array([starts.get(file, -1) for file in instants.files_of(camera)], np.int64)
-        rows = instants.rows_of(camera)
+        chapters = zip(film.take.first_frames, film.take.chapters, strict=True)
+        starts = {f"{film.camera}/{chapter.path.name}": first for first, chapter in chapters}
+        first = np.array([starts.get(file, -1) for file in instants.files_of(film.camera)], np.int64)
+        rows = instants.rows_of(film.camera)
         number = np.where((rows >= 0) & (first >= 0), rows + first, -1)
         there = np.maximum(number, 0)
-        taken = np.where(number >= 0, film.capture_ns[there], UNKNOWN)
-        return number, taken, np.where(number >= 0, film.bound_ns[there], 0)
+        taken = np.where(number >= 0, film.frames.capture_ns[there], UNKNOWN)
+        return number, taken, np.where(number >= 0, film.frames.bound_ns[there], 0)

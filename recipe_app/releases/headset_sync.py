@@ -11,11 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from recipe_app.releases.film_frames import FilmFrames
 from recipe_app.releases.headset_arrays import (
     Arrays,
     Fill,
@@ -72,8 +70,6 @@ class SyncWriter:
     out: Path
     force: bool
     tell: Tell
-    film: tuple[str, Any, FilmFrames] | None = None
-    "The camera's name, its take, and when its pictures were taken."
 
     def write(self) -> Synced:
         """Write what there is; files that were made of the same are left alone. Raises CannotWrite."""
@@ -153,8 +149,8 @@ class SyncWriter:
             arrays = frames_of(self.frames, np.arange(len(self.frames)))
             arrays["hidden"] = self.frames.hidden
             arrays["fps"] = np.array([self._fps.numerator, self._fps.denominator])
-            if self.film is not None:
-                number, taken_ns, bound_ns = self.frames.film_numbers(*self.film)
+            if self.frames.film is not None:
+                number, taken_ns, bound_ns = self.frames.film_numbers
                 arrays |= {
                     "film_frame": number,
                     "film_capture_ns": taken_ns,
@@ -169,8 +165,8 @@ class SyncWriter:
         stream = self.frames.stream(self.frames.recording.instants.master)
         if stream is not None and "hz" in stream.format:
             return Fraction(int(stream.format["hz"]), int(stream.format.get("divisor", 1)))
-        if self.film is not None and self.frames.recording.instants.master == self.film[0]:
-            return self.film[2].fps
+        if self.frames.film is not None and self.frames.is_of_film:
+            return self.frames.film.frames.fps
         steps = np.diff(self.frames.capture_ns)
         return Fraction(round(10**9 / float(np.median(steps)))) if len(steps) else Fraction(30)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from recipe_app.releases.film_frames import FilmFrames
-from recipe_app.releases.headset_frames import HeadsetFrames
+from recipe_app.releases.headset_frames import Film, HeadsetFrames
 from recipe_app.releases.headset_sync import PREFIX, SyncWriter
 from recipe_app.releases.own import OwnRecording
 from sensors.errors import SensorError
@@ -186,7 +186,8 @@ class MediaWriter:
             made.lacks(PREFIX, "the headset's clock was never compared with the capture clock")
             return
         try:
-            frames = HeadsetFrames(recording, headset, host, self.own.pauses)
+            film = Film(self.own.camera, self.own.take, self.own.frames) if self.own.camera else None
+            frames = HeadsetFrames(recording, headset, host, self.own.pauses, film)
             is_of_it = recording.instants.device == headset and len(frames) > 0
         except NotIndexed as error:
             made.lacks(PREFIX, words_of(error))
@@ -194,9 +195,8 @@ class MediaWriter:
         if not is_of_it:
             made.lacks(PREFIX, "its frame index is not on the headset's clock; run `kitchensync sync` again")
             return
-        film = (self.own.camera, self.own.take, self.own.frames) if self.own.camera else None
         show = partial(self.work.show, f"{self.published_id} hololens")
-        found = SyncWriter(frames, self.published_id, self.out, self.force, show, film).write()
+        found = SyncWriter(frames, self.published_id, self.out, self.force, show).write()
         made.links |= found.links
         made.holes |= found.holes
         for kind, why in found.absent.items():

@@ -351,3 +351,23 @@ def test_a_small_film_is_never_higher_than_what_was_filmed(
     media = write(made[0], tmp_path, ("720p",))
     assert media.links == {}
     assert {"kind": "gopro_720p", "why": "the camera filmed no 720 lines"} in media.absent
+
+
+def test_frames_of_the_camera_carry_the_bound_of_its_alignment(
+    made: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
+    shutil.copytree(made[0], tmp_path / "take1")
+    result = CliRunner().invoke(
+        main, ["sync", str(tmp_path / "take1"), "--master", "gopro", "--workers", "1"]
+    )
+    assert result.exit_code == 0, result.output
+    write(tmp_path / "take1", tmp_path / "out", ("hololens",))
+    table = arrays(tmp_path / "out", "metadata/1_1_frames.npz")
+    true_ns = np.array([film_host_ns(made[1], k) for k in table["film_frame"]])
+    assert (np.abs(table["capture_ns"] - true_ns) <= table["bound_ns"]).all()
+    assert (table["bound_ns"] == table["film_bound_ns"]).all()
+    assert table["fps"].tolist() == [30000, 1001]
+    numbers = films(tmp_path / "out" / SYNC / "pv" / "1_1_360p.mp4")
+    away_s = (table["capture_ns"] - HOST0_NS) / 1e9 - [np.nan if n is None else PV_S[n] for n in numbers]
+    assert np.nanmax(np.abs(away_s)) < 0.5 / 29.97 + 0.03
+    assert np.isfinite(away_s).sum() > 500
