@@ -55,9 +55,9 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
+    from recipe_app.releases.data_set_folder import is_published
     from recipe_app.releases.given_data import given_folder, given_recordings
     from recipe_app.releases.numbering import parse_numbering
-    from recipe_app.releases.taken_over import is_published
     from storage.names import recordings_in
 
     published = [path for path in paths if is_published(path)]

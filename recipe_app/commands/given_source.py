@@ -15,7 +15,7 @@ class GivenSource(GivenRecording):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording."""
-        from recipe_app.releases.taken_over import is_published
+        from recipe_app.releases.data_set_folder import is_published
 
         path = Path(value)
         return path.resolve() if is_published(path) else super().convert(value, param, ctx)

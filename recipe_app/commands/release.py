@@ -93,7 +93,7 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
-    from recipe_app.releases.taken_over import is_published
+    from recipe_app.releases.data_set_folder import is_published
 
     kinds, words = _media(media), _about(about)
     published = [path for path in paths if is_published(path)]
@@ -245,8 +245,8 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
       kitchensync release check our-kitchens --against data
     """
     from recipe_app.releases.checks.check import check
+    from recipe_app.releases.data_set_folder import is_published
     from recipe_app.releases.private_words import private_words
-    from recipe_app.releases.taken_over import is_published
 
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.annotations import VIDEOS, Annotations
+from recipe_app.graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
 from recipe_app.graphs.formats.graph_files import read_annotations, read_text
 from recipe_app.releases.data_set import BESIDE
 
@@ -25,6 +25,11 @@ class DataSet:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     stated: list[dict[str, Any]] = field(default_factory=list)
     "What people say of recipes and participants, for the statistics."
+
+
+def is_published(folder: Path) -> bool:
+    """Tell whether a folder is in the published form."""
+    return (folder / COMPLETE).is_file()
 
 
 def read_data_set(folder: Path) -> DataSet:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
 from recipe_app.graphs.formats.graph_files import read_task_graphs
@@ -13,7 +14,9 @@ from recipe_app.graphs.model import Graph
 from recipe_app.releases.data_set import annotations_of, graph_of
 from recipe_app.releases.data_set_folder import DataSet, read_data_set
 from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own_set import LeftOut, Ready, none_may, read_member
+
+if TYPE_CHECKING:
+    from recipe_app.releases.own_set import LeftOut, Ready
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenDat
 
     Raises NotReleasable when none may be used.
     """
+    from recipe_app.releases.own_set import none_may, read_member  # heavy, and not needed for a folder
+
     left_out: list[LeftOut] = []
     ids = table or Numbering()
     published = frozenset(ids.recordings)

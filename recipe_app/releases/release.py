@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,11 @@ from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.own_set import none_may, read_member
 from recipe_app.releases.own_splits import own_splits
 from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
+from recipe_app.releases.released import Released
 from storage.shell.outputs import write_into
 
 Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
 """Lines of what people say of recipes (name, title) and participants (pseudonyms)."""
-
-
-@dataclass
-class Released:
-    """What came of it, recording by recording."""
-
-    members: list[dict[str, Any]] = field(default_factory=list)
-    left_out: list[dict[str, str]] = field(default_factory=list)
-    no_splits: dict[str, str] = field(default_factory=dict)
-    files: int = 0
-    bytes: int = 0
 
 
 def release(

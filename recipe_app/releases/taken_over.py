@@ -13,15 +13,10 @@ from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.checks.check_layout import TEXTS
 from recipe_app.releases.data_set import BESIDE, LINKS
 from recipe_app.releases.data_set_folder import refuse_contradictions
-from recipe_app.releases.release import Released
+from recipe_app.releases.released import Released
 from storage.shell.outputs import write_into
 
 NOT_TAKEN = "films are not taken over; copy them, the checksums are of the files here"
-
-
-def is_published(folder: Path) -> bool:
-    """Tell whether a folder is in the published form."""
-    return (folder / COMPLETE).is_file()
 
 
 def other_files(folder: Path) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ HUB_LICENCES = (
 )  # fmt: skip
 """Licences that the hub knows by these names; any other is `other` there."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+ALWAYS = ("croissant.json", "index.html", "download.py", "SHA256SUMS")
 PLACES = {
     "annotation_json/": "steps, errors and times, in seconds of the film",
     "annotation_csv/": "the same as tables",
@@ -70,7 +71,7 @@ def _body(facts: Facts) -> Iterator[str]:
     yield "## What is in it\n"
     yield "| place | holds |\n|---|---|"
     for place, holds in PLACES.items():
-        if any(name.startswith(place) for name in facts.hashes) or place == "SHA256SUMS":
+        if place in ALWAYS or any(name.startswith(place) for name in facts.hashes):
             yield f"| `{place}` | {holds} |"
     yield "\n## Recordings\n"
     yield "| recipe | recordings | with errors | hours |\n|---|---|---|---|"

@@ -86,6 +86,8 @@ def test_the_hub_s_reader_parses_the_readme(data_set: Path) -> None:
     assert "| Tea | 4 | 2 | 0.01 |" in card.text
     assert "`gopro_4k`: not asked for (4 recordings)" in card.text
     assert "lab@example.org" in card.text
+    tops = {path.name for path in data_set.iterdir()} - {"README.md", "LICENSE", "previews"}
+    assert all(f"| `{top}" in card.text for top in tops)
 
 
 def test_the_checksums_are_of_every_file_as_sha256sum_reads_them(data_set: Path) -> None:

@@ -1,0 +1,17 @@
+"""What came of a release, recording by recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Released:
+    """What came of it, recording by recording."""
+
+    members: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    no_splits: dict[str, str] = field(default_factory=dict)
+    files: int = 0
+    bytes: int = 0
