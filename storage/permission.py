@@ -15,6 +15,10 @@ NONE = "none"
 """What stands in a manifest where nobody agreed to anything."""
 
 
+OVERRIDES = "consent_overrides"
+"""Key of a manifest: for what it was used without consent, why, and when first."""
+
+
 class Scope(StrEnum):
     """What a participant can agree to, each by itself."""
 
@@ -38,15 +42,32 @@ class Purpose(StrEnum):
 FREE = frozenset((Purpose.COPY_TO_OWN_STORE, Purpose.LOOK))
 
 
-def ask(recording: Path, purpose: Purpose) -> Manifest:
-    """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted."""
+def ask(recording: Path, purpose: Purpose, *, without_consent: str = "") -> Manifest:
+    """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted.
+
+    `without_consent` is why it is used although nobody agreed: that is kept in the manifest. A withdrawal holds.
+    """
     manifest = usable_manifest(recording)
-    if purpose not in FREE and (why := _lacks(manifest, Scope(purpose))):
+    if not (why := why_not(manifest, purpose)):
+        return manifest
+    if not without_consent:
         raise NotPermitted(recording, why)
+    return _overridden(recording, purpose, without_consent)
+
+
+def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:
+    with edit_manifest(recording) as manifest:
+        kept = manifest.setdefault(OVERRIDES, [])
+        if not any((one["purpose"], one["reason"]) == (purpose, reason) for one in kept):
+            kept.append({"purpose": str(purpose), "reason": reason, "utc_ns": time.time_ns()})
     return manifest
 
 
-def _lacks(manifest: Manifest, scope: Scope) -> str:
+def why_not(manifest: Manifest, purpose: Purpose) -> str:
+    """Say what the consent of a recording lacks for a purpose; nothing where it does not."""
+    if purpose in FREE:
+        return ""
+    scope = Scope(purpose)
     if manifest.get("consent", NONE) == NONE:
         return f"nobody agreed to `{scope}`"
     if scope not in manifest.get("consent_scopes", ()):

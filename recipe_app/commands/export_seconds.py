@@ -33,7 +33,9 @@ CATEGORIES = ("preparation", "temperature", "measurement", "timing", "technique"
     "category (preparation 2, temperature 3, measurement 4, timing 5, technique 6, another or none 0).",
 )
 @click.option(
-    "--category", type=click.Choice(CATEGORIES), help="With --task ecr: label 1 for this category, else 0."
+    "--category",
+    type=click.Choice(CATEGORIES),
+    help="With --task ecr: label 1 for the steps of this category, else 0.",
 )
 @click.option(
     "--grid",

@@ -47,10 +47,27 @@ NUMBERING = click.option(
 )
 
 
+def _keep_reason(context: click.Context, _: click.Parameter, reason: str | None) -> None:
+    if reason is not None and not reason.strip():
+        raise click.BadParameter("say why nobody's consent is needed")
+    context.meta[REASON] = " ".join((reason or "").split())
+
+
+REASON = "kitchensync.without_consent"
+WITHOUT_CONSENT = click.option(
+    "--without-consent",
+    metavar="REASON",
+    expose_value=False,
+    callback=_keep_reason,
+    help="Read recordings too to which nobody agreed; the reason is kept in their manifests.",
+)
+
+
 def source(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare PATHS, `--numbering` and `--strict` of a command."""
+    """Declare PATHS, `--numbering`, `--strict`, and `--without-consent`, which only `given` needs to know."""
     paths = click.argument("paths", nargs=-1, required=True, type=GivenSource())
-    return functools.reduce(lambda made, option: option(made), (STRICT, NUMBERING, paths), command)
+    options = (STRICT, WITHOUT_CONSENT, NUMBERING, paths)
+    return functools.reduce(lambda made, option: option(made), options, command)
 
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
@@ -67,7 +84,8 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
         return given_folder(published[0])
     found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
-    return given_recordings(found, ids)
+    reason = click.get_current_context().meta.get(REASON, "")
+    return given_recordings(found, ids, without_consent=reason)
 
 
 def read_split(path: Path, found: GivenData) -> Split:

@@ -16,6 +16,7 @@ from recipe_app.releases.data_set_folder import DataSet, read_data_set
 from recipe_app.releases.numbering import Numbering
 
 if TYPE_CHECKING:
+    from recipe_app.releases.own import OwnRecording
     from recipe_app.releases.own_set import LeftOut, Ready
 
 
@@ -27,11 +28,20 @@ class GivenData:
     folder: Path | None = None
     own: dict[str, Ready] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
+    without_consent: str = ""
+
+    def open_own(self, recording: str) -> OwnRecording:
+        """Open an own recording by its id in the data set."""
+        from recipe_app.releases.own import OwnRecording
+
+        return OwnRecording.open(self.own[recording].path, without_consent=self.without_consent)
 
     @property
     def warnings(self) -> list[str]:
-        """Say which recordings are left out, a line each."""
-        return [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
+        """Say which recordings are left out, and which are used without consent, a line each."""
+        lines = [f"left out: {one['recording']}: {one['why']}" for one in self.left_out]
+        used = [one for one in self.own.values() if one.not_agreed]
+        return lines + [f"used without consent: {one.path.name}: {one.not_agreed}" for one in used]
 
     def graphs(self) -> dict[str, Graph]:
         """Return the recipes' graphs by the stem of their files. Raises BadGraph."""
@@ -55,8 +65,12 @@ def given_folder(folder: Path) -> GivenData:
     return GivenData(read_data_set(folder), folder)
 
 
-def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenData:
+def given_recordings(
+    paths: Iterable[Path], table: Numbering | None, *, without_consent: str = ""
+) -> GivenData:
     """Read own recordings, one at a time; with a table of published ids under these, else under their own names.
+
+    `without_consent` is why those are read too to which nobody agreed; it is kept in their manifests.
 
     Raises NotReleasable when none may be used.
     """
@@ -65,7 +79,7 @@ def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenDat
     left_out: list[LeftOut] = []
     ids = table or Numbering()
     published = frozenset(ids.recordings)
-    found = (read_member(path, ids, left_out) for path in paths)
+    found = (read_member(path, ids, left_out, without_consent=without_consent) for path in paths)
     ready = [_named(one, published if table else None, left_out) for one in found if one is not None]
     own = {one.member.published_id: one for one in ready if one is not None}
     if not own:
@@ -74,7 +88,7 @@ def given_recordings(paths: Iterable[Path], table: Numbering | None) -> GivenDat
     lengths = {member.published_id: member.cooked.film_s for member in members}
     facts = {member.published_id: dict(member.cooked.facts) for member in members}
     data = DataSet(annotations_of(members, ids), lengths, True, facts)
-    return GivenData(data, None, own, left_out)
+    return GivenData(data, None, own, left_out, without_consent)
 
 
 def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:

@@ -14,7 +14,6 @@ import numpy as np
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.annotations import VIDEOS
 from recipe_app.releases.given_data import GivenData
-from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.release_media import GOPRO
 from recipe_app.releases.tables.frame_rows import FilmOf
 from sensors.array_types import Mask
@@ -43,7 +42,7 @@ def film_of(found: GivenData, recording: str, fps: Fraction) -> FilmOf:
     Raises BadGraph where not even its length is known.
     """
     if recording in found.own:
-        with OwnRecording.open(found.own[recording].path) as own:
+        with found.open_own(recording) as own:
             return FilmOf(len(own.frames), own.frames.fps, own.hidden, own.frames.capture_ns)
     if (table := _path(found.folder, TIMES, recording)) is not None:
         return _told(table)
@@ -70,7 +69,7 @@ def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
     from sensors.gopro.take import Take
 
     if recording in found.own:
-        with OwnRecording.open(found.own[recording].path) as own:
+        with found.open_own(recording) as own:
             yield OpenFilm(own.take, own.hidden)
     elif (film := _path(found.folder, FILM, recording)) is not None:
         yield OpenFilm(Take([open_media(film)]))

@@ -42,9 +42,12 @@ class OwnRecording:
     state: State
 
     @classmethod
-    def open(cls, path: Path) -> OwnRecording:
-        """Open a recording folder. Raises NotARecording, Withdrawn, NotPermitted, NotReleasable."""
-        manifest = ask(path, Purpose.RELEASE_RAW)
+    def open(cls, path: Path, *, without_consent: str = "") -> OwnRecording:
+        """Open a recording folder; `without_consent` is why, where nobody agreed.
+
+        Raises NotARecording, Withdrawn, NotPermitted, NotReleasable.
+        """
+        manifest = ask(path, Purpose.RELEASE_RAW, without_consent=without_consent)
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         recording = Recording(path)

@@ -12,6 +12,7 @@ from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from sensors.errors import SensorError
 from storage.errors import StorageError, words_of
+from storage.permission import Purpose, why_not
 from storage.trouble import pass_on_trouble
 
 LeftOut = dict[str, str]
@@ -19,24 +20,31 @@ LeftOut = dict[str, str]
 
 @dataclass(frozen=True)
 class Ready:
-    """A recording that may be released, with its published id; its film has `pictures`, `fps` a second."""
+    """A recording that may be released, with its published id; its film has `pictures`, `fps` a second.
+
+    `not_agreed` is what its consent lacks, where it is used all the same.
+    """
 
     path: Path
     member: Member
     pictures: int
     fps: Fraction
     is_virtual: bool
+    not_agreed: str = ""
 
 
-def read_member(path: Path, numbering: Numbering, left_out: list[LeftOut]) -> Ready | None:
+def read_member(
+    path: Path, numbering: Numbering, left_out: list[LeftOut], *, without_consent: str = ""
+) -> Ready | None:
     """Read what was cooked in a recording; None, and why, where it may or can not be released."""
     try:
-        with OwnRecording.open(path) as own:
+        with OwnRecording.open(path, without_consent=without_consent) as own:
             own.check_filmed()
             own.check_placed()
             member = numbered(_cooked(own, numbering), numbering)
             is_virtual = bool(own.manifest.get("virtual"))
-            return Ready(path, member, len(own.frames), own.frames.fps, is_virtual)
+            not_agreed = why_not(own.manifest, Purpose.RELEASE_RAW)
+            return Ready(path, member, len(own.frames), own.frames.fps, is_virtual, not_agreed)
     except (StorageError, SensorError, NotReleasable) as error:
         pass_on_trouble(error)
         left_out.append({"recording": path.name, "why": words_of(error).removeprefix(f"{path}: ")})

@@ -65,6 +65,29 @@ def test_who_did_not_agree_is_left_out_and_named(data: Path) -> None:
     assert "release_raw" in alone.stderr
 
 
+@pytest.mark.parametrize("form", ["seconds", "frames"])
+def test_what_is_used_without_consent_is_said_and_kept(data: Path, form: str) -> None:
+    copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
+    copied(data, "withdrawn", lambda manifest: manifest.update(withdrawn={"host_ns": 1}))
+    out, options = data.parent / "out", ("--without-consent", "our own\n  hands", "--json")
+    before = json.loads((data / "take1/recording.json").read_text())
+    for _ in range(2):
+        done = run(form, data, "--out", out, *options, "--force")
+        assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["recordings"], said["status"]) == (2, "WARN")
+    assert "used without consent: unwilling: nobody agreed to `release_raw`" in said["warnings"]
+    (line,) = (line for line in said["warnings"] if "withdrawn" in line)
+    assert line.startswith("left out")
+    (kept,) = json.loads((data / "unwilling/recording.json").read_text())["consent_overrides"]
+    assert (kept["purpose"], kept["reason"]) == ("release_raw", "our own hands")
+    assert json.loads((data / "take1/recording.json").read_text()) == before
+    assert run(form, data, "--out", out, "--force").exit_code == 0
+    again = run(form, data / "unwilling", "--out", data.parent / "none")
+    assert (again.exit_code, "release_raw" in again.stderr) == (1, True), "one reason is not for ever"
+    assert run(form, data, "--out", out, "--force", "--without-consent", " ").exit_code == 2
+
+
 def test_published_ids_come_from_the_table_of_a_release(data: Path) -> None:
     copied(data, "take2")
     given = ("release", "captaincook4d", str(data / "take1"), "--out", str(data.parent / "set"))
