@@ -11,6 +11,7 @@ from recipe_app.exchange.folders import Folders
 from recipe_app.exchange.intake import Intake
 from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
+from recipe_app.people.quotas import Quotas
 from recipe_app.people.visitors import Visitors
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
@@ -27,6 +28,7 @@ class Collaborators:
     shelf: Shelf
     bucket: Bucket
     visitors: Visitors
+    quotas: Quotas
     judge: Judge
     capture: Capture | None = None
     watch: RecordingWatch | None = None
@@ -61,6 +63,7 @@ def collaborators(
         records=records,
         accounts=accounts,
         visitors=Visitors(accounts),
+        quotas=Quotas(records.now_ns),
         intake=Intake(records, folders, clock_id=clock_id),
         folders=folders,
         shelf=shelf,

@@ -22,6 +22,7 @@ from recipe_app.web.request_bodies import (
     MAX_BODY,
     MAX_FORM,
     Body,
+    Pace,
     SpooledRequest,
     Turns,
     stated_bytes,
@@ -92,13 +93,18 @@ def _guarded(route: Route) -> type[APIRoute]:
 
 async def _with_body(request: Request, takes: Body, turns: Turns | None, handler: Handler) -> Response:
     takes.check(request)
-    bounded = Request(request.scope, timely(request.receive, takes.most))
+    pace = Pace()
+    bounded = Request(request.scope, timely(request.receive, takes.most, pace))
     if turns is None:
         return await handler(bounded)
-    folder = (await tools(request)).folders.data
+    parts, visitor = await tools(request), await visitor_of(request)
+    folder, most = parts.folders.data, stated_bytes(request) or takes.most
     async with turns.one():
-        require_room(folder, stated_bytes(request) or takes.most)
-        return await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)
+        parts.quotas.require(visitor, most)
+        require_room(folder, most)
+        answer = await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)
+        parts.quotas.take(visitor, pace.taken)
+        return answer
 
 
 async def tools(request: Request) -> Collaborators:

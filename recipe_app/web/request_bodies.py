@@ -95,12 +95,12 @@ class Turns:
             self.free.release()
 
 
-def timely(receive: Receive, most: int) -> Receive:
+def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:
     """Give the parts of a body as they come: not more than `most` bytes, and not slower than a network is.
 
-    The reading raises HTTPException 413 and 408.
+    `pace` counts them. The reading raises HTTPException 413 and 408.
     """
-    pace = _Pace()
+    pace = pace or Pace()
 
     async def receive_in_time() -> Message:
         while True:
@@ -118,7 +118,7 @@ def timely(receive: Receive, most: int) -> Receive:
 
 
 @dataclass
-class _Pace:
+class Pace:
     """How much came, and how much of it before this window."""
 
     taken: int = 0

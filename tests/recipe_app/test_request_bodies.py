@@ -12,10 +12,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
+from recipe_app.people import quotas
 from recipe_app.people.roles import Access
 from recipe_app.store import room
 from recipe_app.web import request_bodies, strings_apart
@@ -170,3 +172,36 @@ def test_uploads_leave_the_room_that_recordings_need(kitchen: Any, monkeypatch: 
     monkeypatch.undo()
     assert kitchen.tablet.put(address, content=content, headers=sound).status_code == 200
     assert [path.name for path in kitchen.data.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_tablet_and_a_person_send_so_much_a_day_and_more_on_the_next(
+    kitchen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quotas, "OF_A_TABLET", 3000)
+    monkeypatch.setattr(quotas, "OF_THE_DESK", 3000)
+    recording = kitchen.choose()["recording"]
+
+    def send(client: httpx.Client, number: int, *, chunked: bool = False) -> int:
+        content = bytes([number]) * 1000
+        address = f"/api/v1/voice/{recording}/{hashlib.sha256(content).hexdigest()}"
+        body: Any = iter([content]) if chunked else content
+        return client.put(address, content=body, headers={"content-type": "audio/webm"}).status_code
+
+    assert [send(kitchen.tablet, number) for number in range(5)] == [200, 200, 200, 409, 409]
+    other = kitchen.client(authorization=f"Bearer {kitchen.pair('Other')[1]}")
+    assert send(other, 6) == 200  # with nobody signed in on it
+    other.headers["x-kitchensync-login"] = signed_in(kitchen, other)
+    assert send(other, 7) == 409  # the same person, on another tablet
+    kitchen.now_ns += 8 * 3600 * 1_000_000_000
+    assert [send(kitchen.tablet, number) for number in (8, 9)] == [200, 409]
+    kitchen.now_ns += 24 * 3600 * 1_000_000_000
+    assert send(kitchen.tablet, 9, chunked=True) == 409  # it may be 8 MiB, as far as anybody knows
+    assert send(kitchen.tablet, 9) == 200
+    desk = kitchen.desk("researcher")
+    dumps = [desk.post("/api/v1/desk/dumps", json={"text": "x" * 2000}).status_code for _ in range(2)]
+    assert dumps == [422, 422]  # what is not kept counts for nothing
+
+
+def signed_in(kitchen: Any, tablet: httpx.Client) -> str:
+    body = {"person": kitchen.basil, "pin": "482916", "program": True}
+    return str(tablet.post("/api/v1/sign-in", json=body).json()["token"])
