@@ -153,6 +153,6 @@ def _show(out: Path, said: dict[str, Any]) -> None:
     columns = ["recordings", "hours", "with_errors", "recipes", "persons", "environments"]
     rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in said["parts"].items()]
     show_table(["part", *columns], rows)
-    for line in said["faults"] + said["warnings"]:
+    for line in said["faults"] + said["warnings"] + said["notes"]:
         click.echo(line)
     click.echo(f"{said['status']}: {', '.join(said['written']) or 'nothing'} written to {out}")

@@ -45,10 +45,16 @@ class Facts:
         persons, kitchens = (
             {getattr(one, key) for one in recordings} for key in ("person_id", "environment")
         )
+        counts = (
+            (len(recordings), "recording"),
+            (recipes, "recipe"),
+            (len(persons), "person"),
+            (len(kitchens), "kitchen"),
+        )
+        made, cooked, cooks, places = (f"{count} {word}{'s' * (count != 1)}" for count, word in counts)
         counted = (
-            f"{len(recordings)} recordings ({self.hours:.2f} hours) of {recipes} recipes cooked by "
-            f"{len(persons)} persons in {len(kitchens)} kitchens, seen by a head-mounted camera, "
-            "with the times of all steps and the errors."
+            f"{made} ({self.hours:.2f} hours) of {cooked} cooked by {cooks} in {places}, seen by a "
+            "head-mounted camera, with the times of all steps and the errors."
         )
         return self.about.description or counted
 

@@ -82,7 +82,7 @@ def _body(facts: Facts) -> Iterator[str]:
         yield f"- **{_words(name)}**: {text}"
     yield "\n## Use\n"
     yield "    sha256sum -c SHA256SUMS\n    python download.py ADDRESS FOLDER\n"
-    yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50 "
+    yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
     yield "numbers the first 25 were meant as correct, the others had planned errors.\n"
     yield "## Licence and citation\n"
     yield f"Licence: {facts.about.licence or NOT_STATED}."

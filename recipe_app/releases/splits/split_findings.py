@@ -36,8 +36,9 @@ def look_over(divided: Divided, data: DataSet) -> SplitFindings:
     faults = [f"{one} is in two parts" for one in twice]
     faults += [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values[:5]))}"
                for pair, values in shared.items() if "test" in pair and values]  # fmt: skip
-    warnings = [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values))}"
+    notes = [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values))}"
                 for pair, values in shared.items() if "test" not in pair and values]  # fmt: skip
+    warnings: list[str] = []
     missing = [one for one in left_out if not _left_on_purpose(divided, by_id[one])]
     if missing and divided.rule.name == "published" and divided.kind == "recipes":
         warnings.append(
@@ -57,6 +58,7 @@ def look_over(divided: Divided, data: DataSet) -> SplitFindings:
         "shared": shared,
         "left_out": left_out,
         "test_in_step_display": listed,
+        "notes": notes,
     }
     return SplitFindings(said, faults, warnings + displays + _unknown_lengths(data))
 

@@ -252,3 +252,27 @@ def test_a_rule_that_cannot_be_is_refused_in_one_line(
     assert (done.exit_code, (tmp_path / "o").exists()) == (code, False)
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_kitchens_that_train_and_val_share_by_the_rule_are_said_and_no_fault(tmp_path: Path) -> None:
+    made = made_data_sets.recordings(3)
+    folder = own(tmp_path / "set", made, {})
+    options = [
+        "--kind",
+        "environment",
+        "--rule",
+        "supplement",
+        "--seed",
+        "2",
+        "--out",
+        tmp_path / "o",
+        "--json",
+    ]
+    done = run("release", "split", folder, *options)
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["status"], said["rule"]) == (0, "PASS", {"name": "supplement", "seed": 2})
+    parts = json.loads((tmp_path / "o" / "environment_data_split_combined.json").read_text())
+    kitchens = {one.recording_id: one.environment for one in made}
+    both = {kitchens[one] for one in parts["train"]} & {kitchens[one] for one in parts["val"]}
+    assert said["shared"] == {"train,val": sorted(both, key=str), "train,test": [], "val,test": []}
+    assert "train and val share environment" in said["notes"][0]
