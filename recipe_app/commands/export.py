@@ -45,6 +45,10 @@ FORMS: Table = {
         "recipe_app.commands.export_promqa:promqa",
         "What comes next, what was missed, what went wrong: examples (JSON).",
     ),
+    "assembly": (
+        "recipe_app.commands.export_assembly:assembly",
+        "Questions about toys that are put together (JSON).",
+    ),
     "keysteps": (
         "recipe_app.commands.export_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",

@@ -65,6 +65,7 @@ TABLE: dict[str, list[str]] = {
     "export steps": [RECORDING, "--out", "WRITTEN/out.csv"],
     "export windows": [RECORDING, "--out", "WRITTEN/out.json"],
     "export promqa": [RECORDING, "--out", "WRITTEN/out.json"],
+    "export assembly": [FILE, FOLDER, "--out", "WRITTEN/out.json"],
     "export coherence": [RECORDING, "--out", "WRITTEN/out.json"],
     "export prompts": [RECORDING, "--out", "WRITTEN/out.json"],
     "export keysteps": [RECORDING, "--out", "WRITTEN/out.json"],
