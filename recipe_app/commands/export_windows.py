@@ -40,8 +40,8 @@ def windows(
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
     from recipe_app.releases.tables.film_ends import past_the_film
-    from recipe_app.releases.tables.windows import counted
-    from recipe_app.releases.tables.windows import windows as clips
+    from recipe_app.releases.tables.step_windows import counted
+    from recipe_app.releases.tables.step_windows import windows as clips
 
     wanted = _sizes(sizes)
     found = given(paths, numbering)

@@ -39,8 +39,8 @@ def spans(cases: Path, summary: bool) -> Answer:
     Example:
       kitchensync measure spans cases.json --summary
     """
-    from recipe_app.releases.measures.spans import answered
-    from recipe_app.releases.measures.spans import summary as means
+    from recipe_app.releases.measures.span_agreement import answered
+    from recipe_app.releases.measures.span_agreement import summary as means
 
     found = answered(_read(cases), cases.name)
     return _answer({"schema": "measure-spans/1", "models": means(found)} if summary else found)

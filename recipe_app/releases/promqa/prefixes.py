@@ -21,7 +21,7 @@ MOST_OVERLAP_S, OVERLAP_SHARE = 2.0, 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Performed:
+class NodeEntry:
     """An entry with the node of the graph that it is."""
 
     node: int
@@ -44,11 +44,11 @@ class Performed:
 
 
 @dataclass(frozen=True)
-class Prefix:
+class StoppedFilm:
     """What was done when the film is stopped at `end_s`: `history`, then `current`."""
 
-    history: tuple[Performed, ...]
-    current: Performed
+    history: tuple[NodeEntry, ...]
+    current: NodeEntry
     end_s: Seconds
 
     @property
@@ -57,7 +57,7 @@ class Prefix:
         return frozenset(one.node for one in (*self.history, self.current))
 
 
-def performed(one: AnnotatedRecording, graph: Graph) -> tuple[list[Performed], int]:
+def node_entries(one: AnnotatedRecording, graph: Graph) -> tuple[list[NodeEntry], int]:
     """Return the entries in order of time, each with its node, and how many have a text that the graph lacks.
 
     Where several nodes have one text, the k-th entry is the k-th of them in topological order. An entry whose text no
@@ -72,16 +72,16 @@ def performed(one: AnnotatedRecording, graph: Graph) -> tuple[list[Performed], i
         if known is None:
             unknown += 1
             known = [UNKNOWN]
-        found.append(Performed(known[min(used[entry.description], len(known) - 1)], entry))
+        found.append(NodeEntry(known[min(used[entry.description], len(known) - 1)], entry))
         used[entry.description] += 1
     starts = [entry.start_s for entry in one.entries if entry.performed]
     first = Entry(BEFORE_ALL, "Start-Start cooking.", 0.0, min(starts, default=0.0))
-    return [Performed(BEFORE_ALL, first), *found], unknown
+    return [NodeEntry(BEFORE_ALL, first), *found], unknown
 
 
-def prefixes(entries: list[Performed]) -> Iterator[Prefix]:
+def prefixes(entries: list[NodeEntry]) -> Iterator[StoppedFilm]:
     """Yield each moment at which something is asked: none where a later step is under way when the film stops."""
-    history: list[Performed] = []
+    history: list[NodeEntry] = []
     end_s: Seconds = 0
     for place, one in enumerate(entries):
         end_s = max(end_s, one.entry.end_s)
@@ -89,7 +89,7 @@ def prefixes(entries: list[Performed]) -> Iterator[Prefix]:
             continue
         later = (other.entry for other in entries[place + 1 :] if not other.is_skipped)
         if not _is_under_way(later, end_s):
-            yield Prefix(tuple(history), one, end_s)
+            yield StoppedFilm(tuple(history), one, end_s)
         if one.node != BEFORE_ALL:
             history.append(one)
 

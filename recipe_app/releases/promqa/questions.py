@@ -9,7 +9,7 @@ from typing import Any
 from recipe_app.graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.closure import full_closure
-from recipe_app.releases.promqa.prefixes import BEFORE_ALL, Performed, Prefix, performed, prefixes
+from recipe_app.releases.promqa.prefixes import BEFORE_ALL, NodeEntry, StoppedFilm, node_entries, prefixes
 
 TAGS = {
     "order": ORDER_ERROR,
@@ -66,7 +66,7 @@ class Targets:
 
 def examples(one: AnnotatedRecording, targets: Targets) -> tuple[list[Example], int]:
     """Return the examples of a recording, each question once, and how many entries have a text the graph lacks."""
-    entries, unknown = performed(one, targets.graph)
+    entries, unknown = node_entries(one, targets.graph)
     found: dict[str, Example] = {}
     for prefix in prefixes(entries):
         for example in _asked(one, prefix, targets):
@@ -74,7 +74,7 @@ def examples(one: AnnotatedRecording, targets: Targets) -> tuple[list[Example], 
     return list(found.values()), unknown
 
 
-def _asked(one: AnnotatedRecording, prefix: Prefix, targets: Targets) -> Iterator[Example]:
+def _asked(one: AnnotatedRecording, prefix: StoppedFilm, targets: Targets) -> Iterator[Example]:
     current = prefix.current
     start = targets.graph.start
     done = prefix.done | ({start} if start is not None else set())
@@ -86,7 +86,7 @@ def _asked(one: AnnotatedRecording, prefix: Prefix, targets: Targets) -> Iterato
             yield _example(one, prefix, kind, {"error_description": told[-1]})
 
 
-def _example(one: AnnotatedRecording, prefix: Prefix, kind: str, target: dict[str, Any]) -> Example:
+def _example(one: AnnotatedRecording, prefix: StoppedFilm, kind: str, target: dict[str, Any]) -> Example:
     example_id = f"{one.recording_id}_{prefix.current.name}"
     return {
         "recording_id": one.recording_id,
@@ -109,12 +109,12 @@ def clock(seconds: float) -> str:
     return f"{hours:02}:{minutes:02}:{rest:02}"
 
 
-def _is_noisy(prefix: Prefix, kind: str) -> bool:
+def _is_noisy(prefix: StoppedFilm, kind: str) -> bool:
     unnoticed = UNNOTICED.get(kind, frozenset())
     return any(error.tag not in unnoticed for step in prefix.history for error in step.entry.errors)
 
 
-def _told(step: Performed) -> dict[str, Any]:
+def _told(step: NodeEntry) -> dict[str, Any]:
     entry = step.entry
     told: dict[str, Any] = {"step_id": step.step_id, "description": entry.modified or entry.description}
     if entry.errors:

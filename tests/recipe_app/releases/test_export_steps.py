@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
-from recipe_app.releases.tables.windows import windows
+from recipe_app.releases.tables.step_windows import windows
 
 TAGS = ("Preparation Error", "Measurement Error", "Order Error", "Timing Error", "Technique Error",
         "Temperature Error", "Missing Step")  # fmt: skip

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from recipe_app.releases.measures.coherence import measures
-from recipe_app.releases.measures.spans import agreement
+from recipe_app.releases.measures.span_agreement import agreement
 
 SPANS = st.lists(st.tuples(st.integers(-20, 60), st.integers(-20, 60)), max_size=6)
 P = st.floats(0, 1)
