@@ -32,6 +32,13 @@ SOURCES = ("cooklang", "jsonld", "text")
 )
 @output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
+@click.option(
+    "--style",
+    type=click.Choice(["ids", "text"]),
+    default="ids",
+    show_default=True,
+    help="With --to dot: nodes are ids with labels, or the texts of the steps alone, as prompts show them.",
+)
 @click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
 @answers("convert/1")
@@ -42,6 +49,7 @@ def convert(
     out: Path | None,
     force: bool,
     toy: str,
+    style: str,
     language: str,
     accept: bool,
 ) -> Answer:
@@ -55,6 +63,8 @@ def convert(
     Example: kitchensync graph convert examples/recipes/tea_and_toast.json --to dot
     Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
     """
+    if style == "text" and target != "dot":
+        raise click.UsageError("--style text goes with --to dot")
     if file.is_dir():
         answer = convert_folder(file, out, force=force)
     else:
@@ -67,6 +77,7 @@ def convert(
             language=language,
             accept_all=accept,
             force=force,
+            only_texts=style == "text",
         )
     lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
     return Answer(answer, _print_converted, lost)
@@ -89,9 +100,11 @@ def convert_file(
     language: str,
     accept_all: bool,
     force: bool = False,
+    only_texts: bool = False,
 ) -> dict[str, Any]:
-    """Build the `convert/1` object of one graph, and write the file."""
+    """Build the `convert/1` object of one graph, and write the file; `only_texts` is DOT without ids."""
     from recipe_app.graphs.formats.by_name import format_graph, kind_of, parse_graph
+    from recipe_app.graphs.formats.dot import format_dot_texts
     from recipe_app.graphs.formats.graph_files import read_text
     from recipe_app.graphs.formats.same_layout import written_back
     from recipe_app.graphs.text.recipe_text import accept
@@ -103,7 +116,10 @@ def convert_file(
         graph = accept(graph)
     if language:
         graph = graph.in_language(language)
-    made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
+    if only_texts:
+        made = format_dot_texts(graph)
+    else:
+        made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
     answer: dict[str, Any] = {
         "schema": "convert/1",
         "file": file.name,
@@ -111,7 +127,7 @@ def convert_file(
         "to": target,
         "graph_hash": graph.content_hash,
         "suggested": len(graph.suggested),
-        "lost": lost_in(graph, target),
+        "lost": ["ids", *lost_in(graph, "captaincook4d")] if only_texts else lost_in(graph, target),
     }
     if out is None:
         return {**answer, "text": made}

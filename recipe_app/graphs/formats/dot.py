@@ -6,6 +6,7 @@ the graph, so that nothing is lost on the way back. Attributes of other people's
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,22 @@ def format_dot(graph: Graph) -> str:
     for edge in graph.edges:
         kept = _kept(links[edge].extra) if edge in links else {}
         lines.append(f"  {names[edge[0]]} -> {names[edge[1]]}{f' [{_attributes(kept)}]' if kept else ''};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def format_dot_texts(graph: Graph) -> str:
+    """Write a graph as DOT whose nodes are the texts of its steps, for prompts; one that comes again is numbered."""
+    names: dict[int, str] = {}
+    for step in graph.nodes:
+        numbered = (f"{step.label} ({count})" for count in itertools.count(2))
+        names[step.node] = next(
+            name
+            for name in map(_quoted, itertools.chain([step.label], numbered))
+            if name not in names.values()
+        )
+    lines = [f"digraph {_quoted(graph.name.rpartition('.')[0] or graph.name)} {{"]
+    lines += [f"  {names[step.node]};" for step in graph.nodes]
+    lines += [f"  {names[before]} -> {names[after]};" for before, after in graph.edges]
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -18,7 +18,8 @@ from kitchensync.cli import main
 from recipe_app.errors import BadGraph, NotFound
 from recipe_app.graphs.formats import assembly
 from recipe_app.graphs.formats.by_name import kind_of
-from recipe_app.graphs.formats.dot import format_dot, parse_dot
+from recipe_app.graphs.formats.dot import format_dot, format_dot_texts, parse_dot
+from recipe_app.graphs.formats.dot_reader import read_dot
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.formats.graph_json import EDGE_KINDS, SPAN_KINDS, format_graph_json, parse_graph_json
 from recipe_app.graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
@@ -166,6 +167,32 @@ def test_bad_dot_is_one_line_with_its_place(text: str, why: str) -> None:
     with pytest.raises(BadGraph, match=why) as caught:
         parse_dot(text, name="mine.dot")
     assert str(caught.value).startswith("mine.dot: ")
+
+
+@given(graphs())
+def test_dot_of_texts_has_a_name_for_each_step_and_every_edge(graph: Graph) -> None:
+    found = read_dot(format_dot_texts(graph), "texts.dot")
+    names = list(found.nodes)
+    assert len(names) == len(graph.nodes)
+    places = {step.node: place for place, step in enumerate(graph.nodes)}
+    for name, step in zip(names, graph.nodes, strict=True):
+        assert name.startswith(step.label)
+    assert [(names.index(edge[0]), names.index(edge[1])) for edge in found.edges] == [
+        (places[before], places[after]) for before, after in graph.edges
+    ]
+
+
+def test_texts_that_come_again_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:
+    steps = {"0": "START", "1": "Stir-Stir", "2": 'Say-Say "yes"', "3": "Stir-Stir", "4": "END"}
+    document = {"steps": steps, "edges": [[0, 1], [1, 2], [2, 3], [3, 4]]}
+    (tmp_path / "tea.json").write_text(json.dumps(document))
+    given = ["graph", "convert", str(tmp_path / "tea.json"), "--style", "text"]
+    done = CliRunner().invoke(main, [*given, "--to", "dot"])
+    assert done.exit_code == 0, done.output
+    assert '"Say-Say \\"yes\\"" -> "Stir-Stir (2)";' in done.stdout
+    assert "dot cannot hold ids" in done.stderr
+    refused = CliRunner().invoke(main, [*given, "--to", "graph"])
+    assert (refused.exit_code, "--style text goes with --to dot" in refused.stderr) == (2, True)
 
 
 def test_dot_whose_parts_disagree_is_refused() -> None:
