@@ -138,6 +138,15 @@ class SourceDiffers(StorageError):
         super().__init__(f"{path}: is not what was sealed, it is not copied; run `kitchensync verify`")
 
 
+class NotAsStated(StorageError):
+    """A file that is no longer what its list of checksums says; it is not sent."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
+        )
+
+
 class FilesFreed(Unusable):
     """The files of a recording were freed after they were copied, and no copy can be read now."""
 

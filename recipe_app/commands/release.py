@@ -247,12 +247,14 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     from recipe_app.releases.checks.check import check
     from recipe_app.releases.data_set_folder import is_published
     from recipe_app.releases.private_words import private_words
+    from storage.shell.progress import byte_bar
 
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
     published = against if against is not None and is_published(against) else None
     words = private_words(against) if against and not published else frozenset()
-    found = check(folder, words=words, published=published)
+    with byte_bar() as tell:
+        found = check(folder, words=words, published=published, tell=tell)
     failed = bool(found.differences or found.names)
     status = "FAIL" if failed else "WARN" if found.warnings else "PASS"
     said = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}

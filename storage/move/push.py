@@ -14,7 +14,7 @@ from typing import Protocol
 
 from storage.copies.copies import COPIED, Book, CopyRecord
 from storage.copies.target import Target
-from storage.errors import CloudRefused, StorageError
+from storage.errors import CloudRefused, NotAsStated, SourceDiffers, StorageError
 from storage.move.cloud_store import CloudStore, check_address, why
 from storage.move.hub import HUB, HubStore
 
@@ -90,7 +90,10 @@ def _bring(
     known = book.copies.get((name, store.identity))
     if store.holds(name, facts.st_size, sha256, noted=known is not None and known.sha256 == sha256):
         return None
-    read = store.send(source, name, sha256, tell)
+    try:
+        read = store.send(source, name, sha256, tell)
+    except SourceDiffers as error:
+        raise NotAsStated(source) from error
     line = CopyRecord(COPIED, name, facts.st_size, sha256, facts.st_mtime_ns, store.identity, to, read)
     if not store.commits:
         book.write(line)

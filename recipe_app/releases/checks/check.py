@@ -15,7 +15,7 @@ from recipe_app.releases.checks.check_layout import TEXTS, check_layout
 from recipe_app.releases.checks.check_lengths import check_lengths
 from recipe_app.releases.checks.check_private import check_private
 from recipe_app.releases.checks.check_splits import check_splits
-from recipe_app.releases.checks.release_faults import DataSetUnderCheck, ReleaseFaults
+from recipe_app.releases.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
 from recipe_app.releases.data_set import BESIDE
 
 MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films)
@@ -23,9 +23,13 @@ _MOST_BYTES = 256 << 20
 
 
 def check(
-    folder: Path, *, words: frozenset[str] = frozenset(), published: Path | None = None
+    folder: Path,
+    *,
+    words: frozenset[str] = frozenset(),
+    published: Path | None = None,
+    tell: Tell = lambda *_: None,
 ) -> ReleaseFaults:
-    """Check everything of a data set; `words` must stand in none of its files.
+    """Check everything of a data set; `words` must stand in none of its files, `tell` hears of each film.
 
     Known flaws of published sets are warnings in files that came from one unchanged: those that are the same in
     `published`, or all where a data set is no lab's own and nobody names the published one.
@@ -47,7 +51,7 @@ def check(
     except (RecipeError, KeyError) as error:
         found.differs("annotation_json", "", "the published form", str(error))
     else:
-        checked = DataSetUnderCheck(folder, texts, annotations, is_own, is_taken_over, found)
+        checked = DataSetUnderCheck(folder, texts, annotations, is_own, is_taken_over, found, tell)
         for matter in MATTERS:
             matter(checked)
     check_private(folder, words, found)

@@ -27,10 +27,11 @@ def check_films(checked: DataSetUnderCheck) -> None:
     """Decode every film, load every array file; hold them against the tables and each other."""
     lengths = {row[0]: float(row[-1]) for row in checked.annotations.videos[1:] if _is_number(row[-1])}
     pictures: dict[str, int] = {}
-    for path in sorted((checked.folder / FILMS).rglob("*")):
-        if not path.is_file():
-            continue
+    paths = sorted(path for path in (checked.folder / FILMS).rglob("*") if path.is_file())
+    sizes = [path.stat().st_size for path in paths]
+    for number, path in enumerate(paths):
         name = path.relative_to(checked.folder).as_posix()
+        checked.tell(name, sum(sizes[:number]), sum(sizes))
         match = NAME.fullmatch(path.stem)
         if match is None or match[1] not in checked.ids:
             checked.found.differs(name, "", "a recording of this data set", "none of it")

@@ -12,6 +12,9 @@ from recipe_app.graphs.formats.annotations import Annotations
 MOST_NAMED = 20
 """Differences of one kind in one file; of more only the number is said."""
 
+Tell = Callable[[str, int, int], None]
+"""The film that is looked at, bytes of films done, bytes in all."""
+
 
 @dataclass
 class ReleaseFaults:
@@ -39,6 +42,7 @@ class DataSetUnderCheck:
     is_own: bool
     is_taken_over: Callable[[str], bool]
     found: ReleaseFaults
+    tell: Tell
 
     def flaw(self, file: str, where: str, want: object, got: object) -> None:
         """Note a flaw that published sets are known for."""

@@ -254,3 +254,13 @@ def test_a_step_that_overlaps_its_own_repeat_is_a_flaw(tmp_path: Path) -> None:
     graph["edges"] = [[0, 1], [0, 2], [1, 3], [2, 3]]
     (tmp_path / GRAPH).write_text(json.dumps(graph))
     assert not any("at the same time" in line for line in check(tmp_path).warnings)
+
+
+def test_a_check_tells_how_far_it_is_by_the_bytes_of_films(data_set: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    check(data_set, tell=lambda *one: told.append(one))
+    films = sorted((data_set / "captain_cook_4d").rglob("*.mp4"))
+    sizes = [film.stat().st_size for film in films]
+    assert [name for name, _, _ in told] == [film.relative_to(data_set).as_posix() for film in films]
+    assert [done for _, done, _ in told] == [sum(sizes[:n]) for n in range(len(sizes))]
+    assert {total for _, _, total in told} == {sum(sizes)}
