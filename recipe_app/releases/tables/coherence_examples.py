@@ -18,11 +18,12 @@ from recipe_app.releases.tables.step_rows import instruction
 UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
 SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"
 SHORTEST_S = 0.1
+Example = dict[str, Any]
 STEP_S = 0.1
 """From one sample to the next."""
 
 
-def examples(one: AnnotatedRecording) -> Iterator[tuple[str, dict[str, Any] | None]]:
+def examples(one: AnnotatedRecording) -> Iterator[tuple[str, Example | None]]:
     """Yield for each entry why it is left out, and None; or nothing, and its example."""
     for place, entry in enumerate(one.entries):
         seen = [error for error in entry.errors if error.tag not in UNSEEN]
@@ -34,7 +35,7 @@ def examples(one: AnnotatedRecording) -> Iterator[tuple[str, dict[str, Any] | No
             yield "", _example(f"{one.recording_id}_{place}", entry, seen[0].tag if seen else None)
 
 
-def _example(example_id: str, entry: Entry, tag: str | None) -> dict[str, Any]:
+def _example(example_id: str, entry: Entry, tag: str | None) -> Example:
     length = entry.end_s - entry.start_s
     begin, end = entry.start_s + min(0.05 * length, 0.5), entry.end_s - min(0.3 * length, 3.0)
     samples = sample_count(begin, end)
@@ -61,7 +62,7 @@ def sample_count(begin: float, end: float) -> int:
 
 def counted(
     recordings: Iterable[AnnotatedRecording], split: Split | None
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[Example], dict[str, Any]]:
     """Return the examples, and their counts: by part where there is a split, by type, and what was left out."""
     part_of: Mapping[str, str] = {one: part for part, ids in (split or {}).items() for one in ids}
     rows, by_split, types = [], Counter[str](), Counter[str]()

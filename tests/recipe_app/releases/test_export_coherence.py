@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import made_data_sets
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
 from recipe_app.graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 from recipe_app.releases.tables.coherence_examples import examples
+from storage.exports.film import FilmWriter
 
 
 def run(*words: object) -> Any:
@@ -75,3 +79,36 @@ def test_a_split_of_steps_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path / "set", "--split", tmp_path / "split.json", "--out", tmp_path / "c.json")
     assert (done.exit_code, (tmp_path / "c.json").exists()) == (2, False)
     assert "divides steps" in done.stderr
+
+
+def test_of_each_half_second_the_sharpest_picture_is_written(tmp_path: Path) -> None:
+    one = AnnotatedRecording(
+        "1_1", 1, "Tea", 1, 1, (Entry(5, "Pour-Pour", 0.5, 10.5), Entry(6, "Do-Do", 4, 12))
+    )
+    made_data_sets.write(tmp_path / "set", [one])
+    film = tmp_path / "set/captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
+    film.parent.mkdir(parents=True)
+    sharp = {k for k in range(360) if k % 7 == 0}
+    noise = np.random.default_rng(0).integers(0, 255, (90, 160, 1)).astype(np.uint8)
+    with FilmWriter(film, Fraction(1, 30), key_every=30, crf=5) as writer:
+        for number in range(360):
+            picture = noise if number in sharp else np.full_like(noise, 128)
+            writer.write(np.repeat(picture, 3, axis=2), number)
+    done = run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--json")
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "c.json").read_text())
+    assert json.loads(done.stdout)["frames"] == sum(len(row["frames"]) for row in rows)
+    for row in rows:
+        first, behind = row["single_frame_range"]
+        assert len(row["frames"]) == len(row["frame_times"]) == -(-(behind - first) // 5) >= 2
+        for number, (name, at_s) in enumerate(zip(row["frames"], row["frame_times"], strict=True)):
+            samples = range(first + 5 * number, min(first + 5 * number + 5, behind))
+            looked_at = {int((row["from"] + 0.1 * k) * 30) for k in samples}
+            assert round(at_s * 30) in (looked_at & sharp or looked_at)
+            picture = cv2.imread(str(tmp_path / name))
+            assert picture.shape == (90, 160, 3)
+            assert (picture.std() > 30) == bool(looked_at & sharp)
+    assert run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--force").exit_code == 0
+    film.unlink()
+    again = run(tmp_path / "set", "--frames", "--out", tmp_path / "d.json", "--strict")
+    assert (again.exit_code, "1 films are not here: 1_1" in again.stderr) == (1, True)

@@ -94,6 +94,9 @@ def test_faults_are_warned_of_and_strict_lets_them_fail(
     assert done.exit_code == 0
     for words in ("1 steps that were not done", "holds no recording", "divides steps", "said to have none"):
         assert words in done.stderr
+    database = json.loads((tmp_path / "out/combined/recordings.json").read_text())["database"]
+    assert not any(body["has_error"] for body in database.values()), "as published"
+    assert database[made[0].recording_id]["annotations"][-1]["segment(frames)"] == [-30.0, -29.0]
     assert run(*given, "--strict").exit_code == 1
     assert {path.name for path in (tmp_path / "out/combined").iterdir()} == {"recordings.json"}
 
