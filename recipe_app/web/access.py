@@ -99,7 +99,7 @@ async def _with_body(request: Request, takes: Body, turns: Turns | None, handler
         return await handler(bounded)
     parts, visitor = await tools(request), await visitor_of(request)
     folder, most = parts.folders.data, stated_bytes(request) or takes.most
-    async with turns.one():
+    async with turns.one(visitor.device["id"] if visitor.device else visitor.actor):
         parts.quotas.require(visitor, most)
         require_room(folder, most)
         answer = await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)

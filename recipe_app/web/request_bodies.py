@@ -17,6 +17,7 @@ from starlette.types import Message, Receive
 
 from recipe_app.errors import BadOperation, NotNow, RecipeError
 from recipe_app.store.room import require_room
+from recipe_app.web.networks import Lanes
 from recipe_app.web.strings_apart import NotStrings, strings_in
 from sensors.host_clock import host_ns
 
@@ -73,26 +74,34 @@ def stated_bytes(request: Request) -> int:
 
 @dataclass
 class Turns:
-    """Whose turn it is where bodies are large: a route's own, of one app."""
+    """Whose turn it is where bodies are large: a route's own, of one app; one turn at a time for each who sends."""
 
     at_once: int
     free: asyncio.Semaphore = field(init=False)
+    own: Lanes = field(default_factory=lambda: Lanes(1))
 
     def __post_init__(self) -> None:
         self.free = asyncio.Semaphore(self.at_once)
 
     @contextlib.asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """Wait for a turn. Raises NotNow."""
+    async def one(self, who: str) -> AsyncIterator[None]:
+        """Wait for a turn. Raises NotNow, TooOften."""
+        await self.own.enter(who)
+        try:
+            await self._wait()
+            try:
+                yield
+            finally:
+                self.free.release()
+        finally:
+            self.own.leave(who)
+
+    async def _wait(self) -> None:
         try:
             async with asyncio.timeout(TURN_S):
                 await self.free.acquire()
         except TimeoutError as error:
             raise NotNow("another large file is being taken in; send this one again in a minute") from error
-        try:
-            yield
-        finally:
-            self.free.release()
 
 
 def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from starlette.types import Message
 from recipe_app.people import quotas
 from recipe_app.people.roles import Access
 from recipe_app.store import room
-from recipe_app.web import request_bodies, strings_apart
+from recipe_app.web import networks, request_bodies, strings_apart
 from recipe_app.web.app import ROUTES
 from recipe_app.web.request_bodies import MAX_BODY, MAX_FORM, timely
 from recipe_app.web.strings_apart import NotStrings, strings_in
@@ -200,6 +201,26 @@ def test_a_tablet_and_a_person_send_so_much_a_day_and_more_on_the_next(
     desk = kitchen.desk("researcher")
     dumps = [desk.post("/api/v1/desk/dumps", json={"text": "x" * 2000}).status_code for _ in range(2)]
     assert dumps == [422, 422]  # what is not kept counts for nothing
+
+
+def test_a_tablet_that_sends_half_of_its_sounds_keeps_no_other_waiting(
+    kitchen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, token = kitchen.choose()["recording"], kitchen.pair("Slow")[1]
+    host, port = kitchen.url.removeprefix("http://").split(":")
+    said = f"PUT /api/v1/voice/{recording}/{'0' * 64} HTTP/1.1\r\nhost: {host}:{port}\r\n"
+    said += f"authorization: Bearer {token}\r\ncontent-type: audio/webm\r\ncontent-length: 8000000\r\n\r\nx"
+    content = b"sound"
+    address = f"/api/v1/voice/{recording}/{hashlib.sha256(content).hexdigest()}"
+    monkeypatch.setattr(networks, "TURN_S", 0.2)
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            connection.sendall(said.encode())
+        connection.settimeout(30)
+        assert b" 429 " in connection.recv(4096)  # the last of them: its own first one has the turn
+        answer = kitchen.tablet.put(address, content=content, headers={"content-type": "audio/webm"})
+        assert answer.status_code == 200
 
 
 def signed_in(kitchen: Any, tablet: httpx.Client) -> str:
