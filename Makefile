@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycop
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-dataset test attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ demo-dataset: $(VENV)/.core  ## from a plan to a published data set: two virtual
 test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKERS=2): 20 minutes on 2 cores
 	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-quick: $(VENV)/.all  ## run the tests that take no second, start no system and no browser: about a minute and a half on 2 cores
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
 	@$(BIN)/ruff check .

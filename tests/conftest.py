@@ -26,6 +26,13 @@ PRIORITY = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what starts the whole system or a browser: `make test-quick` leaves it out."""
+    for item in items:
+        if "system" in item.path.parts or item.path.stem.endswith("_in_a_browser"):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _priority_kept() -> Iterator[None]:
     """Fail a test that steps back behind others in this process: every test after it would starve."""

@@ -119,6 +119,7 @@ def test_what_is_no_branch_passes(source: str) -> None:
     assert not list(branches(source))
 
 
+@pytest.mark.slow
 def test_no_code_branches_on_the_name_of_a_stream() -> None:
     found = {
         (str(path.relative_to(ROOT)), name): line

@@ -147,8 +147,8 @@ def _starts_empty(elst: memoryview | None) -> bool:
     if elst is None or len(elst) < 20:
         return False
     if elst[0] == 1:
-        return len(elst) >= 28 and struct.unpack_from(">q", elst, 16)[0] == -1
-    return struct.unpack_from(">i", elst, 12)[0] == -1
+        return len(elst) >= 28 and struct.unpack_from(">q", elst, 16) == (-1,)
+    return struct.unpack_from(">i", elst, 12) == (-1,)
 
 
 class TimecodeFormat(NamedTuple):

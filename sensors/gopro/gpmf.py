@@ -100,7 +100,8 @@ class StreamPart:
         if scale_klv is None or values.size == 0:
             return values
         with np.errstate(all="ignore"):  # garbage may hold any float
-            return values / _divisors(numbers(scale_klv).ravel(), values.shape[1])
+            scaled: np.ndarray = values / _divisors(numbers(scale_klv).ravel(), values.shape[1])
+        return scaled
 
     def samples(self) -> np.ndarray:
         """Decode all data keys of this payload to (samples, fields) float64."""

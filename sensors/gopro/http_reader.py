@@ -85,7 +85,7 @@ class _LimitedResponse(http.client.HTTPResponse):
         self._interim += 1
         if self._interim > MOST_INTERIM:
             raise http.client.HTTPException("no answer behind its interim ones")
-        return super()._read_status()  # type: ignore[misc]
+        return super()._read_status()  # type: ignore[misc, no-any-return]
 
 
 def limited(connection: http.client.HTTPConnection, limit: TimeLimit) -> http.client.HTTPConnection:

@@ -167,7 +167,8 @@ class GoProMedia(Telemetry):
         pts = self.frame_pts
         if not len(pts):
             return np.empty(0)
-        return (pts - pts[0]) * self.time_base.numerator / self.time_base.denominator
+        times_s: np.ndarray = (pts - pts[0]) * self.time_base.numerator / self.time_base.denominator
+        return times_s
 
     @cached_property
     def frame_period(self) -> Fraction:

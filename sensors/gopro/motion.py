@@ -63,7 +63,8 @@ def axes_matrix(part: StreamPart) -> np.ndarray:
     if sorted(orio.upper()) == sorted(CANONICAL) and "MTRX" in part.meta:
         matrix = numbers(part.meta["MTRX"]).ravel()
         if matrix.size == 9:
-            return _signed_permutation(orio) @ matrix.reshape(3, 3)
+            turned: np.ndarray = _signed_permutation(orio) @ matrix.reshape(3, 3)
+            return turned
     return _signed_permutation(ORIN_OF_OLD_CAMERAS.get(part.device.lower(), ORIN_DEFAULT))
 
 

@@ -108,7 +108,8 @@ class _Reader:
         before = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         starts = np.concatenate([[0], np.cumsum(per_chunk)[:-1]])
         within = before - np.repeat(before[np.minimum(starts, len(before) - 1)], per_chunk)
-        return np.repeat(chunks[:, 0], per_chunk) + within
+        offsets: np.ndarray = np.repeat(chunks[:, 0], per_chunk) + within
+        return offsets
 
 
 def read_tables(path: Path, track: str, stbl: memoryview, file_bytes: int) -> SampleTables:

@@ -122,7 +122,7 @@ def _wired_class() -> Any:
     import requests
     from open_gopro import WiredGoPro
 
-    class Wired(WiredGoPro):
+    class Wired(WiredGoPro):  # type: ignore[misc]
         def __init__(self, serial: str, address: str, **options: Any) -> None:
             self._address = address
             super().__init__(serial, **options)

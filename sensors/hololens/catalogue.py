@@ -39,13 +39,8 @@ STREAMS: dict[str, HeadsetStream] = {
     )
 }
 FRONT_CAMERA, GYROSCOPE, MICROPHONE, HEAD_POSE = (
-    next(name for name, stream in STREAMS.items() if plays(stream))
-    for plays in (
-        lambda stream: stream.is_front_camera,
-        lambda stream: stream.is_gyroscope,
-        lambda stream: stream.is_voice,
-        lambda stream: stream.is_head_pose,
-    )
+    next(name for name, stream in STREAMS.items() if getattr(stream, part))
+    for part in ("is_front_camera", "is_gyroscope", "is_voice", "is_head_pose")
 )
 """Names of the streams that play a part of their own."""
 DEFAULT_SET = tuple(stream.name for stream in STREAMS.values() if stream.is_default)

@@ -93,7 +93,7 @@ class RemoteControl:
 
     def utc_offset(self) -> int:
         """Ask for utc_offset: FILETIME = device_ticks + utc_offset, fixed when the app started."""
-        return struct.unpack("<Q", self._ask(bytes([c.Command.UTC_OFFSET]), 8))[0]
+        return int.from_bytes(self._ask(bytes([c.Command.UTC_OFFSET]), 8), "little")
 
     def pv_is_on(self) -> bool:
         """Ask whether the front camera's subsystem is on."""

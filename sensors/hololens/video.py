@@ -7,7 +7,7 @@ There are no B frames: one unit in, one picture out, in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sensors.errors import UnsupportedFormat
 
@@ -82,7 +82,7 @@ def decode_units(
         told(index, "no picture")
 
 
-def _packets(units: Iterable[bytes | memoryview]) -> Iterator[tuple[int, av.Packet | None]]:
+def _packets(units: Iterable[bytes | memoryview]) -> Iterator[tuple[int, av.Packet[Any] | None]]:
     """Number the units, and close with None, which makes the decoder give what it still holds."""
     import av
 

@@ -50,7 +50,8 @@ def encode_pose(matrix: np.ndarray) -> bytes:
 
 def is_tracked(pose: np.ndarray) -> np.ndarray | np.bool_:
     """Tell whether poses (..., 4, 4) are tracked: the last element is 0 when the headset lost its place."""
-    return pose[..., 3, 3] != 0
+    tracked: np.ndarray | np.bool_ = pose[..., 3, 3] != 0
+    return tracked
 
 
 # --- configuration blocks -----------------------------------------------------------------------

@@ -38,6 +38,7 @@ def run(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
 
 
+@pytest.mark.slow
 def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
     code, told = run("gopro", film, "--board", BOARD, "--data", tmp_path, "--json")
     assert code == 0, told
@@ -94,6 +95,7 @@ def test_another_board_than_the_one_filmed_is_refused_with_a_picture(film, tmp_p
     assert len(list((tmp_path / "calibrations").glob("*/refused-*.png"))) == 2, "each keeps its picture"
 
 
+@pytest.mark.slow
 def test_a_mirrored_and_a_blurred_film_are_refused_with_the_reason(tmp_path):
     poses = places(OPTICS, PRINT, 2, seed=2)
     for name, options, words in (

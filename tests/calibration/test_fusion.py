@@ -49,6 +49,7 @@ def test_depth_along_z_of_a_wall_is_its_distance():
     assert np.mean(z > 0) > 0.95
 
 
+@pytest.mark.slow
 def test_depth_that_shows_nothing_is_no_mesh_and_says_so(tmp_path):
     try:
         fusion = Fusion(look_up_table(LONGTHROW))
@@ -61,6 +62,7 @@ def test_depth_that_shows_nothing_is_no_mesh_and_says_so(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_room_becomes_a_mesh_within_a_centimetre():
     try:
         open3d_or_refuse()

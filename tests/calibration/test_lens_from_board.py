@@ -17,6 +17,8 @@ from calibration.estimate.lens_quality import DETECTOR_PX, farther_out
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
+pytestmark = pytest.mark.slow
+
 BOARD = Board(9, 6, 0.03, 0.022)
 PRINT = boards.DrawnBoard(9, 6, 0.03, 0.022)
 OPTICS = {

@@ -63,6 +63,7 @@ def known_gopro(sigma_px: float = 0.1) -> Intrinsics:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_mount_is_found_within_its_stated_doubt():
     found = from_board(pairs_of(20, mount()), BOARD, known_gopro())
     turn = Rotation.from_matrix(found.b_from_a[:3, :3] @ mount()[:3, :3].T).as_rotvec()
@@ -74,6 +75,7 @@ def test_the_mount_is_found_within_its_stated_doubt():
     assert not found.left_out
 
 
+@pytest.mark.slow
 def test_doubt_about_the_lens_becomes_doubt_about_the_mount():
     pairs = pairs_of(20, mount())
     sure, unsure = (from_board(pairs, BOARD, known_gopro(px)) for px in (0.1, 8.0))
@@ -108,6 +110,7 @@ def test_an_instant_with_one_row_of_the_board_in_view_is_left_out():
     assert len(found.used) == 11
 
 
+@pytest.mark.slow
 def test_an_instant_at_which_the_mount_moved_is_left_out_and_a_loose_mount_refused():
     slipped = mount()
     slipped[:3, :3] = Rotation.from_rotvec([0.02, 0, 0]).as_matrix() @ slipped[:3, :3]

@@ -38,6 +38,7 @@ def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.nd
     return depth_ahat.unpack_nv12(depth_ahat.pack_nv12(depth, brightness))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("as_video", "range_mm"), [(False, near_room.ALIAS_MM), (True, 1024)])
 def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, range_mm):
     _, kitchen = take

@@ -33,6 +33,8 @@ from virtual_kitchen.world import boards, rotations
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.optics import Optics
 
+pytestmark = pytest.mark.slow
+
 BOARD, PRINT = "7x5:36mm/27mm", boards.DrawnBoard(7, 5, 0.036, 0.027)
 GOPRO = Optics("fisheye", 960, 540, 441, 440, 479, 272, (0.03, -0.01, 0.004, -0.001))
 PV = Optics("pinhole", 640, 360, 505, 505, 319.5, 179.5, (0, 0, 0, 0, 0))

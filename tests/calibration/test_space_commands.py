@@ -61,6 +61,7 @@ def off_edge_px(edges: np.ndarray, optics: Optics, pose: np.ndarray) -> np.ndarr
     return np.where(far > near * (1 + STEP / 2) + STEP_MM / 2, between, np.inf).min(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
 def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
     path, kitchen = take
@@ -106,6 +107,7 @@ def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics)
     assert joints > 0 or camera == "pv"
 
 
+@pytest.mark.slow
 def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take, tmp_path, monkeypatch):
     path, _ = take
     monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)
@@ -134,6 +136,7 @@ def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take
     assert min(green) > 50, "outlines are drawn in every picture"
 
 
+@pytest.mark.slow
 def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_path, monkeypatch):
     path, _ = take
     monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)

@@ -66,6 +66,7 @@ def take(tmp_path_factory) -> Path:
     return recording
 
 
+@pytest.mark.slow
 @needs_rerun
 def test_everything_is_there_at_its_session_time(take, tmp_path):
     from rerun.chunk import RrdReader
@@ -128,6 +129,7 @@ def test_without_a_screen_it_says_what_to_do_instead(take, monkeypatch):
     assert "no screen here; give --save" in str(done.exception)
 
 
+@pytest.mark.slow
 @needs_rerun
 def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
     """Rerun's own viewer, without a window, is shown the middle of the take; what it paints is looked at."""
@@ -169,6 +171,7 @@ def is_painted(viewer, shot: Path) -> bool:
     return len(greys) > 60 and min(is_strong) > 100
 
 
+@pytest.mark.slow
 @needs_rerun
 def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_goes_on(tmp_path):
     from rerun.chunk import RrdReader

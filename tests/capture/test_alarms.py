@@ -85,6 +85,7 @@ def stopped_queue(server):
     os.kill(server.process.pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server):
     watch = QueueWatch(server.url)
     assert watch.silent_s == 0.0
@@ -104,6 +105,7 @@ def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(serve
     watch.stop()
 
 
+@pytest.mark.slow
 def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()

@@ -27,6 +27,8 @@ from sensors.gopro.camera_types import CameraState as Answer
 from storage.manifest import write_json
 from storage.move.mover import run_mover
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

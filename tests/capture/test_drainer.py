@@ -24,6 +24,8 @@ from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.names import MANIFEST
 
+pytestmark = pytest.mark.slow
+
 STREAM = "hololens/gyroscope"
 
 

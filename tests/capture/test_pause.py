@@ -48,6 +48,7 @@ def test_a_busy_computer_is_no_pause(clocks):
         assert watch.look() is None
 
 
+@pytest.mark.slow
 def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something():
     """What the producer's main thread waits for, a queue that does not answer say, is no pause."""
     child = subprocess.Popen(

@@ -84,6 +84,7 @@ def test_a_device_that_ends_all_its_streams_has_ended_them(take):
     assert [end["reason"] for end in notes.ends.values()] == [BY_DEVICE, BY_DEVICE]
 
 
+@pytest.mark.slow
 def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(take, monkeypatch):
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
     device, recorders, notes = take

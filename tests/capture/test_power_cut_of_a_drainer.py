@@ -26,6 +26,8 @@ from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import write_json
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 STREAMS = ("hololens/gyroscope", "hololens/pv")
 COUNT = 60
 SEEDS = range(5)

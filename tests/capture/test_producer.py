@@ -15,6 +15,8 @@ from capture.produce.device import Device
 from capture.produce.producer import Producer
 from capture.produce.stream_end import StreamState
 
+pytestmark = pytest.mark.slow
+
 
 class Over:
     """A stream that has ended."""

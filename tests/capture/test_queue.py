@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 
+import pytest
 from processes import wait_until_synced
 
 from capture.queue import stream_entries
@@ -175,6 +176,7 @@ def test_a_run_after_the_wall_clock_was_set_back_loses_nothing(client):
     ]
 
 
+@pytest.mark.slow
 def test_a_producer_that_starts_while_the_server_does_waits_for_it(server, client):
     put(QueueWriter(client, "u", "s", 7), 0, 1, 2)
     wait_until_synced(client)

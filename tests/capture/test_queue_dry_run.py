@@ -18,6 +18,8 @@ from capture.queue import stream_queue as queue
 from capture.queue.dry_run import check_server
 from capture.queue.server import queue_binary
 
+pytestmark = pytest.mark.slow
+
 
 def free_port(host: str) -> int:
     """Return a free port whose cluster bus (ten thousand higher) is free as well."""

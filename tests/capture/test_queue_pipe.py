@@ -81,6 +81,7 @@ def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
     reader.close()
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_cut_in_the_middle_costs_nothing(client):
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")]
@@ -122,6 +123,7 @@ def test_the_server_works_between_begin_and_finish(client):
     pipe.close()
 
 
+@pytest.mark.slow
 def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe = QueuePipe(client)
     writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
@@ -155,6 +157,7 @@ def test_a_server_killed_while_we_stay_is_given_again_what_it_forgot(server, cli
     pipe.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["in order", "keeps no file", "gone", "nothing given"])
 def test_nobody_stays_longer_than_it_takes(server, client, way):
     pipe = QueuePipe(client)

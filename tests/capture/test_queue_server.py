@@ -37,6 +37,7 @@ def test_no_log_of_the_server_keeps_pieces_of_packets(client):
         assert client.execute_command("COMMANDLOG", "LEN", kind) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("free", "least"),
     [(80 << 20, LEAST_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MOST_FILE_BYTES)],
@@ -53,6 +54,7 @@ def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_fold
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_killed_server_reads_its_file_before_it_answers(server, client):
     writer = QueueWriter(client, "u", "s", 1)
     for first in range(0, 60_000, 500):

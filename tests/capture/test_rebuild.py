@@ -33,6 +33,7 @@ def run(*words: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orphan):
     code, said = run("--rebuild", orphan)
     assert code == 0, said

@@ -10,12 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
+
 from capture.produce.receiver import Receiver
 from capture.queue.stream_queue import QueuedPacket, QueuePipe, QueueWriter
 from sensors.errors import StreamClosed
 from sensors.hololens.catalogue import headset_stream
 from sensors.hololens.client import StreamClient
 from sensors.hololens.wire import HEADER, HEADER_BYTES
+
+pytestmark = pytest.mark.slow
 
 
 class Pair(StreamClient):

@@ -20,6 +20,8 @@ from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.names import LOGS, MANIFEST, WORK
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 STREAM = "hololens/gyroscope"
 COUNT = 100
 

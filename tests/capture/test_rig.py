@@ -117,6 +117,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", WRONG)
 def test_one_line_names_the_key_and_what_it_may_be_and_the_published_schema_refuses_the_same(
     tmp_path: Path, text: str

@@ -110,6 +110,7 @@ def test_an_entry_that_is_none_of_ours_leaves_the_others_alone(queued, client):
     assert client.xlen(stream_key(queued.uuid, BAD)) == QUEUED + 1
 
 
+@pytest.mark.slow
 def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client, monkeypatch, short_folder):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     recording = Path(queued.path)
@@ -135,6 +136,7 @@ def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client
     assert "waiting" not in manifest
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, short_folder, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     data = tmp_path / "data"
@@ -211,6 +213,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_files_for_which_there_is_no_room_are_not_taken_for_kept(tmp_path, short_folder):
     script = tmp_path / "no_room.py"
     script.write_text(NO_ROOM.format(disk=str(tmp_path / "disk"), short=str(short_folder)))

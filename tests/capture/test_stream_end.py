@@ -23,6 +23,8 @@ from sensors.hololens.profile import Profile
 from storage.ledger import BY_DEVICE, LOST, STOPPED, Note
 from storage.manifest import write_json
 
+pytestmark = pytest.mark.slow
+
 PORTS = {"gyroscope": 3807, "accelerometer": 3806}
 SECOND = 10**9
 

@@ -26,6 +26,8 @@ from storage.chunks.chunk import Chunk, chunk_paths
 from storage.manifest import read_manifest, write_json
 from storage.names import LOGS, MANIFEST, stream_key
 
+pytestmark = pytest.mark.slow
+
 STREAM = "hololens/gyroscope"
 PV = "hololens/pv"
 COUNT = 1000

@@ -47,6 +47,7 @@ def test_a_spare_does_nothing_until_it_takes_the_place_of_the_dead(worker):
     assert worker.returncode() is None
 
 
+@pytest.mark.slow
 def test_a_spare_that_was_killed_is_no_hindrance(worker):
     worker.start()
     worker.keep_spare()

@@ -20,6 +20,8 @@ from recipe_app.store import oplog
 from recipe_app.store.database import open_database
 from virtual_kitchen.tablet import participate
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "kitchensync", "app"]
 
 

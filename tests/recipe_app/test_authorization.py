@@ -64,6 +64,7 @@ def clients(kitchen: Any) -> dict[str, httpx.Client]:
     }
 
 
+@pytest.mark.slow
 def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
     people = clients(kitchen)
@@ -150,6 +151,7 @@ def test_the_guided_tour_shows_the_desk_in_the_browser_of_its_tablet(kitchen: An
     assert client.get("/desk/audit").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_operator_makes_participants_and_nobody_above(kitchen: Any) -> None:
     operator = kitchen.desk("operator")
     assert operator.post("/api/v1/desk/people", json={"pseudonym": "New", "pin": "482916"}).status_code == 200

@@ -200,6 +200,7 @@ def test_with_a_wall_clock_alone_the_doubt_is_an_hour_and_more(kitchen: Any, rec
     assert abs(op["uncertainty_ns"] - hour_ns - (5_000_000_000_000 - kitchen.now_ns)) < 1_000_000
 
 
+@pytest.mark.slow
 def test_another_site_and_an_unknown_tablet_are_refused_in_words(kitchen: Any, recording: str) -> None:
     before = kitchen.tools.records.ops(recording)
     with pytest.raises(BadOperation, match="another site"):
@@ -277,6 +278,7 @@ def test_the_desk_reads_frames_within_bounds_and_keeps_nothing_of_them(kitchen: 
     assert (large.status_code, "damaged" in large.text) == (422, True)  # a dump may be larger than a batch
 
 
+@pytest.mark.slow
 def test_the_command_reads_pictures_and_a_film(kitchen: Any, recording: str, tmp_path: Path) -> None:
     frames = as_frames(content_of(kitchen, recording))
     images = []

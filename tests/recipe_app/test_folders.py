@@ -8,6 +8,8 @@ import pytest
 
 from storage.manifest import write_json
 
+pytestmark = pytest.mark.slow
+
 ODD = [None, "yesterday", 7, [], {}, {"utc_ns": None}, {"utc_ns": "late"}, {"utc_ns": 1.5}]
 
 

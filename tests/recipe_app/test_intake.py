@@ -25,6 +25,8 @@ from recipe_app.web import serve
 from recipe_app.web.app import create_app
 from storage.events import read_events
 
+pytestmark = pytest.mark.slow
+
 PIN = "482916"
 
 TEA = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "tea_and_toast.json"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from recipe_app.store import tables
 
 
@@ -30,6 +32,7 @@ def test_an_order_of_the_graph_is_right(kitchen: Any) -> None:
     assert against(kitchen, cook(kitchen, order)).is_right
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_named_by_brute_force_over_the_edges(kitchen: Any) -> None:
     body = kitchen.choose()["ops"][0]["body"]
     nodes = list(reversed(body["order"]))[:-1]
@@ -62,6 +65,7 @@ def test_everything_of_a_recording_is_one_file_unless_it_is_withdrawn(kitchen: A
     assert desk.get(address).status_code == 409
 
 
+@pytest.mark.slow
 def test_a_withdrawn_recording_says_so_in_its_folder(kitchen: Any) -> None:
     recording = kitchen.choose(folder="soup_1")["recording"]
     kitchen.post(kitchen.operation(recording, "withdraw", {}))

@@ -73,6 +73,7 @@ def used(url: str, invite: str) -> dict[str, str]:
     return secrets
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_no_secret_is_in_database_log_or_backup(tmp_path: Path) -> None:
     data, backup = tmp_path / "data", tmp_path / "kitchen.backup"

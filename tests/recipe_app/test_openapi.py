@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 EXAMPLES = os.environ.get("KITCHENSYNC_EXAMPLES", "3")
 
 

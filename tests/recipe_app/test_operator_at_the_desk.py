@@ -13,6 +13,8 @@ from screens import fit_to_be_shown
 
 from recipe_app.web.app import create_app
 
+pytestmark = pytest.mark.slow
+
 
 class Rig:
     """Devices that do what they are told, unless they are told to refuse."""

@@ -137,6 +137,7 @@ WRONG_PIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", list(WRONG_PIN))
 def test_a_wrong_pin_is_refused_in_the_language_of_the_page(kitchen: Any, language: str) -> None:
     wrong = {"person": kitchen.basil, "pin": "602214"}

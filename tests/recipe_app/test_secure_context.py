@@ -15,7 +15,7 @@ from browser import LANDSCAPE, Tablet, chromium
 from recipe_app.web.app import create_app
 from recipe_app.web.tls import credentials
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 NAME = "kitchen-lab"
 
 

@@ -76,6 +76,7 @@ def test_a_damaged_recording_is_a_refusal_in_words(kitchen: Any, monkeypatch: py
     assert (answer.status_code, answer.json()) == (409, {"error": "soup_1/recording.json is damaged"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["stop", "abort"])
 def test_an_expired_sign_in_never_keeps_a_recording_from_ending(kitchen: Any, action: str) -> None:
     rig = Rig(kitchen)

@@ -75,6 +75,7 @@ def test_a_sound_belongs_to_its_recording(kitchen: Any) -> None:
     assert "<audio" not in desk.get(f"/desk/recordings/{first}").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["audio/svg+xml", "audio/x; charset=utf-8", "AUDIO/HTML", "application/json"]
 )

@@ -58,6 +58,7 @@ def test_a_withdrawal_at_the_desk_ends_the_recording(kitchen: Any, rig: Rig) -> 
     assert rig.calls == [("abort", "soup_1")]
 
 
+@pytest.mark.slow
 def test_a_withdrawal_in_a_dump_ends_the_recording(kitchen: Any, rig: Rig) -> None:
     recording = joined(kitchen)
     (device,) = kitchen.tools.records.rows(tables.device)

@@ -29,6 +29,8 @@ from storage.batch.runner import Job, Workforce, run_all
 from storage.listing import recordings_below
 from storage.manifest import edit_manifest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

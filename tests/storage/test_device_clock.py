@@ -49,6 +49,7 @@ def exchanges(
     return send, receive, EPOCH + np.rint((since + fast) * 1e7).astype(np.int64), read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hz", [1.0, 0.1])  # the recorder asks once a second; the rest is for other recorders
 @pytest.mark.parametrize("random", [uniform, mostly_slow, mostly_quick, slow_or_quick])
 @pytest.mark.parametrize("skew_ppm", [-50.0, 50.0])
@@ -78,6 +79,7 @@ def test_rounds_of_five_a_second_as_the_recorder_asks(random):
     assert error.max() < clock.bound_ns < 18e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hz", [1.0, 0.1])
 @pytest.mark.parametrize(("there", "back"), [(mostly_slow, mostly_quick), (uniform, mostly_slow)])
 def test_ways_that_are_not_alike_do_not_pull_the_clock_to_one_side(there, back, hz):

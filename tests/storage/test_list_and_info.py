@@ -133,6 +133,7 @@ BREAKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(BREAKS))
 def test_one_that_is_broken_is_named_and_ends_no_listing(name: str, data: Path, finished: Path) -> None:
     broken = data / "mid" / "broken"

@@ -25,6 +25,8 @@ from storage.move.mover_process import MoverProcess
 from storage.recording import open_recording
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 NOW = FreeRule(copies_before_free=2, keep_days=0)
 
 

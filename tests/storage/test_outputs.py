@@ -32,6 +32,7 @@ def bytes_below(folder: Path) -> dict[str, bytes]:
     return {path.as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["hololens/pv/000001.h5", "gopro/GX010001.MP4", "new.mp4", "a/b/new", "rig.toml"]
 )

@@ -79,6 +79,7 @@ def check_every_cut(tmp_path: Path, drainer: Callable[[Path, TracingDisk], None]
     return built
 
 
+@pytest.mark.slow
 def test_after_a_cut_at_any_moment_all_acknowledged_packets_are_there_and_open(tmp_path):
     assert check_every_cut(tmp_path, drain) > 150
 
@@ -129,6 +130,7 @@ def test_a_drainer_that_does_it_wrong_is_caught(tmp_path, mutant):
         check_every_cut(tmp_path, start)
 
 
+@pytest.mark.slow
 def test_the_books_of_a_closed_recording_catch_both_mutants(tmp_path):
     for name, sealed_rows in (("dropped", [[0, 1, 3], [4, 5]]), ("twice", [[0, 1, 2, 3], [2, 3, 4, 5]])):
         recording = tmp_path / name
@@ -166,6 +168,7 @@ for number in range(8):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk image needs root")
 def test_copies_of_a_mounted_disk_hold_everything_acknowledged(tmp_path):
     image, mounted, copies, out = (tmp_path / name for name in ("image", "mounted", "copies", "out"))

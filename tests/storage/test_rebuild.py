@@ -19,6 +19,8 @@ from storage.names import MANIFEST, MEDIA
 from storage.rebuild import rebuild
 from storage.verify import verify
 
+pytestmark = pytest.mark.slow
+
 BEGAN = {"host_ns": 4_000_000_000, "utc_ns": 1_700_000_000_000_000_000, "event": "recording begins"}
 FORM = {"codec": "h264", "hz": 30, "module": "sensors.hololens.vlc_leftfront", "width": 640}
 SAME = ("received", "stored", "missing", "gaps", "bytes", "sha256")

@@ -39,6 +39,7 @@ STEP = 3_600 * 10_000_000
 NEVER = (1e9, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.integers(0, 1000),
@@ -57,6 +58,7 @@ def test_host_times_are_placed_within_the_stated_bound(seed, skew_ppm, broken, m
     assert (np.abs(found - truth) <= time.bound_ns + 0.5 * S * abs(skew_ppm) * 1e-6).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 1000), st.sampled_from([(61.3, REBOOT), (40.0, STEP)]))
 def test_packets_and_host_times_agree_also_after_a_start_anew(seed, broken):
@@ -77,6 +79,7 @@ def test_without_exchanges_ticks_are_placed_and_host_times_are_not():
     assert time.bound_ns is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_events_are_placed_far_better_than_a_quarter_of_the_probes_could(seed):
     time = made(seed, 25.0, *NEVER)

@@ -24,6 +24,7 @@ from storage.verify import verify
 
 # Libraries of others: their clients leave the closing of sockets to the garbage collector.
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -93,6 +93,7 @@ def test_a_refusal_has_no_map_and_exit_code_one(files, gopro):
     assert answer["reasons"]
 
 
+@pytest.mark.slow
 def test_people_get_words(files):
     folder, _ = files
     good, bad = align(folder, "g.npz"), align(folder, "other.npz")

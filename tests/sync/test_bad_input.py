@@ -29,6 +29,8 @@ from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.world.motion import simulated_motion
 
+pytestmark = pytest.mark.slow
+
 GYRO, POSE = "hololens/gyroscope", "hololens/spatial_input"
 
 

@@ -14,6 +14,8 @@ from storage.timeline.clock_map import ClockMap
 from sync.batch.job import synchronize
 from virtual_kitchen.world.clocks import media_map
 
+pytestmark = pytest.mark.slow
+
 SEED, SECONDS, CHAPTER_FRAMES, FRAMES = 12, 62.0, 840, 1708
 PERIOD_S = 1001 / 30000
 STARTS = (0, 840, 1680)

@@ -55,6 +55,7 @@ def run(*arguments):
     return result, json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_an_early_camera_is_measured_by_its_own_pictures(tmp_path):
     late_ms = -15.0
     path = film(tmp_path, 11, late_ms / 1e3, 330)
@@ -68,6 +69,7 @@ def test_an_early_camera_is_measured_by_its_own_pictures(tmp_path):
     assert stored["latency_ms"] == answer["latency_ms"]
 
 
+@pytest.mark.slow
 def test_a_camera_that_stabilises_is_refused(shared_data, tmp_path):
     result, answer = run(shared_data("gopro/max-heromode.mp4"), "--data", tmp_path)
     assert result.exit_code == 1
@@ -116,6 +118,7 @@ def clip(rate, late_s: float, *, noise: float = 3e-4, seconds: float = SECONDS):
     return turns, GyroTrack(t_s, rate(t_s) + np.array([0.01, -0.02, 0.015]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late_ms", [-60.0, -15.0, 0.0, 40.0])
 def test_the_bound_holds_over_many_clips(late_ms):
     errors = []

@@ -97,6 +97,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_mixed_cards_go_to_the_right_places(evening: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(evening / "data", data)
@@ -160,6 +161,7 @@ def test_two_cameras_never_share_a_name(evening: Path, tmp_path: Path) -> None:
     assert any(f"c-1/gopro is the name of camera {takes[0].serial} already" in problem for problem in refused)
 
 
+@pytest.mark.slow
 def test_of_two_headsets_the_one_that_the_camera_rides_with_decides(evening: Path, tmp_path: Path) -> None:
     path = recording(tmp_path, "d-1", CAMERA_A, 0.0, motion=None)
     manifest = json.loads((path / "recording.json").read_text())

@@ -20,6 +20,8 @@ from storage.names import MANIFEST
 from sync.report.page import write_report
 from sync.result.state import STATE
 
+pytestmark = pytest.mark.slow
+
 NOW = FreeRule(copies_before_free=1, keep_days=0.0)
 
 

@@ -41,6 +41,7 @@ def late(law, rng, count):
     }[law]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [12.0, 60.0])
 @pytest.mark.parametrize(
     "law", ["exponential", "uniform", "half normal", "hardly ever none", "many hardly late"]

@@ -14,6 +14,8 @@ from sync.align.headset_gyro import HeadsetGyro, headset_gyro, in_blocks
 from sync.align.pair_alignment import Prior
 from sync.fit.resample import decimate, make_track
 
+pytestmark = pytest.mark.slow
+
 REAL = ["ear_normal_right", "ear_slow_left", "ear_fast_right"]
 HALF_FRAME_MS = 16.7
 

@@ -120,6 +120,7 @@ def as_it_is(take: Path, life: str) -> None:
         (take / MANIFEST).unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("life", list(TABLE))
 def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)  # of this very process
@@ -146,6 +147,7 @@ def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
             shutil.rmtree(tmp_path / "cloud", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.move.mover_process, "lower_priority", lambda: None)
     (tmp_path / "third").mkdir()

@@ -19,6 +19,8 @@ from sync.report.overview import summary_page
 from sync.report.summary import compare, worst_first
 from sync.result.state import finished
 
+pytestmark = pytest.mark.slow
+
 COUNT, SECONDS = 3, 14.0
 
 

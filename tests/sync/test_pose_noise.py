@@ -71,6 +71,7 @@ def test_rates_of_poses_are_those_of_the_head_also_while_its_axis_moves():
     assert np.std(away) < 1.5e-4  # 3.6e-4 where turns are taken for integrals of the rate
 
 
+@pytest.mark.slow
 def test_poses_of_a_minute_are_placed_inside_a_bound_that_says_something():
     errors_ms, bounds_ms = [], []
     for seed in range(6):

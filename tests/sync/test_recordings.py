@@ -17,6 +17,8 @@ from storage.manifest import edit_manifest
 from storage.timeline.clock_map import ClockMap
 from sync.batch.job import synchronize
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments):
     result = CliRunner().invoke(main, ["sync", *map(str, arguments)])

@@ -19,6 +19,8 @@ from sync.batch.job import synchronize
 from sync.errors import NoSuchMaster
 from sync.report.page import write_report
 
+pytestmark = pytest.mark.slow
+
 FRAME_S = 1001 / 30000
 
 

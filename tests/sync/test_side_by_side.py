@@ -105,6 +105,7 @@ def read(path):
         return [(frame.time, frame.to_ndarray(format="rgb24")) for frame in container.decode(video=0)]
 
 
+@pytest.mark.slow
 def test_every_panel_shows_the_picture_that_the_index_names(take, tmp_path):
     recording, expected = take
     result = run(recording, "--out", tmp_path / "film.mp4")

@@ -22,6 +22,8 @@ from kitchensync.cli import main
 from storage.manifest import edit_manifest
 from sync.batch.batch import synchronize_all
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words: object):
     return CliRunner().invoke(main, [str(word) for word in words])

@@ -19,6 +19,8 @@ from storage.errors import NoDask, NoWorkers
 from storage.manifest import write_json
 from sync.batch.batch import synchronize_all
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def scheduler():

@@ -65,6 +65,7 @@ def test_a_signal_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stayed_s(monkeypatch, Clock(asked_s=3.0), left_s=1e6) == pytest.approx(3, abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_real_client_that_still_talks_is_not_left_alone(start_kitchen: Callable[..., Any]) -> None:
     kitchen = start_kitchen("--seed", "4", "--seconds", "1", "--rings")
     with kitchen.open("accelerometer") as stream:

@@ -10,6 +10,8 @@ import pytest
 
 from virtual_kitchen.faults import BadFault, parse_faults
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "text",

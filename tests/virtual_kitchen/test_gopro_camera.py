@@ -25,6 +25,8 @@ from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import replayed_motion, simulated_motion
 from virtual_kitchen.world.replay import ReplayFromShutter
 
+pytestmark = pytest.mark.slow
+
 SEED = 12
 
 

@@ -19,6 +19,8 @@ from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.faults import parse_faults
 from virtual_kitchen.gopro.faults import KINDS, parse_camera_fault
 
+pytestmark = pytest.mark.slow
+
 
 def get(url: str, path: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)

@@ -112,6 +112,7 @@ def imu(path: Path, key: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return (first - shutter_us) / 1e6 + np.arange(len(zxy)) * slope / 1e6, zxy[:, [1, 2, 0]]
 
 
+@pytest.mark.slow
 def test_every_frame_decodes_at_its_exact_time(written: Written) -> None:
     with av.open(str(written.path)) as container:
         stream = container.streams.video[0]
@@ -122,6 +123,7 @@ def test_every_frame_decodes_at_its_exact_time(written: Written) -> None:
         assert (frames[0].width, frames[0].height) == (WIDTH, HEIGHT)
 
 
+@pytest.mark.slow
 def test_a_frame_shows_the_scene_as_the_camera_saw_it_then(written: Written) -> None:
     mount = CameraMount.of_seed(SEED)
     frame_no = 100
@@ -247,6 +249,7 @@ def test_the_timecode_counts_frames_since_local_midnight(written: Written) -> No
     assert created.startswith("2025-06-15T13:06:40")
 
 
+@pytest.mark.slow
 def test_same_seed_and_times_give_the_same_bytes(tmp_path: Path) -> None:
     takes = [write_take(tmp_path, seed, 35, f"GX01000{k}.MP4") for k, seed in enumerate((5, 5, 6))]
     first, again, other = (take.path.read_bytes() for take in takes)

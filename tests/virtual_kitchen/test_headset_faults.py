@@ -13,6 +13,8 @@ from second_client import Wire, options, video
 
 from virtual_kitchen.faults import KINDS, BadFault, parse_faults
 
+pytestmark = pytest.mark.slow
+
 AHAT = b"\x00\x01\x00" + video(255) + options()
 
 

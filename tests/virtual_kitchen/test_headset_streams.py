@@ -53,6 +53,7 @@ def recorded(start_kitchen: Callable[..., Any]) -> tuple[Any, Any, Any]:
     return received[0], kitchens[0], kitchens[1]
 
 
+@pytest.mark.slow
 def test_truth_is_what_the_client_received(recorded: Any) -> None:
     received, kitchen, _ = recorded
     truth = kitchen.truth()

@@ -29,6 +29,7 @@ def _configuration(profile: int, key: int, size: tuple[int, int] = (640, 360)) -
     )
 
 
+@pytest.mark.slow
 def test_version_utc_and_clock(kitchen: Any) -> None:
     with kitchen.open("magnetometer") as stream, kitchen.remote() as remote:
         assert stream.packet() is not None
@@ -164,6 +165,7 @@ def test_constants_are_downloaded_before_the_streams(kitchen: Any) -> None:
     assert numbers[:4] == pytest.approx([505, 505, 319.5, 179.5], abs=1)
 
 
+@pytest.mark.slow
 def test_h264_units_open_with_a_delimiter_and_restart_with_a_key_frame(kitchen: Any) -> None:
     kitchen.start_camera()
     for _ in range(2):
@@ -208,6 +210,7 @@ def test_raw_audio_and_array(kitchen: Any) -> None:
         assert len(packet.payload) == size
 
 
+@pytest.mark.slow
 def test_an_interrupt_writes_the_truth_and_exits_zero(kitchen: Any) -> None:
     """What a slow client lost at the source, and every connection, are in it."""
     kitchen.start_camera()

@@ -19,6 +19,8 @@ from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
 
+pytestmark = pytest.mark.slow
+
 H264, H265 = AskedEncoding.H264_MAIN, AskedEncoding.H265_MAIN
 
 

@@ -35,7 +35,8 @@ def decode(payload: memoryview | bytes) -> np.void:
     """View a payload as one record of `DTYPE`; `BadPacket` if it is not 92 bytes."""
     if len(payload) != DTYPE.itemsize:
         raise BadPacket(NAME, f"{len(payload)} bytes instead of {DTYPE.itemsize}")
-    return np.frombuffer(payload, DTYPE)[0]
+    record: np.void = np.frombuffer(payload, DTYPE)[0]
+    return record
 
 
 def encode(record: np.ndarray | np.void) -> bytes:

@@ -49,6 +49,7 @@ def f1(first: set[Edge], second: set[Edge]) -> float:
 edge_lists = st.lists(st.sampled_from(ASCENDING), unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(edge_lists, edge_lists)
 def test_agreement_is_as_worked_out(first: list[Edge], second: list[Edge]) -> None:
@@ -101,6 +102,7 @@ def test_the_command_prints_all_forms(tmp_path: Path) -> None:
     assert "valid orders in common: 50.0%" in CliRunner().invoke(main, ["graph", *arguments]).stdout
 
 
+@pytest.mark.slow
 def test_edge_evidence_adds_up_and_names_the_over_strict(shared_data: Callable[[str], Path]) -> None:
     folder = shared_data("captaincook4d")
     result = CliRunner().invoke(main, ["graph", "evidence", str(folder), "--json"])

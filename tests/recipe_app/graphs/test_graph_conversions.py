@@ -74,6 +74,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(graphs())
 def test_graph_json_loses_nothing(graph: Graph) -> None:
@@ -84,6 +85,7 @@ def test_graph_json_loses_nothing(graph: Graph) -> None:
     assert read.content_hash == graph.content_hash
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(graphs())
 def test_dot_loses_nothing(graph: Graph) -> None:
@@ -294,6 +296,7 @@ def toys(ids: tuple[str, ...] = ("0", "1", "2", "100")) -> dict[str, Any]:
     return {"metadata": metadata, "examples": examples}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [("0", "1", "2", "100"), ("0", "dnd_1", "7", "100")])
 @pytest.mark.parametrize("layout", assembly.LAYOUTS, ids=str)
 def test_assembly_files_are_written_back_byte_for_byte(ids: tuple[str, ...], layout: assembly.Layout) -> None:

@@ -33,6 +33,7 @@ def shares(orders: list[tuple[int, ...]], everything: list[tuple[int, ...]]) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stem", ["buttercorncup", "ramen", "cheesepimiento", "tomatomozzarellasalad", "zoodles"]
 )

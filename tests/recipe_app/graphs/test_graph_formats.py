@@ -44,12 +44,14 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph("made.json", tuple(Step(node, draw(label)) for node in ids), tuple(edges))
 
 
+@pytest.mark.slow
 @given(graphs(), st.sampled_from(sorted(LAYOUTS)))
 def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) -> None:
     text = format_captaincook4d(graph, layout=layout)
     assert parse_captaincook4d(text, name="made.json") == graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -31,6 +31,8 @@ from recipe_app.graphs.text.amounts import plural, scaled, value_of, write
 from recipe_app.graphs.text.safety import hazards_of, must_stay, why_unsafe
 from recipe_app.graphs.text.spans import find_spans, pieces
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 
 

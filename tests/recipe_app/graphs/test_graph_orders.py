@@ -21,6 +21,8 @@ from recipe_app.graphs.order.closure import Relation, relation
 from recipe_app.graphs.order.orders import Orders, count_orders, draw_orders
 from recipe_app.graphs.order.perfect import draw_perfect
 
+pytestmark = pytest.mark.slow
+
 N_POSET = [(1, 3), (2, 3), (2, 4)]
 """The smallest order that is neither series nor parallel: five orders."""
 FENCE = [(1, 5), (2, 5), (2, 6), (3, 6), (3, 7), (4, 7)]

@@ -21,6 +21,8 @@ from recipe_app.graphs.model import Edge, Graph, Step
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge, match_texts
 from recipe_app.graphs.scoring.score import score, without_graph
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(shared_data: Callable[[str], Path]) -> Path:

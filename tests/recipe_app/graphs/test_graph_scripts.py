@@ -23,6 +23,8 @@ from recipe_app.graphs.mistakes import certificate
 from recipe_app.graphs.mistakes.scripts import Script, Wish, draw_script
 from recipe_app.graphs.mistakes.wording import cautions, say
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
 
 

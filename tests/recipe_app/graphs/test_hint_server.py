@@ -106,6 +106,7 @@ def test_the_key_comes_from_the_variable_that_is_named(play: Callable[[Say], Mod
     assert headers == ["Bearer not-a-secret", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [
@@ -134,6 +135,7 @@ def test_whatever_goes_wrong_the_rules_answer_alone(
     assert "the rules answered alone" in note
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_a_note() -> None:
     graph = read_graph(QUESADILLA)
     for url in ("http://127.0.0.1:9", "nonsense", "http://[bad"):
@@ -149,6 +151,7 @@ def test_nothing_is_asked_unless_it_is_named() -> None:
     assert model_hints(graph, graph.steps[0], {})[1].startswith("no model asked: set KITCHENSYNC_HINTS_URL")
 
 
+@pytest.mark.slow
 def test_the_command_joins_both_sources_and_notes_a_failure(
     play: Callable[[Say], ModelServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_json_ld_instructions_come_in_many_shapes(instructions: object) -> None:
 HALF = '{"@type": "Recipe", "recipeInstructions": "Boil \\udc00 water."}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

@@ -93,6 +93,7 @@ def test_what_another_process_changes_holds_soon(
     assert visitors.look_up(tokens).device is None
 
 
+@pytest.mark.slow
 def test_a_removed_tablet_posts_nothing_more(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
     kitchen.post(kitchen.operation(recording, "mark", {"text": "before"}))

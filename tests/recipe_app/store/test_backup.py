@@ -31,6 +31,8 @@ from recipe_app.store.database import Database, open_database
 from recipe_app.store.oplog import NewOp
 from recipe_app.store.restore import restore
 
+pytestmark = pytest.mark.slow
+
 PIN = "482916"
 UTC_NS = 1_790_000_000_000_000_000
 KEPT = ("op", "unfiled", "credential", "device_key", "voice")

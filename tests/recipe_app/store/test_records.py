@@ -55,6 +55,7 @@ def fill(records: AppRecords, seed: int) -> list[NewOp]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_tables_are_what_the_log_says(records: AppRecords, seed: int) -> None:
     fill(records, seed)
@@ -103,6 +104,7 @@ def test_what_a_device_counts_twice_gets_a_number_of_ours(records: AppRecords) -
     assert numbers == list(range(numbers[0], numbers[0] + 4))  # in the order in which they came
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["actor", "body", "host_ns", "hash", "prev"])
 def test_a_changed_row_is_found(records: AppRecords, column: str) -> None:
     fill(records, 5)
@@ -134,6 +136,7 @@ def test_a_transaction_that_fails_leaves_nothing(records: AppRecords) -> None:
     assert records.state("r1") == before
 
 
+@pytest.mark.slow
 def test_many_writers_get_numbers_without_gaps(records: AppRecords) -> None:
     records.note("recording", "r1", recording_body(folder="soup_1"), actor="p1")
     failed: list[Exception] = []

@@ -20,6 +20,8 @@ from sensors.gopro.ble import BleCamera
 from sensors.gopro.clock import measure_clock, set_clock_now
 from sensors.gopro.settings import apply_settings, wanted_options
 
+pytestmark = pytest.mark.slow
+
 Both = tuple[Any, BleCamera]
 
 

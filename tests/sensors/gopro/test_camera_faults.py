@@ -33,6 +33,7 @@ def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, byt
     return MediaFile("100GOPRO", path.name, len(data), None), data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "faults",
     [
@@ -61,6 +62,7 @@ def test_twenty_cuts_of_a_long_file(tmp_path: Path) -> None:
         assert gopro.camera.faults.find("gopro_cut").times == 0
 
 
+@pytest.mark.slow
 def test_a_storm_of_errors_and_silence_are_named(tmp_path: Path) -> None:
     faults: list[tuple[str, type[SensorError], str]] = [
         ("gopro_500@0+1000", CameraRefused, "HTTP 500"),
@@ -75,6 +77,7 @@ def test_a_storm_of_errors_and_silence_are_named(tmp_path: Path) -> None:
             camera.state()
 
 
+@pytest.mark.slow
 def test_small_copies_come_with_the_original(tmp_path: Path) -> None:
     from sensors.gopro.media import open_media
 

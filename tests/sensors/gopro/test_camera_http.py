@@ -111,6 +111,7 @@ def test_a_start_that_was_heard_counts_though_its_answer_was_lost(
     assert sum(request.endswith("shutter/start") for request in gopro[0].requests) == 1
 
 
+@pytest.mark.slow
 def test_camera_gone_and_camera_silent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -123,6 +124,7 @@ def test_camera_gone_and_camera_silent() -> None:
         camera.state()
 
 
+@pytest.mark.slow
 def test_a_dripping_answer_ends_in_time() -> None:
     stop = threading.Event()
 

@@ -145,6 +145,7 @@ MUTABLE = gyro_payload(5, 5, 100, None, text("ORIN", "ZXY")) + nest(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, len(MUTABLE) - 1), st.integers(0, 255)), max_size=8), st.integers(0, 40)
 )

@@ -108,6 +108,7 @@ def camera(request: pytest.FixtureRequest) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("camera", HOSTILE, indirect=True, ids=str)
 def test_an_answer_that_means_harm_ends_in_one_line(

@@ -115,6 +115,7 @@ def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> N
     assert has_moov(shared_data("gopro/max-heromode.mp4"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_real_files_end_in_our_own_error(shared_data: Shared, tmp_path: Path, name: str) -> None:
     """Cut files and flip bytes: an answer (marked where a part is missing) or one sentence, never anything else.

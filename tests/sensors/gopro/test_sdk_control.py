@@ -21,6 +21,8 @@ from sensors.gopro.settings import apply_settings, wanted_options
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 from sensors.gopro.sdk import SdkCamera, at_home, wired
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["usb", "cohn"])
 def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:

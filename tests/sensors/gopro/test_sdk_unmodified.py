@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("open_gopro", reason="the extra `gopro` (open-gopro) is not installed")
 
 INSIDE = """

@@ -134,6 +134,7 @@ DECODERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda f: f"{f.__module__.split('.')[-1]}.{f.__name__}")
 @given(garbage=st.binary(max_size=2100))
 @settings(max_examples=150)

@@ -82,6 +82,7 @@ def test_samples_that_are_no_numbers_do_not_pass() -> None:
         look("gyroscope", imu.encode_samples(samples), Profile())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "format_"), FORMATS)
 @given(payload=st.binary(max_size=200))
 def test_whatever_comes_ends_in_our_own_error(name: str, format_: dict[str, Any], payload: bytes) -> None:

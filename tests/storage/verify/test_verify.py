@@ -190,6 +190,7 @@ def test_texts_on_which_hdf5_may_hang_are_refused_unread(whole):
     assert "no fixed length" in found[f"{STREAM}/000002.h5"]
 
 
+@pytest.mark.slow
 def test_a_file_whose_reading_does_not_end_is_given_up(tmp_path):
     os.mkfifo(tmp_path / "000001.h5")
     with apart.ReaderApart(limit_s=1.0) as reader:

@@ -99,6 +99,7 @@ def folder(desk, tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_report_on_a_folder_goes_on_and_links_the_pages(folder, page_of):
     runner = CliRunner()
     assert runner.invoke(main, ["sync", str(folder)]).exit_code == 1

@@ -13,6 +13,8 @@ from storage.shell.outputs import OutputRefused
 from sync.batch.job import synchronize
 from sync.report.page import write_report
 
+pytestmark = pytest.mark.slow
+
 EVIL = '<script>alert("x")</script><img src=http://evil.example/x.png onerror=1>'
 
 
