@@ -35,15 +35,20 @@ class _StartUtc(click.ParamType):
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(min=0), required=True, help="Same seed, same kitchen.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0), default=0.0, help="End the streams then; 0 never does."
+    "--seed", type=click.IntRange(min=0), required=True, help="The same seed gives the same kitchen."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="End the streams after this many seconds; 0 never ends them.",
 )
 @click.option(
     "--speed",
     type=click.FloatRange(min=0),
     default=1.0,
-    help="World against host time; 0: as fast as it goes.",
+    help="How many times faster than real time the world goes; 0 is as fast as possible.",
 )
 @click.option(
     "--rings",
@@ -60,9 +65,18 @@ class _StartUtc(click.ParamType):
 )
 @click.option("--gopro-host", default="127.0.0.1", show_default=True, help="Address of the camera.")
 @click.option(
-    "--gopro-port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: a free one."
+    "--gopro-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port of the camera; 0 takes a free one.",
 )
-@click.option("--gopro-model", default="hero12", show_default=True, help="Which camera it says it is.")
+@click.option(
+    "--gopro-model",
+    default="hero12",
+    show_default=True,
+    help="Model of GoPro that the virtual camera says it is.",
+)
 @click.option(
     "--gopro-chapter-seconds",
     type=click.FloatRange(min=1),
@@ -74,10 +88,17 @@ class _StartUtc(click.ParamType):
     type=click.Choice(["deg_per_s", "rad_per_s"]),
     default="deg_per_s",
     show_default=True,
-    help="What the headset's gyroscope sends.",
+    help="Unit that the headset's gyroscope sends.",
 )
-@click.option("--start-utc", type=_StartUtc(), default=None, help="The world's UTC when this command starts.")
-@click.option("--replay", metavar="FILE.npz:NAME|FILE.MP4", default=None, help="Move the head as recorded.")
+@click.option(
+    "--start-utc", type=_StartUtc(), default=None, help="UTC time of the world when this command starts."
+)
+@click.option(
+    "--replay",
+    metavar="FILE.npz:NAME|FILE.MP4",
+    default=None,
+    help="Move the head as in these recorded gyroscope samples.",
+)
 @click.option(
     "--scene",
     type=click.Choice(["cooking", "board"]),
@@ -86,15 +107,26 @@ class _StartUtc(click.ParamType):
     help="board: the cook shows a calibration board, optics and mount known, far depth that of the room.",
 )
 @click.option("--frame-counter", is_flag=True, help="Draw into each camera picture which one it is.")
-@click.option("--fault", "fault_texts", metavar="NAME:ARGS", multiple=True, help="Let something go wrong.")
 @click.option(
-    "--faults", is_flag=True, is_eager=True, expose_value=False, callback=_list_faults, help="List faults."
+    "--fault",
+    "fault_texts",
+    metavar="NAME:ARGS",
+    multiple=True,
+    help="Let something go wrong; may be repeated, --faults lists what.",
+)
+@click.option(
+    "--faults",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_faults,
+    help="List the faults that --fault can play.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path, resolve_path=True),
     required=True,
-    help="Where truth.json goes.",
+    help="Folder that gets truth.json and what it refers to.",
 )
 @click.pass_obj
 def simulate(

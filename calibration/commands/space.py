@@ -23,14 +23,14 @@ def _common(command: Command) -> Command:
         click.option(
             "--seconds",
             type=click.FloatRange(min=0.0, min_open=True),
-            help="How long.  [default: to the end]",
+            help="Length in seconds.  [default: to the end]",
         ),
         click.option(
             "--start",
             "start_s",
             type=click.FloatRange(min=0.0),
             default=0.0,
-            help="Seconds after the first picture.",
+            help="Begin this many seconds after the first picture.",
         ),
         click.argument("recording", type=GivenRecording()),
     ):
@@ -60,7 +60,7 @@ def _out(what: str, ending: str) -> Callable[[Command], Command]:
 def _voxel_mm(least: float, default: float, what: str) -> Callable[[Command], Command]:
     size = click.FloatRange(min=least)
     return click.option(
-        "--voxel-mm", type=size, default=default, show_default=True, help=f"Side of a {what}."
+        "--voxel-mm", type=size, default=default, show_default=True, help=f"Side of a {what} in millimetres."
     )
 
 
@@ -185,7 +185,7 @@ def mesh(
     type=click.IntRange(min=0),
     default=1280,
     show_default=True,
-    help="Columns, 0 for the camera's own.",
+    help="Width of the film in pixels; 0 keeps the camera's own.",
 )
 @_data
 def overlay(

@@ -19,21 +19,29 @@ from storage.shell.output_options import output_file
     help="Write FILE.rrd instead of opening the viewer: for a computer without a screen.",
 )
 @click.option(
-    "--from-s", type=click.FloatRange(min=0), default=0.0, help="Begin here, seconds of the session."
+    "--from-s", type=click.FloatRange(min=0), default=0.0, help="Show the session from this second on."
 )
-@click.option("--to-s", type=click.FloatRange(min=0), help="End here, seconds of the session.")
+@click.option("--to-s", type=click.FloatRange(min=0), help="Show the session up to this second.")
 @click.option(
     "--pictures-per-second",
     type=click.FloatRange(min=0.1),
     default=5.0,
     show_default=True,
-    help="Of each camera.",
+    help="How many pictures of each camera are shown a second.",
 )
 @click.option(
-    "--width", type=click.IntRange(min=64), default=640, show_default=True, help="Of pictures, pixels."
+    "--width",
+    type=click.IntRange(min=64),
+    default=640,
+    show_default=True,
+    help="Width of the pictures shown, in pixels.",
 )
 @click.option(
-    "--clouds-per-second", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Of depth."
+    "--clouds-per-second",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    help="How many depth clouds are shown a second.",
 )
 def view(
     recording: Path,

@@ -16,14 +16,24 @@ from storage.shell.given_path import given_path
 @click.argument("host", required=False)
 @click.option("--data", type=given_path(), default=Path(), help="Folder of the recordings.")
 @click.option(
-    "--minutes", type=click.FloatRange(min=0), default=60.0, show_default=True, help="Planned time."
+    "--minutes",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Planned length of the session in minutes, for which the disk must have room.",
 )
-@click.option("--link", type=click.Choice(["wifi", "wired"]), default="wifi", show_default=True)
+@click.option(
+    "--link",
+    type=click.Choice(["wifi", "wired"]),
+    default="wifi",
+    show_default=True,
+    help="How the headset is connected.",
+)
 @click.option(
     "--streams", metavar="A,B,...", help="The streams you mean to record; default: the default set."
 )
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
-@click.option("--strict", is_flag=True, help="Exit 1 also for what is only to be looked at.")
+@click.option("--strict", is_flag=True, help="Give exit code 1 for warnings too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(
     host: str | None,

@@ -74,9 +74,17 @@ def _show_joined(said: dict[str, Any]) -> None:
 
 @click.command("fetch")
 @click.argument("path", type=GivenRecording(usable=True))
-@click.option("--pending", is_flag=True, help="Only takes whose files are not here yet (the default).")
-@click.option("--proxies", is_flag=True, help="Small copies and pictures too, also of takes that are here.")
-@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
+@click.option(
+    "--pending", is_flag=True, help="Fetch only recordings whose files are not here yet (the default)."
+)
+@click.option("--proxies", is_flag=True, help="Fetch the camera's small copies and thumbnails too.")
+@click.option(
+    "--gopro",
+    "addresses",
+    multiple=True,
+    type=NAMED_URL,
+    help="Present address of a camera; may be repeated.",
+)
 @answers("gopro-fetch/1")
 def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer:
     """Fetch from their cameras the files of the recording PATH, or of all recordings in the folder PATH.

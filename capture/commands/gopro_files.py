@@ -33,7 +33,7 @@ def inspect_file(file: Path) -> Answer:
 
 
 @click.command("discover")
-@click.option("--seconds", default=5.0, show_default=True, help="How long to listen.")
+@click.option("--seconds", default=5.0, show_default=True, help="How many seconds to listen.")
 @answers("gopro-discover/1")
 def discover_cameras(seconds: float) -> Answer:
     """List the cameras that announce themselves on USB and on the network.
@@ -57,7 +57,7 @@ def _show_cameras(said: dict[str, Any]) -> None:
 @click.command("remember")
 @click.argument("name")
 @click.option("--address", required=True, metavar="HOST[:PORT]", help="The camera on the home network.")
-@click.option("--username", default="gopro", show_default=True, help="What the camera gave out.")
+@click.option("--username", default="gopro", show_default=True, help="User name that the camera gave out.")
 @click.option(
     "--certificate",
     required=True,

@@ -17,22 +17,41 @@ from storage.shell.output_options import OutputFolder
 @click.command()
 @click.argument("recording", metavar="ID")
 @click.option("--data", required=True, type=OutputFolder(), help="Folder of all recordings.")
-@click.option("--rig", type=given_path(exists=True), help="rig.toml with the devices.")
+@click.option("--rig", type=given_path(exists=True), help="rig.toml that names the devices to record.")
 @click.option("--hololens", multiple=True, metavar="[NAME=]HOST", help="A headset; may be repeated.")
 @click.option(
     "--gopro", multiple=True, metavar="[NAME=]URL", help="A camera, http://host:port; may be repeated."
 )
 @click.option("--streams", metavar="A,B,...", help="Only these streams, by full or last name.")
-@click.option("--link", type=click.Choice(["wifi", "wired"]), default=None, help="Profile of the headsets.")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Length from the first packets on."
+    "--link",
+    type=click.Choice(["wifi", "wired"]),
+    default=None,
+    help="How the headsets are connected; chooses how their pictures are compressed.",
 )
-@click.option("--start-timeout", default=30.0, show_default=True, help="Seconds for the first packets.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Length of the recording in seconds, from the first packets on.",
+)
+@click.option(
+    "--start-timeout",
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for the first packets before giving up.",
+)
 @click.option("--accept-version", metavar="A.B.C", help="Take exactly this hl2ss version.")
-@click.option("--redis", "redis_url", metavar="URL", help="A queue server of yours instead of the built-in.")
-@click.option("--nas", multiple=True, type=OutputFolder(), help="A store that gets proved copies; repeat.")
+@click.option(
+    "--redis", "redis_url", metavar="URL", help="Use this Redis or Valkey server instead of starting one."
+)
+@click.option(
+    "--nas",
+    multiple=True,
+    type=OutputFolder(),
+    help="Network store to copy to while recording; may be repeated.",
+)
 @click.option("--chunk-seconds", "chunk_s", default=10.0, hidden=True, help="Seal a file this often.")
-@click.option("--retake-of", metavar="ID", help="The abandoned take that this one replaces.")
+@click.option("--retake-of", metavar="ID", help="The abandoned recording that this one replaces.")
 @click.option("--consent", default="none", help="Reference of the consent, kept with the data.")
 @click.option("--participant", default="", help="Pseudonym of the person who cooks.")
 @click.option("--place", default="", help="Name of the kitchen.")

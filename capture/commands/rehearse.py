@@ -25,7 +25,7 @@ from storage.shell.output_options import OutputFolder
     show_default=True,
     help="How many recordings to play.",
 )
-@click.option("--seed", default=1, show_default=True, help="Which ones.")
+@click.option("--seed", default=1, show_default=True, help="The same seed plays the same faults.")
 @click.option(
     "--keep",
     type=OutputFolder(),

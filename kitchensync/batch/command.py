@@ -35,7 +35,9 @@ class _WithOptions(click.Command):
 @click.argument("verb", type=click.Choice(VERBS))
 @click.argument("paths", nargs=-1, required=True, type=given_path())
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes of this computer that work.  [default: one a core]"
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="How many processes of this computer work.  [default: one a core]",
 )
 @click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
 @click.option(
@@ -44,7 +46,7 @@ class _WithOptions(click.Command):
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for a worker of the scheduler.",
+    help="How many seconds to wait for a worker of the scheduler.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (batch/1).")
 @click.pass_context

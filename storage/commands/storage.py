@@ -140,7 +140,14 @@ def _show_packed(said: dict[str, Any]) -> None:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
-@click.option("--to", "targets", multiple=True, required=True, type=OutputFolder(), help="Store; repeat it.")
+@click.option(
+    "--to",
+    "targets",
+    multiple=True,
+    required=True,
+    type=OutputFolder(),
+    help="Network store to copy to; may be repeated.",
+)
 @click.option(
     "--copies",
     type=click.IntRange(1),
@@ -155,10 +162,15 @@ def _show_packed(said: dict[str, Any]) -> None:
     help="Days that local files stay; `never` frees only for room.",
 )
 @click.option(
-    "--room-gb", default=20.0, show_default=True, help="Below this much free space files go earlier."
+    "--room-gb",
+    default=20.0,
+    show_default=True,
+    help="Free files before --keep-days have passed when less than this many GB are free.",
 )
 @click.option("--keep", is_flag=True, help="Free nothing, whatever the rule says.")
-@click.option("--follow", is_flag=True, help="Go along with running recordings and wait for stores.")
+@click.option(
+    "--follow", is_flag=True, help="Keep copying while recordings run, and wait for stores that are away."
+)
 @answers("move/1")
 def move(
     paths: tuple[Path, ...],

@@ -25,7 +25,7 @@ from storage.shell.output_options import OutputFolder
     type=click.FloatRange(min=1.0),
     default=60.0,
     show_default=True,
-    help="How much of the film is looked at.",
+    help="How many seconds of the film are measured.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) -> None:

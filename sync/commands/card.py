@@ -16,8 +16,17 @@ from storage.shell.named_url import NAMED_URL
 
 @click.command("import")
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
-@click.option("--recording", type=GivenRecording(usable=True), help="Everything belongs to this one.")
-@click.option("--match", "root", type=given_path(exists=True), help="Find the recordings in here.")
+@click.option(
+    "--recording",
+    type=GivenRecording(usable=True),
+    help="The recording that all files of the card belong to.",
+)
+@click.option(
+    "--match",
+    "root",
+    type=given_path(exists=True),
+    help="Folder of recordings among which the right ones are found.",
+)
 @click.option("--yes", is_flag=True, help="Do as proposed without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; copies only with --yes.")
 def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bool, as_json: bool) -> None:
@@ -97,9 +106,27 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
 
 @click.command("free")
 @click.argument("recordings", nargs=-1, required=True, type=GivenRecording())
-@click.option("--copies", default=2, show_default=True, type=click.IntRange(1), help="copies_before_free.")
-@click.option("--copy", "roots", multiple=True, type=given_path(), help="Where other copies lie.")
-@click.option("--gopro", "addresses", multiple=True, type=NAMED_URL, help="Where a camera is now.")
+@click.option(
+    "--copies",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many verified copies a file needs before it is erased.",
+)
+@click.option(
+    "--copy",
+    "roots",
+    multiple=True,
+    type=given_path(),
+    help="Folder in which further copies lie; may be repeated.",
+)
+@click.option(
+    "--gopro",
+    "addresses",
+    multiple=True,
+    type=NAMED_URL,
+    help="Present address of a camera; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def free(
     recordings: tuple[Path, ...],

@@ -17,7 +17,11 @@ from storage.shell.output_options import output_file
     "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"
 )
 @click.option(
-    "--from", "from_s", type=click.FloatRange(min=0.0), default=0.0, help="Seconds since the first frame."
+    "--from",
+    "from_s",
+    type=click.FloatRange(min=0.0),
+    default=0.0,
+    help="Seconds since the first frame of the index.",
 )
 @click.option(
     "--to", "to_s", type=click.FloatRange(min=0.0), help="Seconds since the first frame.  [default: end]"

@@ -28,12 +28,20 @@ ONE_FILE = given_path(exists=True, dir_okay=False)
     "--hololens", required=True, type=ONE_FILE, help="Headset arrays: vinyl_ns, soc_ticks, rad_per_s."
 )
 @click.option("--gopro", required=True, type=ONE_FILE, help="Camera arrays: t_s, rad_per_s.")
-@click.option("--epoch-ticks", type=int, help="Tick that --prior-s counts from.  [default: first sample]")
-@click.option("--prior-s", type=float, default=0.0, show_default=True, help="Media time 0, seconds after it.")
+@click.option(
+    "--epoch-ticks", type=int, help="Tick of the headset that --prior-s counts from.  [default: first sample]"
+)
+@click.option(
+    "--prior-s",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Expected time of the camera's media time 0, in seconds after --epoch-ticks.",
+)
 @click.option(
     "--prior-half-width-s",
     type=click.FloatRange(min=0.0, min_open=True),
-    help="Give or take.  [default: all]",
+    help="Half-width of the search window around --prior-s, in seconds.  [default: the whole overlap]",
 )
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the alignment object.")
@@ -78,10 +86,12 @@ def align(
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for a worker of the scheduler.",
+    help="How many seconds to wait for a worker of the scheduler.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes of this computer.  [default: a core each]"
+    "--workers",
+    type=click.IntRange(min=1),
+    help="How many processes of this computer work.  [default: a core each]",
 )
 @click.option("--again", is_flag=True, help="Compute finished recordings of a folder anew.")
 @output_file("summary", "--summary", help="Page over all of them.  [FOLDER/sync-summary.html]")
