@@ -18,7 +18,7 @@ from storage.listing import line_of, utc_words
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.recording import Recording, StoredStream, camera_files
 from storage.verify import kept_verdict
-from storage.verify.answer import FILMS
+from storage.verify.verification import FILMS
 
 if TYPE_CHECKING:
     from storage.timeline.session_time import SessionTime

@@ -21,8 +21,8 @@ from recipe_app.store.room import require_room
 from recipe_app.web.request_bodies import (
     MAX_BODY,
     MAX_FORM,
-    Body,
     Pace,
+    RequestBody,
     SpooledRequest,
     Turns,
     stated_bytes,
@@ -51,12 +51,12 @@ class Route:
     access: Access
     method: str = "GET"
     page: bool = False
-    body: Body | None = None
+    body: RequestBody | None = None
 
     @property
-    def takes(self) -> Body:
+    def takes(self) -> RequestBody:
         """What may be sent: where nothing else is said, as little as suffices for those who may."""
-        return self.body or Body(MAX_FORM if self.access is Access.PUBLIC else MAX_BODY)
+        return self.body or RequestBody(MAX_FORM if self.access is Access.PUBLIC else MAX_BODY)
 
     def build(self) -> APIRoute:
         """Make the framework's route: who asks is looked at before the first byte of the body."""
@@ -91,7 +91,7 @@ def _guarded(route: Route) -> type[APIRoute]:
     return Guarded
 
 
-async def _with_body(request: Request, takes: Body, turns: Turns | None, handler: Handler) -> Response:
+async def _with_body(request: Request, takes: RequestBody, turns: Turns | None, handler: Handler) -> Response:
     takes.check(request)
     pace = Pace()
     bounded = Request(request.scope, timely(request.receive, takes.most, pace))

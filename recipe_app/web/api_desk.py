@@ -45,11 +45,11 @@ from recipe_app.web.bodies import (
     TabletDump,
 )
 from recipe_app.web.i18n import words_of
-from recipe_app.web.request_bodies import Body, spool
+from recipe_app.web.request_bodies import RequestBody, spool
 
-TEXTS = Body(64 << 20, at_once=1, strings=True)
+TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""
-FILM = Body(512 << 20, ("image", "video"), at_once=1)
+FILM = RequestBody(512 << 20, ("image", "video"), at_once=1)
 """Pictures or a film of a tablet's screen."""
 
 

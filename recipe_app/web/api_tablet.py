@@ -25,9 +25,9 @@ from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Choose, Control, OperationBatch
 from recipe_app.web.i18n import words_of
-from recipe_app.web.request_bodies import Body
+from recipe_app.web.request_bodies import RequestBody
 
-SOUND = Body(8 << 20, ("audio",), at_once=4)
+SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""
 
 Seed = Annotated[int, Query(ge=0, le=2**53)]

@@ -41,7 +41,7 @@ class TooLarge(RecipeError):
 
 
 @dataclass(frozen=True)
-class Body:
+class RequestBody:
     """What a route takes: at most so many bytes, JSON or media of these kinds, so many at once, on the disk first."""
 
     most: int = MAX_BODY

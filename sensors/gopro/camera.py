@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from sensors.errors import CameraBusy, CameraLost, CameraRefused, CameraTalk
 from sensors.gopro.camera_types import CameraClock, CameraInfo, CameraState, MediaFile, ShutterEvent
 from sensors.gopro.entry import CameraAddress, entry_of
-from sensors.gopro.http_reader import TROUBLE, Answer, TimeLimit, reason
+from sensors.gopro.http_reader import TROUBLE, HttpAnswer, TimeLimit, reason
 from sensors.host_clock import host_ns
 from sensors.untrusted_json import BadJson, parse_object
 
@@ -223,7 +223,7 @@ class GoProHttp:
         except BadJson as error:
             raise CameraTalk(self.base_url, f"{command} answered {error}") from error
 
-    def _heard(self, path: str, tries: int) -> Answer:
+    def _heard(self, path: str, tries: int) -> HttpAnswer:
         for attempt in range(1, tries):
             try:
                 return self.entry.ask(path, timeout_s=self._timeout_s)

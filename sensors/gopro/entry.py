@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sensors.errors import CameraLost
-from sensors.gopro.http_reader import Answer, TimeLimit, fetch, limited
+from sensors.gopro.http_reader import HttpAnswer, TimeLimit, fetch, limited
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CameraAddress:
     password: str = field(default="", repr=False)
     certificate: str = field(default="", repr=False)
 
-    def ask(self, path: str, *, timeout_s: float, method: str = "GET") -> Answer:
+    def ask(self, path: str, *, timeout_s: float, method: str = "GET") -> HttpAnswer:
         """Ask once, for `timeout_s` in all. Raises what `TROUBLE` names, CameraLost for no address, CameraTalk."""
         limit = TimeLimit()
         connection = self.connection(timeout_s, limit)

@@ -24,7 +24,7 @@ TROUBLE = (OSError, http.client.HTTPException, ValueError)
 _MOST_SAID = 120
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """Status, what came, and the length as the camera stated it."""
 
     status: int
@@ -102,7 +102,7 @@ def fetch(
     *,
     limit: TimeLimit,
     address: str,
-) -> Answer:
+) -> HttpAnswer:
     """Ask once. Raises what `TROUBLE` names, CameraTalk for an answer that is too long."""
     connection.request(method, path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
     limit.left_s()
@@ -110,7 +110,7 @@ def fetch(
         body = response.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
         raise CameraTalk(address, f"an answer of over {MOST_BYTES} bytes")
-    return Answer(response.status, body, response.getheader("Content-Length") or "")
+    return HttpAnswer(response.status, body, response.getheader("Content-Length") or "")
 
 
 def reason(error: Exception) -> str:
