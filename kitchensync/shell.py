@@ -5,9 +5,11 @@ Exit codes: 1 for a refusal and for trouble of the computer, 2 for wrong usage o
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -16,6 +18,9 @@ from click.exceptions import NoArgsIsHelpError
 from storage.errors import words_of
 from storage.shell.answer import SCHEMA, refuse
 from storage.shell.lazy_group import LazyGroup
+
+PRIVATE = 0o077
+"""The umask of every command and of what it starts: people are in these files, only their owner may read them."""
 
 
 class Shell(LazyGroup):
@@ -28,7 +33,8 @@ class Shell(LazyGroup):
             return run(args, *more, standalone_mode=False, **extra)
         words = list(sys.argv[1:] if args is None else args)
         try:
-            code = run(args, *more, standalone_mode=False, **extra)
+            with _private_files():
+                code = run(args, *more, standalone_mode=False, **extra)
         except NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
@@ -43,6 +49,15 @@ class Shell(LazyGroup):
                 raise
             _leave(words, reason, getattr(error, "exit_code", 1))
         sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    before = os.umask(PRIVATE)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def foreseen(error: Exception) -> str | None:

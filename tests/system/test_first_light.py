@@ -57,6 +57,22 @@ def test_a_take_that_the_devices_end_is_equal_to_the_truth_and_aligned_with_it(k
         assert abs(ticks - true) < 20_000, f"{(ticks - true) / 1e4:.2f} ms off at {t:.2f} s"
     assert (data / "take" / "sync" / "index.parquet").exists()
     described_as_sent(data, truth, place.out / "truth", pair["status"])
+    only_its_owner_reads(data, tmp_path / "store")
+
+
+def only_its_owner_reads(data: Path, store: Path) -> None:
+    """Nobody else may read what was recorded, derived, copied or packed, whatever the umask is that we run under."""
+    store.mkdir()
+    kitchensync("report", data)
+    moved = kitchensync("move", data, "--to", store, "--keep")
+    assert moved.returncode == 0, moved.stderr
+    packed = kitchensync("archive", data)
+    assert packed.returncode == 0, packed.stderr
+    kinds = {path.suffix for path in data.rglob("*") if path.is_file()}
+    assert {".h5", ".json", ".jsonl", ".html", ".MP4", ".parquet"} <= kinds
+    assert len([path for path in store.rglob("*") if path.is_file()]) > 20
+    readable = [path for path in (*data.rglob("*"), *store.rglob("*")) if path.stat().st_mode & 0o077]
+    assert readable == []
 
 
 def described_as_sent(data: Path, truth: dict, folder: Path, status: str) -> None:
