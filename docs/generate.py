@@ -19,6 +19,7 @@ from kitchensync.cli import main as kitchensync
 from sensors.hololens.catalogue import STREAMS
 from sensors.hololens.profile import Profile
 from storage.chunks.layout import layout_of
+from storage.lab import Lab
 
 DOCS = Path(__file__).resolve().parent
 
@@ -60,6 +61,11 @@ def api_page() -> str:
 def rig_schema() -> str:
     """Return the JSON schema of rig.toml, made from the model that reads it."""
     return json.dumps(RigFile.model_json_schema(), indent=2) + "\n"
+
+
+def lab_schema() -> str:
+    """Return the JSON schema of lab.toml, made from the model that reads it."""
+    return json.dumps(Lab.model_json_schema(), indent=2) + "\n"
 
 
 def decision_page() -> str:
@@ -110,6 +116,7 @@ PAGES = {
     "reference/commands.md": command_page,
     "reference/python-api.txt": api_page,
     "reference/rig.schema.json": rig_schema,
+    "reference/lab.schema.json": lab_schema,
     "decisions/README.md": decision_page,
 }
 

@@ -100,6 +100,13 @@ class BadEventLog(StorageError):
         super().__init__(f"{path}, line {line}: damaged event log: {why}")
 
 
+class BadLabFile(StorageError):
+    """A lab.toml that cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}; mend that line")
+
+
 class NotPackable(StorageError):
     """A recording or stream that cannot be packed now."""
 
@@ -169,8 +176,8 @@ class Withdrawn(Unusable):
 class NotPermitted(Unusable):
     """A use of a recording that its consent does not allow."""
 
-    def __init__(self, recording: Path, why: str) -> None:
-        super().__init__(f"{recording}: {why}; enter what was signed with `kitchensync consent`")
+    def __init__(self, recording: Path, why: str, or_else: str = "") -> None:
+        super().__init__(f"{recording}: {why}; enter what was signed with `kitchensync consent`{or_else}")
 
 
 class FilesMissing(StorageError):

@@ -42,16 +42,17 @@ class Purpose(StrEnum):
 FREE = frozenset((Purpose.COPY_TO_OWN_STORE, Purpose.LOOK))
 
 
-def ask(recording: Path, purpose: Purpose, *, without_consent: str = "") -> Manifest:
+def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else: str = "") -> Manifest:
     """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted.
 
     `without_consent` is why it is used although nobody agreed: that is kept in the manifest. A withdrawal holds.
+    `or_else` is what else can be done, for the refusal.
     """
     manifest = usable_manifest(recording)
     if not (why := why_not(manifest, purpose)):
         return manifest
     if not without_consent:
-        raise NotPermitted(recording, why)
+        raise NotPermitted(recording, why, or_else)
     return _overridden(recording, purpose, without_consent)
 
 

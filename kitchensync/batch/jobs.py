@@ -65,10 +65,10 @@ def _report(recording: Path) -> Answer:
     return _row("written", {"page": str(write_report(recording))})
 
 
-def _upload(recording: Path, *, url: str) -> Answer:
+def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
     from storage.move.upload import upload
 
-    return _row("sent", asdict(upload(recording, url)))
+    return _row("sent", asdict(upload(recording, url, without_consent=without_consent)))
 
 
 VERBS = {
@@ -76,7 +76,7 @@ VERBS = {
     "sync": Verb(_sync, ("master", "again", "strict"), "sync.batch.loaded", "sync"),
     "archive": Verb(_archive, (), "storage.move.archive", ""),
     "report": Verb(_report, (), "sync.report.page", "sync"),
-    "upload": Verb(_upload, ("url",), "storage.move.upload", ""),
+    "upload": Verb(_upload, ("url", "without_consent"), "storage.move.upload", ""),
 }
 
 

@@ -15,6 +15,7 @@ from recipe_app.commands.given_source import GivenSource
 from storage.shell.answer import Answer
 from storage.shell.given_path import given_path
 from storage.shell.outputs import write_output
+from storage.shell.without_consent import reason_given
 
 if TYPE_CHECKING:
     from recipe_app.releases.given_data import GivenData
@@ -47,10 +48,8 @@ NUMBERING = click.option(
 )
 
 
-def _keep_reason(context: click.Context, _: click.Parameter, reason: str | None) -> None:
-    if reason is not None and not reason.strip():
-        raise click.BadParameter("say why nobody's consent is needed")
-    context.meta[REASON] = " ".join((reason or "").split())
+def _keep_reason(context: click.Context, parameter: click.Parameter, reason: str | None) -> None:
+    context.meta[REASON] = reason_given(context, parameter, reason)
 
 
 REASON = "kitchensync.without_consent"

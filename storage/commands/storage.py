@@ -15,6 +15,7 @@ from storage.shell.answer import Answer, answers, say
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import OutputFolder
 from storage.shell.progress import Bar, byte_bar
+from storage.shell.without_consent import WITHOUT_CONSENT
 
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
@@ -237,12 +238,15 @@ def _unmoved(states: list[Any]) -> list[str]:
 @click.command()
 @click.argument("recording", type=GivenRecording())
 @click.argument("url")
+@WITHOUT_CONSENT
 @answers("upload/1")
-def upload(recording: Path, url: str) -> Answer:
+def upload(recording: Path, url: str, without_consent: str) -> Answer:
     """Copy a closed recording to a cloud store, read every file back, go on after an interruption.
 
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
-    environment or profile files. Needs the extra `cloud`.
+    environment or profile files. Needs the extra `cloud`. The participant must have agreed to
+    `release_raw` unless lab.toml, beside the recordings, names the store as your own:
+    stores = ["s3://lab-recordings/kitchen"]
 
     \b
     Example:
@@ -251,6 +255,6 @@ def upload(recording: Path, url: str) -> Answer:
     from storage.move.upload import upload as send
 
     with byte_bar() as tell:
-        done = send(recording, url, tell)
+        done = send(recording, url, tell, without_consent=without_consent)
     words = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
     return Answer(asdict(done), lambda _: click.echo(words))

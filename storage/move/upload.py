@@ -11,11 +11,15 @@ from storage.copies.copy_list import FileToCopy, files_of, is_closed
 from storage.copies.promised import missing_files
 from storage.copies.read_through import readable_folder
 from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished, SourceDiffers
-from storage.life import usable_manifest
+from storage.lab import NAME, lab_of
 from storage.move.cloud_store import CloudStore, check_address, why
+from storage.permission import Purpose, ask
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""
+
+
+OWN_STORE = f", or name the store under `stores` in {NAME} if it is your own"
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,22 @@ class Uploaded:
     sent_bytes: int
 
 
-def upload(recording: Path, url: str, progress: Progress = lambda *_: None) -> Uploaded:
+def upload(
+    recording: Path, url: str, progress: Progress = lambda *_: None, *, without_consent: str = ""
+) -> Uploaded:
     """Copy every file of a closed recording below `url`/<id>; the manifest comes last.
+
+    A store that lab.toml names as the laboratory's own needs no consent, any other needs `release_raw`;
+    `without_consent` is why it is sent without.
 
     A file that the book holds as copied there, and that the store still has in its size, is not sent again.
     Who may write there is for the store's own settings (environment, profile files): nothing of it is kept, and an
     address with a password in it is refused. Raises StorageError.
     """
     check_address(url)
-    manifest = usable_manifest(recording)
+    own = lab_of(recording).owns(url)
+    purpose = Purpose.COPY_TO_OWN_STORE if own else Purpose.RELEASE_RAW
+    manifest = ask(recording, purpose, without_consent=without_consent, or_else=OWN_STORE)
     if not is_closed(manifest):
         raise NotFinished(recording)
     items = files_of(recording, manifest)

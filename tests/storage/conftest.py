@@ -53,6 +53,7 @@ def finished(tmp_path) -> Path:
     (path / "events" / "tablet.jsonl").write_bytes(b"")
     manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": files}
     manifest |= {"streams": {STREAM: {}}, "devices": {"gopro": {"kind": "gopro"}}, "stopped": {"utc_ns": 0}}
+    manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
     write_json(path / "recording.json", manifest)
     assert verify(path)["status"] == "PASS"
     return path

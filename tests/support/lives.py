@@ -44,6 +44,8 @@ def _record(made: Path) -> None:
         said = _one_try(made, number)
         if said.returncode == 0:
             (made / f"try{number}").rename(made / "data")
+            with edit_manifest(made / "data" / "take") as manifest:
+                manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
             return
     raise AssertionError(said.stdout + said.stderr)
 

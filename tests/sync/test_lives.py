@@ -72,6 +72,7 @@ def usual(made, tmp_path_factory) -> Path:
     files = {str(p.relative_to(take)): {"bytes": p.stat().st_size, "sha256": file_sha256(p)} for p in paths}
     with edit_manifest(take) as manifest:
         manifest["files"] = files
+        manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
         manifest["streams"] = {name: {} for name in manifest["streams"] if (take / name).is_dir()}
     for command in ("sync", "report", "calibrate check"):
         assert run(words_of(command, take)).exit_code == 0, command
