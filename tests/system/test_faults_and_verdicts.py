@@ -30,17 +30,13 @@ def test_every_limit_stands_there_as_the_code_has_it():
         assert f"| {name} | {value} | {words} |" in text
 
 
-NOT_YET = {"depth_rate_drop"}
-"""Of these the table holds less than two rows: `make verdicts` plays what lacks."""
-
-
 def test_every_fault_was_played_twice():
     known = subprocess.run(
         [COMMAND, "simulate", "--faults"], capture_output=True, text=True, check=True
     ).stdout
     names = {re.split(r"[@:\[ ]", line.strip())[0] for line in known.splitlines() if line.strip()}
     played = [row[0].partition(" ")[0] for row in rows()]
-    assert {name for name in names if played.count(name) != 2} <= NOT_YET
+    assert {name for name in names if played.count(name) != 2} == set()
     assert set(played) - {"no_fault"} <= names
 
 
