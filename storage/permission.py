@@ -76,6 +76,19 @@ def why_not(manifest: Manifest, purpose: Purpose) -> str:
     return ""
 
 
+def consent_in_words(manifest: Manifest) -> str:
+    """Say what a participant agreed to."""
+    reference = str(manifest.get("consent") or NONE)
+    if reference == NONE:
+        return "none: it may be looked at and copied to your own stores, nothing else"
+    return f"{reference}: {', '.join(manifest.get('consent_scopes') or ()) or 'agreed to nothing'}"
+
+
+def overrides_in_words(manifest: Manifest) -> str:
+    """Say for what a recording was used although nobody agreed to it, and why."""
+    return "; ".join(f"{one['purpose']}: {one['reason']}" for one in manifest.get(OVERRIDES, ()))
+
+
 def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by: str) -> Manifest:
     """Note a consent in a manifest, with who entered it; return the manifest.
 

@@ -17,6 +17,7 @@ from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
+from storage.shell.without_consent import WITHOUT_CONSENT
 
 if TYPE_CHECKING:
     from recipe_app.releases.cards.about import About
@@ -70,6 +71,7 @@ for command in (split, stats, push):
     "table rai with the properties of Croissant for responsible AI; it goes into the cards.",
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@WITHOUT_CONSENT
 @answers("release/1")
 def captaincook4d(
     paths: tuple[Path, ...],
@@ -81,6 +83,7 @@ def captaincook4d(
     database: str | None,
     about: Path | None,
     strict: bool,
+    without_consent: str,
 ) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
 
@@ -103,11 +106,11 @@ def captaincook4d(
         said = _again(published[0], out, words, data, database, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
-        said = _own(paths, out, words, table, kinds, _stated(paths, data, database), force=force)
+        stated = _stated(paths, data, database)
+        said = _own(paths, out, words, table, kinds, stated, force=force, without_consent=without_consent)
     if about is None:
-        said["notes"] = [
-            "no licence and no title are stated; write them into a TOML file and give it as --about"
-        ]
+        note = "no licence and no title are stated; write them into a TOML file and give it as --about"
+        said.setdefault("notes", []).append(note)
     failed = strict and said["status"] == "WARN"
     return Answer(said, partial(_show_release, out), failed=failed)
 
@@ -128,6 +131,7 @@ def _own(
     stated: Stated,
     *,
     force: bool,
+    without_consent: str,
 ) -> dict[str, Any]:
     from recipe_app.releases import release as writer
     from storage.names import recordings_in
@@ -146,8 +150,10 @@ def _own(
             tell=bar.show,
             keep=lambda: write_output(table, ids.as_text().encode(), force=True),
             stated=stated,
+            without_consent=without_consent,
         )
-    return {**_said(made, []), "no_splits": made.no_splits}
+    notes = [f"used without consent: {name}" for name in made.not_agreed]
+    return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}
 
 
 def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:

@@ -11,6 +11,7 @@ from recipe_app.errors import BadGraph
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.progress import byte_bar
+from storage.shell.without_consent import WITHOUT_CONSENT
 
 
 @click.command()
@@ -28,13 +29,9 @@ from storage.shell.progress import byte_bar
     type=given_path(exists=True, dir_okay=False),
     help="Table of the published ids [default: FOLDER.numbering.json].",
 )
-@click.option(
-    "--without-consent",
-    metavar="REASON",
-    help="Send recordings that lack consent too; the reason is kept. A withdrawal is never overridden.",
-)
+@WITHOUT_CONSENT
 @answers("release-push/1")
-def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str | None) -> Answer:
+def push(folder: Path, to: str, data: Path, numbering: Path | None, without_consent: str) -> Answer:
     """Bring the data set in FOLDER to a folder, a cloud store or the Hugging Face hub.
 
     Every file is what SHA256SUMS says before it is sent and is proved there; SHA256SUMS itself comes last. What is

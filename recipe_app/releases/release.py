@@ -33,22 +33,25 @@ def release(
     tell: Tell,
     keep: Callable[[], None],
     stated: Stated = lambda *_: [],
+    without_consent: str = "",
 ) -> Released:
     """Write the recordings that may be released into `out`; say of the others why they are left out.
 
     `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. One
-    recording is open at a time. Raises NotReleasable when none may, CannotWrite.
+    recording is open at a time. `without_consent` is why those are released too to which nobody agreed; it is kept in
+    their manifests. Raises NotReleasable when none may, CannotWrite.
     """
     result = Released()
-    found = (read_member(path, numbering, result.left_out) for path in paths)
+    found = (read_member(path, numbering, result.left_out, without_consent=without_consent) for path in paths)
     ready = [one for one in found if one is not None]
     if not ready:
         raise none_may(result.left_out)
+    result.not_agreed = [one.path.name for one in ready if one.not_agreed]
     keep()
     links: dict[str, dict[str, str]] = {}
     work = Work(tell, sum(work_of(media, one.pictures) for one in ready))
     for one in ready:
-        with OwnRecording.open(one.path) as own:
+        with OwnRecording.open(one.path, without_consent=without_consent) as own:
             made = MediaWriter(own, one.member.published_id, out, force, work).write(media)
             result.members.append(_said(own, one.member, made))
         links[one.member.published_id] = made.links

@@ -12,6 +12,8 @@ class Released:
 
     members: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
+    not_agreed: list[str] = field(default_factory=list)
+    "Recordings that were released without consent."
     no_splits: dict[str, str] = field(default_factory=dict)
     files: int = 0
     bytes: int = 0

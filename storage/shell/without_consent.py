@@ -16,5 +16,5 @@ WITHOUT_CONSENT = click.option(
     "--without-consent",
     metavar="REASON",
     callback=reason_given,
-    help="Use recordings too to which nobody agreed; the reason is kept in their manifests.",
+    help="Use recordings too to which nobody agreed; the reason is kept. A withdrawal is never overridden.",
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.manifest import Manifest
+from storage.permission import consent_in_words, overrides_in_words
 from storage.timeline.alignment import Alignment
 from sync.answers import software_version
 from sync.report.cameras import ShownFile
@@ -101,7 +102,6 @@ def what_was_recorded(
     """List what a person wants to know of a recording before anything else."""
     zone = manifest.get("zone") or {}
     started = manifest.get("started") or {}
-    consent = str(manifest.get("consent") or "none")
     rows = [
         ("Recording", f"{manifest.get('recording')}"),
         ("Started", local_time(started["utc_ns"], zone) if started.get("utc_ns") else "not known"),
@@ -109,9 +109,11 @@ def what_was_recorded(
         ("Ended", str((manifest.get("stopped") or {}).get("reason", "not closed")).replace("_", " ")),
         ("Place", str(manifest.get("place") or "not given")),
         ("Participant", str(manifest.get("pseudonym") or "not given")),
-        ("Consent", "none: exports will refuse this recording" if consent == "none" else consent),
+        ("Consent", consent_in_words(manifest)),
         ("Size", _sizes(verification, recording)),
     ]
+    if overridden := overrides_in_words(manifest):
+        rows.append(("Used without consent", overridden))
     if manifest.get("retake_of"):
         rows.insert(1, ("Retake of", str(manifest["retake_of"])))
     if restarts := manifest.get("restarts"):

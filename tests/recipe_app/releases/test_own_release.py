@@ -17,7 +17,8 @@ from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, writ
 from kitchensync.cli import main
 from recipe_app.releases import release_media
 from storage.events import EventLog
-from storage.manifest import edit_manifest
+from storage.manifest import edit_manifest, read_manifest
+from sync.report.page import write_report
 from virtual_kitchen.kitchen import Kitchen
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 9)}
@@ -124,6 +125,21 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     assert why.keys() == words.keys()
     assert all(word in why[name] for name, word in words.items())
     assert run("release", "check", data.parent / "out", "--against", data)["status"] == "PASS"
+
+
+def test_a_stated_reason_releases_without_consent_and_stands_in_manifest_and_report(data: Path) -> None:
+    unwilling = copied(data, "unwilling", lambda manifest: manifest.update(consent="none"))
+    copied(data, "withdrawn", lambda manifest: manifest.update(withdrawn={"host_ns": 1}))
+    said = released(data, "--media", "", "--without-consent", "the  founders filmed themselves")
+    assert {one["recording"] for one in said["recordings"]} == {"take1", "unwilling"}
+    assert [one["recording"] for one in said["left_out"]] == ["withdrawn"]
+    assert "used without consent: unwilling" in said["notes"]
+    assert not any("take1" in note for note in said["notes"])
+    (kept,) = read_manifest(unwilling)["consent_overrides"]
+    assert (kept["purpose"], kept["reason"]) == ("release_raw", "the founders filmed themselves")
+    page = write_report(unwilling).read_text(encoding="utf-8")
+    assert "release_raw: the founders filmed themselves" in page
+    assert "none: it may be looked at" in page
 
 
 def test_an_interrupted_release_goes_on_with_the_same_ids(

@@ -47,7 +47,7 @@ def test_the_verdict_and_the_facts_stand_first(desk, report_of, tmp_path):
         "Europe/Berlin, UTC+02:00",
         "P07",
         "kitchen 3",
-        "none: exports will",
+        "none: it may be looked at",
     ):
         assert words in text
     assert "4 mm steps" in text
