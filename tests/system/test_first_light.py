@@ -177,7 +177,9 @@ def test_a_killed_recorder_leaves_no_process_and_its_recording_is_recovered(kitc
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
     assert not (data / ".kitchensync").exists()
     checked = json.loads(kitchensync("verify", data / "take", "--json").stdout)
-    assert checked["status"] == "WARN", checked["reasons"]
+    # Never PASS; how much of two seconds a busy kitchen sends decides which of the two.
+    assert checked["status"] in ("WARN", "FAIL"), checked["reasons"]
+    assert checked["reasons"][0].startswith("its recorder was killed"), checked["reasons"]
     place.truth()
     for name, facts in checked["streams"].items():
         lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()
