@@ -25,6 +25,8 @@ from storage.batch.workers import (
 )
 
 WAIT_WORKERS_S = 60.0
+LISTEN_S = 0.1
+"""How often it is looked whether Ctrl-C was pressed."""
 Answer = dict[str, Any]
 
 
@@ -92,15 +94,16 @@ def _one_pool(
 ) -> Iterator[tuple[Path, Answer]]:
     """Take what waits until nothing does, or a process died: then `suspects` are those that were under way."""
     running: dict[Future[Answer], Path] = {}
-    with pool_of(workers, job.loads) as pool, ended_by_interrupt(pool):
+    with pool_of(workers, job.loads) as pool, ended_by_interrupt(pool) as raise_if_interrupted:
         while (waiting or running) and not suspects:
+            raise_if_interrupted()
             with suppress(BrokenProcessPool):  # those under way say so below
                 while waiting and len(running) < workers:  # no more: what is in a pool cannot be called back
                     future = pool.submit(until_interrupted, job.work, waiting[0])
                     running[future] = waiting.pop(0)
             if not running:
                 return  # a worker died with no work: begin with new ones
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, LISTEN_S, FIRST_COMPLETED).done:
                 path = running.pop(future)
                 if isinstance(future.exception(), BrokenProcessPool):
                     suspects.append(path)

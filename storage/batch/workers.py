@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import active_children, forkserver, get_all_start_methods, get_context, parent_process
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 FEW = 4
@@ -121,11 +122,18 @@ def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def ended_by_interrupt(pool: Executor) -> Iterator[None]:
-    """Let Ctrl-C end the workers of a pool: what waits is given up, what is under way is told and waited for."""
+def ended_by_interrupt(pool: Executor) -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C end the workers of a pool: what waits is given up, what is under way is told and waited for.
+
+    Yields what raises KeyboardInterrupt once Ctrl-C was pressed. It is not raised before: in the middle of a pool's
+    own work Python may lose a lock that the pool's thread waits for, for ever.
+    """
     others = {child.pid for child in active_children()}
+    pressed: list[int] = []  # no Event: one that is set in a handler may wait for itself
     try:
-        yield
+        with _noted(pressed):
+            yield partial(_raise_if, pressed)
+            _raise_if(pressed)
     except (KeyboardInterrupt, GeneratorExit):
         for child in active_children():
             if child.pid is not None and child.pid not in others:
@@ -133,3 +141,21 @@ def ended_by_interrupt(pool: Executor) -> Iterator[None]:
                     os.kill(child.pid, signal.SIGINT)
         pool.shutdown(wait=True, cancel_futures=True)
         raise
+
+
+@contextmanager
+def _noted(pressed: list[int]) -> Iterator[None]:
+    """Note Ctrl-C instead of raising it, where this is the thread that hears it."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _raise_if(pressed: list[int]) -> None:
+    if pressed:
+        raise KeyboardInterrupt

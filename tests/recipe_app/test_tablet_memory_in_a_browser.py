@@ -123,6 +123,43 @@ def test_what_is_kept_while_the_list_is_read_stays_in_it(kitchen: Any, tablet: T
     assert len(ops(kitchen, recording, "mark")) == 1
 
 
+def test_what_is_kept_while_something_is_sent_is_sent_when_the_next_drain_is_done(
+    kitchen: Any, tablet: Tablet
+) -> None:
+    """The devices are started on its word: a checklist still on its way must have arrived by then."""
+    recording = cooking(kitchen, tablet)
+    tablet.saved()
+    waiting = tablet.page.evaluate(
+        """async (recording) => {
+            const outbox = await import("/static/core/outbox.js");
+            const read = IDBObjectStore.prototype.getAll;
+            let go, is_reading;
+            const gate = new Promise((resolve) => { go = resolve; });
+            const reading = new Promise((resolve) => { is_reading = resolve; });
+            IDBObjectStore.prototype.getAll = function () { // the last thing that a drain reads
+                const request = read.apply(this);
+                if (this.name !== "sounds") return request;
+                const late = {};
+                request.onsuccess = () => gate.then(() => late.onsuccess(late.result = request.result));
+                is_reading();
+                return late;
+            };
+            outbox.drain();
+            await reading;
+            const touch = { page: "", touch_ms: 0, wall_ms: Date.now() };
+            await outbox.add(recording, 0, [{ kind: "mark", body: { text: "here" } }], touch);
+            const drained = outbox.drain();
+            IDBObjectStore.prototype.getAll = read;
+            go();
+            await drained;
+            return outbox.pending(recording).map(({ kind }) => kind);
+        }""",
+        recording,
+    )
+    assert waiting == []
+    assert len(ops(kitchen, recording, "mark")) == 1
+
+
 def test_a_connection_that_was_taken_away_is_made_again(kitchen: Any, tablet: Tablet) -> None:
     page = tablet.page
     page.add_init_script(HOLD_CONNECTIONS)

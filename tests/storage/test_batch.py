@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,28 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
     rows = json.loads(again.stdout)["recordings"]
     assert [row["recording"] for row in rows] == [f"take-{number:03}" for number in range(COUNT)]
     assert list(state.glob("*")) == []
+
+
+def test_ctrl_c_waits_until_the_pool_has_let_go_of_its_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raised in the middle of one, it would leave a lock that the pool's own thread waits for."""
+    done: list[str] = []
+
+    class Pool(ProcessPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            signal.raise_signal(signal.SIGINT)
+            future = super().submit(*args, **kwargs)
+            done.append("given out")
+            return future
+
+    monkeypatch.setattr("storage.batch.workers.ProcessPoolExecutor", Pool)
+    job = Job(dying_work.work, dying_work.not_done, loads="json", writes=None)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        list(run_all(job, [tmp_path / f"take-{number}" for number in range(9)], Workforce(workers=2)))
+    assert done == ["given out"] * 2
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_interrupt_that_comes_in_a_callback_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:

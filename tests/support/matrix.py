@@ -46,6 +46,8 @@ COMMANDS: dict[str, list[str]] = {
     "gopro import": ["card", "--recording", TAKE, "--yes"],
     "gopro free": [TAKE],
     "recover": ["--data", "data"],
+    "consent": [TAKE, "--reference", "form-2", "--scopes", "annotate", "--by", "operator-2"],
+    "release captaincook4d": ["data", "--out", "released"],
 }
 """Every command that works on a recording, as the README calls it: paths from the folder around the data."""
 HAS_JSON = COMMANDS.keys() - {"side-by-side", "report", "view", "recover"}
@@ -70,6 +72,8 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "gopro import": ("data/take/",),
     "gopro fetch": ("data/take/gopro",),
     "recover": ("data/take/", "data/.kitchensync"),
+    "consent": ("data/take/recording.json",),
+    "release captaincook4d": ("released",),
 }
 """What a command may write when it does what it is asked; nothing else ever changes."""
 

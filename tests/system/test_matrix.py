@@ -83,12 +83,12 @@ def codes_for(cell: dict[str, Any]) -> set[int]:
     command, life, condition = cell["command"], cell["life"], cell["condition"]
     if command in ("list", "recover"):  # over a folder of recordings, which may be empty
         return {0, 1}
+    if condition == "Ctrl-C":  # -2: it was done, and pressed while the process went
+        return {0, 1, -2} | ({2} if life in matrix.NO_LIVES else set())
     if life in matrix.NO_LIVES:
         return {2}
-    if condition == "Ctrl-C":
-        return {0, 1, -2}  # -2: it was done, and pressed while the process went
     writes = bool(matrix.MAY_CHANGE.get(command))
-    if condition in ("full disk", "read-only disk") and writes and life in USABLE:
+    if condition in ("full disk", "read-only disk") and writes:
         return {0, 1} if command in QUIET else {1}
     return {EXPECTED[command].get(life, 1)} | ({1} if condition == "read-only folder" and writes else set())
 
@@ -98,6 +98,8 @@ QUIET = ("archive", "sync", "gopro fetch", "move")
 ALL_GOOD = dict.fromkeys(USABLE, 0)
 EXPECTED: dict[str, dict[str, int]] = {
     "info": {**ALL_GOOD, AWAY: 0},
+    "consent": {**ALL_GOOD, "damaged": 0, AWAY: 0},
+    "release captaincook4d": {},
     "verify": {"complete": 0, "archived": 0, "elsewhere": 0, AWAY: 0, "withdrawn": 0},
     "archive": {"complete": 0, "aborted": 0, "archived": 0},
     "move": {"complete": 0, "aborted": 0, "archived": 0, "elsewhere": 0},

@@ -13,6 +13,7 @@ let refused = [];
 let sounds = 0;
 let failed = "";
 let sending = null;
+let next = null;
 const accepted = new Map(); // what got its receipt since this page was loaded
 let who = { device: "", actor: "" };
 export let problem = "";
@@ -86,8 +87,10 @@ export function pending(recording) {
 
 export const confirmed = (recording) => accepted.get(recording) ?? [];
 
+// Send what waits; what was kept while something was being sent goes right after it.
 export function drain() {
-  sending ??= navigator.locks.request("kitchensync-outbox", send).catch((error) => { problem = error.message; })
+  if (sending) return next ??= sending.then(() => { next = null; return drain(); });
+  sending = navigator.locks.request("kitchensync-outbox", send).catch((error) => { problem = error.message; })
     .finally(() => { sending = null; tell(); });
   return sending;
 }
