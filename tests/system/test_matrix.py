@@ -81,10 +81,10 @@ def played(condition: str, made: Path, tmp_path: Path) -> Iterator[dict[str, Any
 def codes_for(cell: dict[str, Any]) -> set[int]:
     """Exit codes that the contract allows in a cell."""
     command, life, condition = cell["command"], cell["life"], cell["condition"]
-    if command in ("list", "recover"):  # over a folder of recordings, which may be empty
-        return {0, 1}
     if condition == "Ctrl-C":  # -2: it was done, and pressed while the process went
         return {0, 1, -2} | ({2} if life in matrix.NO_LIVES else set())
+    if command in ("list", "recover"):  # over a folder of recordings, which may be empty
+        return {0, 1}
     if life in matrix.NO_LIVES:
         return {2}
     writes = bool(matrix.MAY_CHANGE.get(command))
@@ -98,7 +98,7 @@ QUIET = ("archive", "sync", "gopro fetch", "move")
 ALL_GOOD = dict.fromkeys(USABLE, 0)
 EXPECTED: dict[str, dict[str, int]] = {
     "info": {**ALL_GOOD, AWAY: 0},
-    "consent": {**ALL_GOOD, "damaged": 0, AWAY: 0},
+    "consent": {**ALL_GOOD, AWAY: 0},
     "release captaincook4d": {},
     "verify": {"complete": 0, "archived": 0, "elsewhere": 0, AWAY: 0, "withdrawn": 0},
     "archive": {"complete": 0, "aborted": 0, "archived": 0},
