@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 import segno
-from browser import LANDSCAPE, chromium
+from browser import LANDSCAPE, Desk, chromium
 from screens import fit_to_be_shown
 
 from recipe_app.store import tables
@@ -31,59 +31,56 @@ COOKLANG = "Boil @water{1%l} in a #pot{}.\n\nAdd @rice{200%g} and cook for ~{12%
 
 
 @pytest.fixture
-def desk(kitchen: Any) -> Iterator[Any]:
+def desk(kitchen: Any) -> Iterator[Desk]:
     """An admin who is signed in at the desk, after the invite."""
     admin = kitchen.tools.accounts.add_person("Ada", ["admin"], actor="")
     invite = kitchen.tools.accounts.invite(admin, actor="")
     with chromium() as browser:
-        page = browser.new_context(viewport=LANDSCAPE).new_page()
-        page.set_default_timeout(15_000)
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(f"{kitchen.url}/desk/sign-in#{invite}")
-        fit_to_be_shown(page)
-        page.get_by_label("New password").fill(PASSWORD)
-        page.get_by_role("button", name="Save").click()
-        page.get_by_label("Password", exact=True).fill(PASSWORD)
-        page.get_by_role("button", name="Sign in at the desk").click()
-        page.wait_for_url("**/desk")
-        yield page
-        assert problems == []
+        desk = Desk(browser.new_context(viewport=LANDSCAPE).new_page(), kitchen.url)
+        desk.go(f"/sign-in#{invite}")
+        fit_to_be_shown(desk.page)
+        desk.fill("New password", PASSWORD)
+        desk.tap("Save")
+        desk.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        desk.tap("Sign in at the desk")
+        desk.page.wait_for_url("**/desk")
+        yield desk
+        assert desk.problems == []
 
 
-def test_people_kitchens_and_tablets(kitchen: Any, desk: Any) -> None:
-    page = desk
+def test_people_kitchens_and_tablets(kitchen: Any, desk: Desk) -> None:
+    page = desk.page
     fit_to_be_shown(page)
-    page.get_by_role("link", name="Kitchens and tablets").click()
-    page.get_by_label("Name").fill("<b>Kitchen</b> 7")
-    page.get_by_role("button", name="Add a kitchen").click()
+    desk.follow("Kitchens and tablets")
+    desk.fill("Name", "<b>Kitchen</b> 7")
+    desk.tap("Add a kitchen")
     page.get_by_role("heading", name="<b>Kitchen</b> 7").wait_for()  # escaped, never markup
-    page.get_by_role("button", name="Pair a tablet").click()
-    code = page.locator("dialog[open] #result-text").inner_text()
+    desk.tap("Pair a tablet")
+    code = desk.secret()
     fit_to_be_shown(page)
-    page.get_by_role("button", name="OK").click()
+    desk.tap("OK")
     device = kitchen.tools.accounts.pair(code, "Tablet by the sink", secure=False)[0]
     page.reload()
     page.get_by_text("not secure").wait_for()
     fit_to_be_shown(page)
-    page.get_by_role("button", name="Remove").click()
+    desk.tap("Remove")
     page.get_by_text("removed", exact=True).wait_for()
     assert not kitchen.tools.records.row(tables.device, device)["active"]
 
-    page.get_by_role("link", name="People").click()
-    page.get_by_label("Pseudonym").fill("Thyme")
+    desk.follow("People")
+    desk.fill("Pseudonym", "Thyme")
     page.locator("#pin").fill("482916")
     page.get_by_label("Researcher").check()
-    page.get_by_role("button", name="Add a person").click()
-    page.locator("dialog[open] #result-text", has_text="/desk/sign-in#").wait_for()
-    page.get_by_role("button", name="OK").click()
+    desk.tap("Add a person")
+    desk.secret("/desk/sign-in#")
+    desk.tap("OK")
     row = page.get_by_role("row", name="Thyme")
     row.get_by_placeholder("PIN").fill("739155")
     with page.expect_navigation():
         row.get_by_role("button", name="Set the PIN").click()
     page.get_by_role("row", name="Thyme").get_by_role("button", name="QR card").click()
-    page.locator("dialog[open] #result-text", has_text="/q#").wait_for()
-    page.get_by_role("button", name="OK").click()
+    desk.secret("/q#")
+    desk.tap("OK")
     page.get_by_role("row", name="Thyme").get_by_role("button", name="Switch off").click()
     page.get_by_role("button", name="Switch on").wait_for()
     fit_to_be_shown(page)
@@ -92,17 +89,17 @@ def test_people_kitchens_and_tablets(kitchen: Any, desk: Any) -> None:
 
 
 def test_codes_are_drawn_in_the_page_and_stand_in_no_address_that_is_asked_for(
-    kitchen: Any, desk: Any
+    kitchen: Any, desk: Desk
 ) -> None:
-    page, asked = desk, []
+    page, asked = desk.page, []
     page.on("request", lambda request: asked.append(request.headers.get("referer", "") + request.url))
     assert kitchen.place
     assert kitchen.basil
     secrets = []
     for path, name in (("devices", "Pair a tablet"), ("people", "QR card")):
-        page.goto(f"{kitchen.url}/desk/{path}")
+        desk.go(f"/{path}")
         page.get_by_role("button", name=name).first.click()
-        shown = page.locator("dialog[open] #result-text").inner_text()
+        shown = desk.secret()
         link = f"{kitchen.url}/t/pair#{shown}" if path == "devices" else shown
         assert modules_of(page, "dialog[open] #result-qr canvas") == page.evaluate(LINK_CODE, link)
         secrets.append(link.partition("#")[2])
@@ -132,27 +129,27 @@ def read(modules: list[list[bool]]) -> str:
 
 
 def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
-    kitchen: Any, desk: Any, tmp_path: Path
+    kitchen: Any, desk: Desk, tmp_path: Path
 ) -> None:
-    page = desk
-    page.get_by_role("link", name="Recipes").click()
+    page = desk.page
+    desk.follow("Recipes")
     (tmp_path / "egg.json").write_text(json.dumps(GRAPH))
     page.get_by_label("File").set_input_files(tmp_path / "egg.json")
-    page.get_by_role("button", name="Add a recipe").click()
+    desk.tap("Add a recipe")
     page.get_by_role("link", name="Egg", exact=True).wait_for()
     for title, form, words in (
         ("Lemon water", "txt", f"Cut a lemon.\nPour {'cold ' * 20}water.\nAdd the lemon.\n"),
         ("Rice", "cook", COOKLANG),
     ):
-        page.get_by_label("Name").fill(title)
+        desk.fill("Name", title)
         page.get_by_label("Written as").select_option(form)
-        page.get_by_label("The recipe").fill(words)
-        page.get_by_role("button", name="Write a recipe here").click()
+        desk.fill("The recipe", words)
+        desk.tap("Write a recipe here")
         page.get_by_role("link", name=title, exact=True).wait_for()
-    page.get_by_label("Name").fill("Broken")
+    desk.fill("Name", "Broken")
     page.get_by_label("Written as").select_option("json")
-    page.get_by_label("The recipe").fill('{"steps": {"1": "Add-x"}, "edges": [[1, 1]]}')
-    page.get_by_role("button", name="Write a recipe here").click()
+    desk.fill("The recipe", '{"steps": {"1": "Add-x"}, "edges": [[1, 1]]}')
+    desk.tap("Write a recipe here")
     page.get_by_role("alert").get_by_text("Broken", exact=False).or_(
         page.get_by_role("alert").get_by_text("broken")
     ).wait_for()
@@ -164,28 +161,28 @@ def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
     (tmp_path / "egg.json").write_text(json.dumps(longer))
     page.reload()
     page.get_by_label("File").set_input_files(tmp_path / "egg.json")
-    page.get_by_role("button", name="Add a recipe").click()
+    desk.tap("Add a recipe")
     page.get_by_role("row", name="Egg 3").wait_for()
     page.get_by_role("link", name="Egg", exact=True).click()
     page.get_by_text("current").wait_for()
     assert page.locator(".rows li").count() == 2
     fit_to_be_shown(page)
-    page.goto(f"{kitchen.url}/desk/recipes/lemon_water")
+    desk.go("/recipes/lemon_water")
     page.get_by_text("110 characters: shown in smaller letters").wait_for()
-    page.goto(f"{kitchen.url}/desk/recipes/egg")
+    desk.go("/recipes/egg")
     page.locator("#wording summary").click()
-    page.get_by_label("The recipe itself is in").fill("en")
-    page.get_by_label("Language (").fill("de")
-    page.get_by_label("Name").fill("Ei")
-    page.get_by_label("Steps").fill("1 Ei dazu\nDas Ei schlagen\nDas Ei salzen")
+    desk.fill("The recipe itself is in", "en")
+    desk.fill("Language (", "de")
+    desk.fill("Name", "Ei")
+    desk.fill("Steps", "1 Ei dazu\nDas Ei schlagen\nDas Ei salzen")
     fit_to_be_shown(page)
-    page.get_by_role("button", name="Save").click()
+    desk.tap("Save")
     page.locator("[lang=de]", has_text="Ei").first.wait_for()
     assert page.locator(".rows code").all_inner_texts()[:2] == ["en", "de"]
-    page.goto(f"{kitchen.url}/desk/recipes/tea_and_toast")
+    desk.go("/recipes/tea_and_toast")
     page.get_by_label("What is this session for?").select_option("disordered")
-    page.get_by_label("Number of the draw").fill("7")
-    page.get_by_role("button", name="Draw it").click()
+    desk.fill("Number of the draw", "7")
+    desk.tap("Draw it")
     page.get_by_role("heading", name="What this script changes").wait_for()
     fit_to_be_shown(page)
     page.emulate_media(media="print")
@@ -216,14 +213,14 @@ def made(kitchen: Any) -> str:
     return recording
 
 
-def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: Any) -> None:
-    page, recording = desk, made(kitchen)
-    page.goto(f"{kitchen.url}/desk")
+def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: Desk) -> None:
+    page, recording = desk.page, made(kitchen)
+    desk.go("")
     page.get_by_text("8 left out").wait_for()
     fit_to_be_shown(page)
-    page.get_by_role("link", name="tea and toast").click()
+    desk.follow("tea and toast")
     page.get_by_text("Held by Tablet").wait_for()
-    page.get_by_role("button", name="Take it from the tablet").click()
+    desk.tap("Take it from the tablet")
     page.get_by_text("Held by Tablet").wait_for(state="detached")
     fit_to_be_shown(page)
     page.locator(".versions li", has_text="a minute too long").get_by_role("button").click()
@@ -234,14 +231,14 @@ def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: 
     page.locator("form", has=page.locator("select[name=node]")).get_by_role("button", name="Save").click()
     page.locator("input[value='too much butter']").wait_for()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Download everything as a file").click()
+        desk.follow("Download everything as a file")
     content = json.loads(Path(download.value.path()).read_text())
     errors = content["state"]["errors"].values()
     assert {error["description"] for error in errors} == {"a minute too long", "too much butter"}
     assert all(error["conflicts"] == {} for error in errors)
     assert content["operations"] == kitchen.tools.records.ops(recording)
 
-    page.goto(f"{kitchen.url}/desk/audit")
+    desk.go("/audit")
     page.get_by_text("The chain of the log holds").wait_for()
     fit_to_be_shown(page)
     page.goto(f"{kitchen.url}/doctor")
@@ -249,17 +246,17 @@ def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: 
     fit_to_be_shown(page)
 
 
-def test_only_an_admin_lets_a_recording_begin_with_open_points(kitchen: Any, desk: Any) -> None:
+def test_only_an_admin_lets_a_recording_begin_with_open_points(kitchen: Any, desk: Desk) -> None:
     bundle = kitchen.choose()
     recording = bundle["recording"]
     version = bundle["checklist"]["consent"]
-    page = desk
-    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
-    page.get_by_label("Why may it begin all the same?").fill("the mirror is bolted to the wall")
-    page.get_by_role("button", name="Let it begin").click()
+    page = desk.page
+    desk.go(f"/recordings/{recording}")
+    desk.fill("Why may it begin all the same?", "the mirror is bolted to the wall")
+    desk.tap("Let it begin")
     page.get_by_role("alert").get_by_text("consent is not given").wait_for()
     kitchen.post(kitchen.operation(recording, "consent", {"version": version, "accepted": True}))
-    page.get_by_role("button", name="Let it begin").click()
+    desk.tap("Let it begin")
     page.get_by_role("button", name="Let it begin").wait_for(state="detached")
     checked = kitchen.tools.records.state(recording)["checked"]
     assert checked["confirmed_by"] == "Ada"
@@ -269,13 +266,13 @@ def test_only_an_admin_lets_a_recording_begin_with_open_points(kitchen: Any, des
     assert operator.post(f"/api/v1/desk/recordings/{recording}/override", json=body).status_code in (401, 403)
 
 
-def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, desk: Any) -> None:
-    page, bundle = desk, kitchen.choose()
+def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, desk: Desk) -> None:
+    page, bundle = desk.page, kitchen.choose()
     recording, node = bundle["recording"], bundle["ops"][0]["body"]["order"][0]
     error_id = kitchen.operation(recording, "end", {})["op_id"]
     fields = {"node": node, "categories": [1, 5], "description": "too much"}
     kitchen.post(kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}))
-    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
+    desk.go(f"/recordings/{recording}")
     page.locator("input[value='too much']").fill("two spoons")
     page.get_by_role("button", name="Save").first.click()
     page.locator("input[value='two spoons']").wait_for()
@@ -311,7 +308,7 @@ def spoken() -> bytes:
     return file.getvalue()
 
 
-def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: Any) -> None:
+def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: Desk) -> None:
     recording, content = kitchen.choose()["recording"], spoken()
     digest = hashlib.sha256(content).hexdigest()
     for sha256, seconds in ((digest, 0.5), ("0" * 64, 7)):
@@ -320,9 +317,9 @@ def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: 
     headers = {"content-type": "audio/webm;codecs=opus"}
     kept = kitchen.tablet.put(f"/api/v1/voice/{recording}/{digest}", content=content, headers=headers)
     assert kept.status_code == 200
-    page, refused = desk, []
+    page, refused = desk.page, []
     page.on("console", lambda said: refused.append(said.text) if said.type == "error" else None)
-    page.goto(f"{kitchen.url}/desk/recordings/{recording}")
+    desk.go(f"/recordings/{recording}")
     page.get_by_text("Voice note 2, 7 s Its sound is not here").wait_for()
     heard = page.locator("audio").evaluate(
         """(audio) => new Promise((resolve, reject) => {
@@ -334,27 +331,27 @@ def test_a_voice_note_is_heard_on_the_page_of_its_recording(kitchen: Any, desk: 
     )
     assert 0.4 < heard < 0.7
     with page.expect_download() as download:
-        page.get_by_role("link", name="Voice note 1").click()
+        desk.follow("Voice note 1")
     assert Path(download.value.path()).read_bytes() == content
     assert refused == []
     fit_to_be_shown(page)
 
 
 def test_a_refusal_and_a_server_that_is_silent_are_told_in_the_language_of_the_page(
-    kitchen: Any, desk: Any
+    kitchen: Any, desk: Desk
 ) -> None:
-    page = desk
+    page = desk.page
     with page.expect_response("**/locales/de.json"):
-        page.goto(f"{kitchen.url}/desk/devices?lang=de")
+        desk.go("/devices?lang=de")
     for said, without_network in (("den keine andere hat", False), ("Keine Antwort vom Server.", True)):
         page.context.set_offline(without_network)
-        page.get_by_label("Name").fill(" ")
-        page.get_by_role("button", name="Küche anlegen").click()
+        desk.fill("Name", " ")
+        desk.tap("Küche anlegen")
         page.get_by_role("alert").get_by_text(said).wait_for()
 
 
-def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Any) -> None:
-    page, link = desk, "Sign in at the desk instead"
+def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Desk) -> None:
+    page, link = desk.page, "Sign in at the desk instead"
     page.goto(f"{kitchen.url}/t/pair#{kitchen.tools.accounts.pairing_code(kitchen.place, actor='')}")
     page.get_by_role("link", name=link).wait_for()
     page.get_by_text("no desk any more").wait_for()
@@ -363,7 +360,7 @@ def test_a_browser_that_is_paired_says_where_the_desk_is(kitchen: Any, desk: Any
     page.goto(f"{kitchen.url}/t/pair")
     page.get_by_text("This tablet belongs to").wait_for()
     assert page.get_by_role("link", name=link).count() == 0
-    page.goto(f"{kitchen.url}/desk#code-of-an-invite")
+    desk.go("#code-of-an-invite")
     page.get_by_text("Use another browser or a private window").wait_for()
     assert page.locator("form").count() == 0
     fit_to_be_shown(page)

@@ -140,7 +140,7 @@ def test_an_operator_starts_at_the_desk_and_reads_why_not(
     kitchen: Any, url: str, rig: Rig, browser: Any
 ) -> None:
     recording = kitchen.checked()
-    page = at_the_desk(browser, url, kitchen.desk("operator").headers["x-kitchensync-login"])
+    page = at_the_desk(browser, url, kitchen.desk("operator").headers["x-kitchensync-login"]).page
     page.goto(f"{url}/desk/recordings/{recording}")
     rig.refusal = ["hololens/pv: no packet within 30 s", "<b>gopro</b>: card full"]
     page.get_by_role("button", name="Start recording").click()

@@ -215,7 +215,7 @@ def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in
         (folder / path).write_bytes(text.encode())
     login = kitchen.desk("researcher").headers[LOGIN_HEADER]
     with chromium() as browser:
-        page = at_the_desk(browser, kitchen.url, login)
+        page = at_the_desk(browser, kitchen.url, login).page
         page.goto(f"{kitchen.url}/desk")
         for _ in range(2):
             page.get_by_label("Folder").set_input_files(folder)
@@ -339,7 +339,7 @@ def test_the_browser_takes_bytes_as_they_are_or_not_at_all(kitchen: Any, tmp_pat
         (tmp_path / "mine" / path).write_bytes(text.encode())
     researcher = kitchen.desk("researcher")
     with chromium() as browser:
-        page = at_the_desk(browser, kitchen.url, researcher.headers[LOGIN_HEADER])
+        page = at_the_desk(browser, kitchen.url, researcher.headers[LOGIN_HEADER]).page
         for content in (b"caf\xe9\n", "\ufeffcafé\n".encode()):
             (tmp_path / "mine/metadata/more.csv").write_bytes(content)
             page.goto(f"{kitchen.url}/desk")

@@ -49,7 +49,7 @@ def test_the_pages_take_what_is_stated_and_show_it_again(kitchen: Any) -> None:
     login = kitchen.desk("admin").headers[LOGIN_HEADER]
     assert kitchen.basil
     with chromium() as browser:
-        page = at_the_desk(browser, kitchen.url, login)
+        page = at_the_desk(browser, kitchen.url, login).page
         page.goto(f"{kitchen.url}/desk/recipes/tea_and_toast")
         page.locator("#facts summary").click()
         page.get_by_label("Heated with").fill("kettle, toaster")

@@ -170,10 +170,40 @@ def ops(kitchen: Any, recording: str, kind: str) -> list[dict[str, Any]]:
     return [op for op in kitchen.tools.records.ops(recording) if op["kind"] == kind]
 
 
-def at_the_desk(browser: Any, url: str, login: str) -> Any:
-    """A page of somebody who is signed in at the desk; `login` is their token."""
+class Desk:
+    """The desk in a browser, in what a person does there."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page, self.url = page, url.rstrip("/")
+        self.problems: list[str] = []
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.set_default_timeout(15_000)
+
+    def go(self, path: str = "") -> None:
+        """Open a page by its address below the desk's."""
+        self.page.goto(f"{self.url}/desk{path}")
+
+    def follow(self, link: str) -> None:
+        """Click a link by what it says."""
+        self.page.get_by_role("link", name=link).click()
+
+    def tap(self, button: str) -> None:
+        """Click a button by what it says."""
+        self.page.get_by_role("button", name=button).click()
+
+    def fill(self, label: str, text: str) -> None:
+        """Type into a field by its label."""
+        self.page.get_by_label(label).fill(text)
+
+    def secret(self, part: str = "") -> str:
+        """Wait for what is shown once, a code or a link with `part` in it; return it."""
+        shown = self.page.locator("dialog[open] #result-text", has_text=part)
+        shown.wait_for()
+        return str(shown.inner_text())
+
+
+def at_the_desk(browser: Any, url: str, login: str) -> Desk:
+    """The desk of somebody who is signed in; `login` is their token."""
     context = browser.new_context(viewport=LANDSCAPE)
     context.add_cookies([{"name": "ks_login", "value": login, "url": url}])
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    return page
+    return Desk(context.new_page(), url)
