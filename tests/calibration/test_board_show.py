@@ -34,6 +34,8 @@ from virtual_kitchen.world.board_show import FRAME_S, PLACE_FRAMES, BoardShow
 from virtual_kitchen.world.motion import VIEWING_POINT_M, simulated_motion
 from virtual_kitchen.world.room_depth import off_surface_m
 
+pytestmark = pytest.mark.slow
+
 SEED, SHOWN = 7, 10
 FRONT = VideoFormat(1280, 720, 30)
 BOARD = Board()

@@ -22,6 +22,8 @@ from virtual_kitchen.gopro.board_film import film_board, places
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 
+pytestmark = pytest.mark.slow
+
 OPTICS = Optics("fisheye", 960, 540, 441, 440, 479, 272, (0.03, -0.01, 0.004, -0.001))
 PRINT = boards.DrawnBoard(7, 5, 0.036, 0.027)
 BOARD = "7x5:36mm/27mm"

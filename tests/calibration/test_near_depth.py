@@ -79,6 +79,7 @@ def test_a_grainy_surface_is_judged_as_a_whole():
     assert found.wrapped[:, 257:].mean() > 0.999
 
 
+@pytest.mark.slow
 def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
     path, kitchen = take
     answer = run(cloud, path, "--cameras", "none", "--voxel-mm", 10, "--out", tmp_path / "c.ply", "--json")
@@ -99,6 +100,7 @@ def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
     assert np.mean(KDTree(points).query(wanted)[0] < 0.015) > 0.97
 
 
+@pytest.mark.slow
 def test_the_mesh_lies_on_what_was_near(take, tmp_path):
     try:
         open3d = open3d_or_refuse()

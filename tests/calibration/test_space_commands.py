@@ -28,6 +28,8 @@ from storage.recording import open_recording
 from virtual_kitchen.world.optics import Optics
 from virtual_kitchen.world.room_depth import off_surface_m
 
+pytestmark = pytest.mark.slow
+
 DEPTH = "hololens/depth_longthrow"
 REACH_PX = 8.0
 

@@ -71,6 +71,7 @@ def samples() -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 def test_every_module_that_holds_the_packet_is_on_the_page(server, client, plan, samples):
     stream = headset_stream("gyroscope")
     described = {"device": "hololens", "nominal_hz": 21.0, "format": stream.describe(Profile())}

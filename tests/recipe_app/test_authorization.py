@@ -111,6 +111,7 @@ def pair_here(kitchen: Any, client: httpx.Client) -> None:
     assert client.post("/api/v1/pair", json=body).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_paired_browser_opens_no_desk_until_its_tablet_is_removed(kitchen: Any) -> None:
     client, signed = browser_with_a_password(kitchen, kitchen.url)
     assert client.post("/api/v1/desk/sign-in", json=signed).status_code == 200
@@ -309,6 +310,7 @@ def at(kitchen: Any, address: str) -> httpx.Client:
     return kitchen.opened.enter_context(made)  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_wrong_passwords_lock_nobody_out_elsewhere_and_no_browser_that_is_signed_in(kitchen: Any) -> None:
     _, signed = browser_with_a_password(kitchen, kitchen.url)
     before, stranger, elsewhere = (at(kitchen, one) for one in ("127.0.0.2", "127.0.0.2", "127.0.0.3"))
@@ -325,6 +327,7 @@ def test_wrong_passwords_lock_nobody_out_elsewhere_and_no_browser_that_is_signed
     assert before.post("/api/v1/desk/sign-in", json=signed).status_code == 200
 
 
+@pytest.mark.slow
 def test_wrong_pins_on_one_tablet_lock_nobody_out_on_another(kitchen: Any) -> None:
     wrong = {"person": kitchen.basil, "pin": "111112"}
     stranger, other = (kitchen.client(authorization=f"Bearer {kitchen.pair()[1]}") for _ in range(2))

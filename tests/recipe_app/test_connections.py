@@ -99,6 +99,7 @@ def test_who_reads_nothing_of_an_answer_is_not_waited_for(kitchen: Any) -> None:
             ask_for_ever()
 
 
+@pytest.mark.slow
 def test_too_many_of_one_visitor_end_his_oldest(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST_OF_ONE", 3)
     monkeypatch.setattr(connections, "HEAD_S", 600)
@@ -147,6 +148,7 @@ def test_a_visitor_is_an_address_or_what_a_network_gives_one() -> None:
     assert network_of("testclient") == "testclient"
 
 
+@pytest.mark.slow
 def test_half_a_handshake_ends_and_a_whole_one_is_served(
     kitchen: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def only_this_differs(
     return differing
 
 
+@pytest.mark.slow
 def test_one_correction_of_the_published_set_differs_in_exactly_that_entry(
     kitchen: Any, shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -218,6 +219,7 @@ def held(folder: Path) -> dict[str, bytes]:
     return {name: content for name, content in tree(folder).items() if name.partition("/")[0] in PUBLISHED}
 
 
+@pytest.mark.slow
 def test_the_published_set_is_released_byte_for_byte_and_then_with_its_correction(
     kitchen: Any, shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ def test_what_is_not_strings_is_refused(tmp_path: Path, content: bytes) -> None:
         strings(tmp_path / "x", content)
 
 
+@pytest.mark.slow
 def test_small_values_without_end_cost_the_app_nothing(tmp_path: Path) -> None:
     """59 MiB of empty lists are 1.7 GB when they are parsed."""
     with pytest.raises(NotStrings):

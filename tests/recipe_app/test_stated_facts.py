@@ -44,6 +44,7 @@ def test_facts_and_bands_are_counted_the_latest_wins_and_nobody_is_named(kitchen
         assert oplog.first_fault(connection) is None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_pages_take_what_is_stated_and_show_it_again(kitchen: Any) -> None:
     login = kitchen.desk("admin").headers[LOGIN_HEADER]

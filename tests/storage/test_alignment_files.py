@@ -153,6 +153,7 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path, broken):
     assert said.problem.endswith("run `kitchensync sync` again")
 
 
+@pytest.mark.slow
 def test_nobody_else_knows_the_keys_of_an_alignment():
     found = {}
     for folder in FOLDERS:

@@ -7,6 +7,8 @@ import time
 
 CHILD = """
 import signal, threading, time
+import pytest
+
 from storage.shell.end_signals import ask_at_signals
 
 asked, heard = threading.Event(), []
@@ -21,6 +23,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_asked_again_and_again_does_not_hang():
     with subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True) as child:
         try:

@@ -31,6 +31,7 @@ def worst_ms(ticks, true):
     return np.abs(ticks - true).max() / 1e4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_fifteen_minutes_are_stamped_within_a_tenth_of_a_millisecond(seed):
     vinyl, soc, true = stamps(900, seed=seed)

@@ -35,6 +35,8 @@ from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
 
+pytestmark = pytest.mark.slow
+
 SECONDS, FRAME_S = 24.0, 1001 / 30000
 
 

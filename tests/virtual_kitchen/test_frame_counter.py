@@ -41,6 +41,7 @@ def shown(annex_b: bytes, form: str) -> list[int | None]:
         return [number_in(luma_of(picture)) for picture in film.decode(video=0)]
 
 
+@pytest.mark.slow
 def test_the_headset_s_pictures_show_the_number_of_their_packet(kitchen: Kitchen) -> None:
     headset = HeadsetState(kitchen)
     numbers = [0, 1, 2, 255, 256, 70_001, 70_002]

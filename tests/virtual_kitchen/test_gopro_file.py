@@ -22,6 +22,8 @@ from virtual_kitchen.world.camera_gyro import read_gyro
 from virtual_kitchen.world.motion import simulated_motion
 from virtual_kitchen.world.sound import kitchen_sound
 
+pytestmark = pytest.mark.slow
+
 SEED = 31
 START_WORLD_S = 1.25
 FRAMES = 190

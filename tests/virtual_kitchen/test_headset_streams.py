@@ -14,6 +14,8 @@ import av
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 3.0
 SAMPLE = np.dtype([("vinyl", "<u8"), ("soc", "<u8"), ("xyz", "<f4", 3), ("temperature", "<f4")])
 RATES_HZ = {

@@ -12,6 +12,8 @@ import av
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 UNIX_EPOCH_FILETIME = 116_444_736_000_000_000
 
 

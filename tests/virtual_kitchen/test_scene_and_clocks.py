@@ -10,6 +10,8 @@ from scipy.spatial.transform import Rotation
 from virtual_kitchen.world.clocks import camera_clock, headset_clock, media_map
 from virtual_kitchen.world.scene import Scene
 
+pytestmark = pytest.mark.slow
+
 FOCAL_PX = 505.0
 
 

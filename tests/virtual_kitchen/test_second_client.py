@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from second_client import MRC_VIDEO, Wire, ask, options, start_camera, stop_camera, video
 
+pytestmark = pytest.mark.slow
+
 CODECS = {0: "h264", 1: "h264", 2: "h264", 3: "hevc"}
 PV = struct.pack("<HHB", 424, 240, 30)
 

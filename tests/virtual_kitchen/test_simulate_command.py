@@ -19,6 +19,7 @@ from virtual_kitchen.errors import KitchenError
 from virtual_kitchen.world.replay import read_replay
 
 
+@pytest.mark.slow
 def test_a_busy_port_is_one_line_and_nothing_listens(tmp_path: Path, loopback_host: str) -> None:
     with socket.create_server((loopback_host, 3811)):
         command = [sys.executable, "-P", "-m", "kitchensync", "simulate"]
@@ -73,6 +74,7 @@ def test_replays_that_cannot_be_read(tmp_path: Path) -> None:
     assert read_replay(f"{tmp_path}/motion.npz:walk", 1).camera_file is None
 
 
+@pytest.mark.slow
 def test_speed_and_start_utc(start_kitchen: Callable[..., Any]) -> None:
     kitchen = start_kitchen(
         "--seed", "4", "--seconds", "3", "--speed", "4", "--start-utc", "2031-02-03T04:05:06Z"

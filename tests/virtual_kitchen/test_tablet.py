@@ -60,6 +60,7 @@ def test_a_plan_has_all_steps_an_undo_and_one_or_two_errors(seed: int) -> None:
     assert actions[undo + 1] == type(actions[undo])(actions[undo + 1].at_s, "done", actions[undo - 1].step)
 
 
+@pytest.mark.slow
 def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_path: Path) -> None:
     recording = tmp_path / "soup_1"
     recording.mkdir()
@@ -90,6 +91,7 @@ def test_the_recording_holds_what_was_done_within_the_stated_uncertainty(tmp_pat
     assert (kept["order"], kept["seed"]) == (truth.order, 3)
 
 
+@pytest.mark.slow
 def test_the_same_seed_does_the_same(tmp_path: Path) -> None:
     taps = []
     for attempt in ("first", "second"):
@@ -99,6 +101,7 @@ def test_the_same_seed_does_the_same(tmp_path: Path) -> None:
     assert taps[0] == taps[1]
 
 
+@pytest.mark.slow
 def test_as_a_command_it_writes_its_truth(tmp_path: Path) -> None:
     out = tmp_path / "tablet.json"
     with app_over(tmp_path / "data") as (url, invite):

@@ -171,6 +171,7 @@ def test_bad_dot_is_one_line_with_its_place(text: str, why: str) -> None:
     assert str(caught.value).startswith("mine.dot: ")
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_dot_of_texts_has_a_name_for_each_step_and_every_edge(graph: Graph) -> None:
     found = read_dot(format_dot_texts(graph), "texts.dot")

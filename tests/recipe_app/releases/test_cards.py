@@ -44,6 +44,7 @@ def data_set(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_data_sets.own_data_set(folder, parse_about(ABOUT, "about.toml"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_mlcroissant_accepts_the_card_and_reads_every_record(data_set: Path) -> None:
     mlcroissant = pytest.importorskip("mlcroissant", reason="not installed: pip install -e '.[dev]'")

@@ -210,6 +210,7 @@ def test_a_flipped_bit_anywhere_is_found_by_the_checksums(data_set: Path) -> Non
     assert check(data_set).differences == []
 
 
+@pytest.mark.slow
 def test_known_flaws_are_warnings_in_a_published_set_and_differences_where_a_file_was_changed(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -29,6 +29,8 @@ from storage.exports.film import FilmWriter
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.world.frame_counter import draw_i420
 
+pytestmark = pytest.mark.slow
+
 PAUSE_S = (9.0, 12.5)
 RATE = 30000 / 1001
 READER = '''

@@ -180,6 +180,7 @@ def test_the_clock_is_cut() -> None:
     assert [clock(s) for s in (0, 59.999, 60, 3661.5)] == ["00:00:00", "00:00:59", "00:01:00", "01:01:01"]
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_same_again_and_keeps_to_its_limits(
     shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

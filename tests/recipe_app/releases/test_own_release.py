@@ -21,6 +21,8 @@ from storage.manifest import edit_manifest, read_manifest
 from sync.report.page import write_report
 from virtual_kitchen.kitchen import Kitchen
 
+pytestmark = pytest.mark.slow
+
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in range(1, 9)}
 UNSURE_NS = 2_000_000
 FROZEN = {

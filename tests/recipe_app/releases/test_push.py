@@ -162,6 +162,7 @@ def test_a_published_folder_needs_nobody_s_consent(tmp_path: Path) -> None:
     assert tree(tmp_path / "nas" / "set") == tree(tmp_path / "set")
 
 
+@pytest.mark.slow
 def test_an_s3_store_gets_every_file_and_none_twice(data_set: Path, tmp_path: Path) -> None:
     s3fs = pytest.importorskip("s3fs")
     (tmp_path / "moto").mkdir()

@@ -26,6 +26,8 @@ from storage.recording import Recording
 from storage.shell.outputs import OutputRefused
 from virtual_kitchen.kitchen import Kitchen
 
+pytestmark = pytest.mark.slow
+
 SYNC = "captain_cook_4d/hololens/sync"
 ALL = ("4k", "360p", "hololens")
 

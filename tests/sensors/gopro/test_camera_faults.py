@@ -53,6 +53,7 @@ def test_every_fault_of_the_way_ends_in_the_very_bytes(tmp_path: Path, faults: t
         assert got.path.read_bytes() == data
 
 
+@pytest.mark.slow
 def test_twenty_cuts_of_a_long_file(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_cut:2000000x20") as (gopro, url):
         file, data = put(gopro, tmp_path, 50_000_000)
