@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 CHILD = """
 import signal, threading, time
 import pytest
