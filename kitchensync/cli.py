@@ -55,6 +55,10 @@ COMMANDS: Table = {
         "recipe_app.commands.keep:collection_commands",
         "Take in and give back folders of published annotations.",
     ),
+    "annotate": (
+        "recipe_app.commands.annotate:annotate",
+        "Let people mark step times with other tools, and take them back.",
+    ),
     "release": ("recipe_app.commands.release:release", "Make data sets of recordings, and check them."),
     "export": (
         "recipe_app.commands.export:export",

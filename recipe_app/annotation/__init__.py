@@ -1,0 +1,1 @@
+"""Step times that people marked in films with other tools: given to them, taken back, compared, accepted."""

@@ -1,0 +1,99 @@
+"""How well two people agree about when steps were: boundaries, overlap, and the label at each moment."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any
+
+Span = Sequence[float]
+Spans = Mapping[str, Sequence[Span]]
+
+
+def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> dict[str, Any]:
+    """Compare two annotations, label -> spans [from, to) in seconds, of a film of `duration_s`.
+
+    Boundaries are compared where both have one span of a label: median, 95th percentile (nearest rank), largest.
+    The overlap is the mean over all labels of either side. `kappa` is Cohen's, of the set of labels at each moment.
+    """
+    labels = sorted({*first, *second})
+    shared = [label for label in labels if first.get(label) and second.get(label)]
+    boundaries = [one for label in shared for one in _boundaries(label, first[label], second[label])]
+    errors = sorted(one["error_s"] for one in boundaries)
+    overlaps = [_overlap(first.get(label, ()), second.get(label, ())) for label in labels]
+    return {
+        "labels": len(labels),
+        "labels_on_both_sides": len(shared),
+        "boundaries": len(errors),
+        "boundary_error_median_s": _median(errors),
+        "boundary_error_p95_s": errors[ceil(0.95 * len(errors)) - 1] if errors else None,
+        "boundary_error_max_s": errors[-1] if errors else None,
+        "mean_iou": sum(overlaps) / len(overlaps) if overlaps else None,
+        "kappa": kappa(first, second, duration_s),
+        "by_boundary": boundaries,
+    }
+
+
+def _boundaries(label: str, first: Sequence[Span], second: Sequence[Span]) -> list[dict[str, Any]]:
+    if len(first) != 1 or len(second) != 1:
+        return []
+    pairs = zip(("start", "end"), first[0], second[0], strict=True)
+    return [{"label": label, "boundary": name, "error_s": abs(x - y)} for name, x, y in pairs]
+
+
+def _median(ordered: list[float]) -> float | None:
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _overlap(first: Sequence[Span], second: Sequence[Span]) -> float:
+    """Return what is in both divided by what is in either; spans of one side that overlap count once."""
+    both = either = 0.0
+    for start, end, here in _moments([first, second]):
+        both += (end - start) * (len(here) == 2)
+        either += (end - start) * bool(here)
+    return both / either if either else 0.0
+
+
+def kappa(first: Spans, second: Spans, duration_s: float | None) -> float | None:
+    """Return Cohen's kappa of the labels at each moment from 0 to the end; None where chance explains all.
+
+    No step at all, and two steps at once, are labels of their own. Without a duration the last span ends it.
+    """
+    names = [(0, label) for label in first] + [(1, label) for label in second]
+    lists = [(first, second)[side][label] for side, label in names]
+    ends = [span[1] for spans in lists for span in spans]
+    whole = max(ends, default=0.0) if duration_s is None else duration_s
+    same = 0.0
+    share: tuple[dict[frozenset[str], float], ...] = (defaultdict(float), defaultdict(float))
+    for start, end, here in _moments([*lists, [(0.0, whole)]]):
+        end = min(end, whole)
+        if end <= start:
+            continue
+        sides = [frozenset(names[k][1] for k in here if k < len(names) and names[k][0] == s) for s in (0, 1)]
+        same += (end - start) * (sides[0] == sides[1])
+        for side, seen in zip(sides, share, strict=True):
+            seen[side] += end - start
+    if not whole:
+        return None
+    chance = sum(share[0][one] * share[1].get(one, 0.0) for one in share[0]) / whole**2
+    return (same / whole - chance) / (1 - chance) if chance < 1 - 1e-12 else None
+
+
+def _moments(lists: Sequence[Iterable[Span]]) -> Iterator[tuple[float, float, frozenset[int]]]:
+    """Cut time where any span begins or ends; say of each piece which of the lists hold it."""
+    changes = [
+        (at, step, number)
+        for number, one in enumerate(lists)
+        for span in one
+        for at, step in ((span[0], 1), (span[1], -1))
+    ]
+    inside, before = Counter[int](), 0.0
+    for at, step, number in sorted(changes):
+        if at > before and (here := frozenset(one for one, count in inside.items() if count > 0)):
+            yield before, at, here
+        inside[number] += step
+        before = at

@@ -1,0 +1,71 @@
+"""A file that an annotation tool wrote, as what is in it by recording."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from recipe_app.annotation.forms.frame_times import rate_near
+from recipe_app.annotation.forms.label_config import parse_labels
+from recipe_app.annotation.forms.narration import read_narration
+from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
+from recipe_app.annotation.forms.steps import TIMELINE, Film, Steps, read_steps
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.strict_json import Reader
+
+
+def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str, Any]:
+    """Return `fps` and `recordings` of a server's export; without `fps` the rate is what the tasks say.
+
+    Raises BadGraph.
+    """
+    tasks = parse_export(read_bytes(path), path.name)
+    labels = parse_labels(read_bytes(config), config.name) if config else None
+    read = Reader(path.name)
+    fps = fps or _rate(tasks, read)
+    return {
+        "fps": str(fps) if fps else None,
+        "recordings": {task.recording: _recording(task, fps, labels, read) for task in tasks},
+        "other_rates": [task.recording for task in tasks if fps and is_other_rate(task, fps)],
+    }
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file of bounded size. Raises BadGraph."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadGraph(path.name, "", f"larger than {MOST_BYTES} bytes; this is no export")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadGraph(path.name, "", f"cannot be read ({error.strerror}); check the path") from error
+
+
+def is_other_rate(task: Task, fps: Fraction) -> bool:
+    """Tell whether a task says that its film has another rate."""
+    return task.fps is not None and rate_near(task.fps) != fps
+
+
+def _rate(tasks: list[Task], read: Reader) -> Fraction | None:
+    """Return the one rate of all tasks that have frames; None where none has. Raises BadGraph."""
+    with_frames = [task for task in tasks if _has_frames(task)]
+    rates = {rate_near(task.fps) if task.fps else None for task in with_frames}
+    if None in rates or len(rates) > 1:
+        named = ", ".join(sorted(str(rate or "none stated") for rate in rates))
+        raise read.fail("", f"its films have these numbers of frames a second: {named}; give --fps")
+    return next(iter(rates), None)
+
+
+def _has_frames(task: Task) -> bool:
+    marked = (*task.annotations, *([task.prediction] if task.prediction else []))
+    return any(entry.get("type") == TIMELINE for one in marked for entry in one.result)
+
+
+def _recording(
+    task: Task, fps: Fraction | None, labels: frozenset[str] | None, read: Reader
+) -> dict[str, Any]:
+    film = Film(fps or Fraction(1), task.frames, labels)
+    steps: Steps = read_steps(task, film, read)
+    audio = read_narration(task, steps.findings, read)
+    length_s = float(task.frames / film.fps) if fps and task.frames else None
+    return {**steps.said(length_s), "audio": audio}
