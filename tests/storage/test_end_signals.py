@@ -9,8 +9,6 @@ import pytest
 
 CHILD = """
 import signal, threading, time
-import pytest
-
 from storage.shell.end_signals import ask_at_signals
 
 asked, heard = threading.Event(), []
