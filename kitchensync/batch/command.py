@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from storage.shell.given_path import given_path
+from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 OPTIONS = "kitchensync.batch.options"
 VERBS = ("verify", "sync", "archive", "report", "upload")
@@ -34,20 +35,9 @@ class _WithOptions(click.Command):
 @click.command(cls=_WithOptions)
 @click.argument("verb", type=click.Choice(VERBS))
 @click.argument("paths", nargs=-1, required=True, type=given_path())
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="How many processes of this computer work.  [default: one a core]",
-)
-@click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
-@click.option(
-    "--wait-workers",
-    type=click.FloatRange(min=0),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="How many seconds to wait for a worker of the scheduler.",
-)
+@JOBS
+@SCHEDULER
+@WAIT_WORKERS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (batch/1).")
 @click.pass_context
 def batch(

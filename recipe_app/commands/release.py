@@ -18,10 +18,13 @@ from storage.shell.given_path import given_path
 from storage.shell.output_options import OutputFolder, OutputPath, output
 from storage.shell.outputs import write_output
 from storage.shell.without_consent import WITHOUT_CONSENT
+from storage.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
 
 if TYPE_CHECKING:
     from recipe_app.releases.cards.about import About
+    from recipe_app.releases.media_of_all import MediaOrder
     from recipe_app.releases.release import Stated
+    from storage.batch.runner import Workforce
 
 RECORDINGS = Path("recordings")
 """The data folder of the app when nobody says another."""
@@ -71,6 +74,9 @@ for command in (split, stats, push):
     "table rai with the properties of Croissant for responsible AI; it goes into the cards.",
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
+@JOBS
+@SCHEDULER
+@WAIT_WORKERS
 @WITHOUT_CONSENT
 @answers("release/1")
 def captaincook4d(
@@ -83,6 +89,9 @@ def captaincook4d(
     database: str | None,
     about: Path | None,
     strict: bool,
+    jobs: int | None,
+    scheduler: str | None,
+    wait_workers: float,
     without_consent: str,
 ) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
@@ -97,6 +106,8 @@ def captaincook4d(
       kitchensync release captaincook4d data --out our-kitchens
     """
     from recipe_app.releases.data_set_folder import is_published
+    from recipe_app.releases.media_of_all import MediaOrder
+    from storage.batch.runner import Workforce
 
     kinds, words = _media(media), _about(about)
     published = [path for path in paths if is_published(path)]
@@ -107,7 +118,8 @@ def captaincook4d(
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
         stated = _stated(paths, data, database)
-        said = _own(paths, out, words, table, kinds, stated, force=force, without_consent=without_consent)
+        order = MediaOrder(out.absolute(), kinds, force, without_consent)
+        said = _own(paths, order, words, table, stated, Workforce(scheduler, jobs, wait_workers))
     if about is None:
         note = "no licence and no title are stated; write them into a TOML file and give it as --about"
         said.setdefault("notes", []).append(note)
@@ -123,15 +135,7 @@ def _about(path: Path | None) -> About:
 
 
 def _own(
-    paths: tuple[Path, ...],
-    out: Path,
-    about: About,
-    table: Path,
-    media: tuple[str, ...],
-    stated: Stated,
-    *,
-    force: bool,
-    without_consent: str,
+    paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
     from recipe_app.releases import release as writer
     from storage.names import recordings_in
@@ -142,15 +146,13 @@ def _own(
     with Bar(unit="pictures") as bar:
         made = writer.release(
             found,
-            out,
+            order,
             ids,
             about,
-            media=media,
-            force=force,
             tell=bar.show,
             keep=lambda: write_output(table, ids.as_text().encode(), force=True),
             stated=stated,
-            without_consent=without_consent,
+            crew=crew,
         )
     notes = [f"used without consent: {name}" for name in made.not_agreed]
     return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}

@@ -10,12 +10,13 @@ from typing import Any
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.write_cards import write_cards
 from recipe_app.releases.data_set import LINKS, Member, text_files
+from recipe_app.releases.media_of_all import IN_THIS_PROCESS, MediaOrder, write_media
 from recipe_app.releases.numbering import Numbering
-from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.own_set import none_may, read_member
 from recipe_app.releases.own_splits import own_splits
-from recipe_app.releases.release_media import Media, MediaWriter, Tell, Work, work_of
+from recipe_app.releases.release_media import Tell
 from recipe_app.releases.released import Released
+from storage.batch.runner import Workforce
 from storage.shell.outputs import write_into
 
 Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
@@ -24,37 +25,32 @@ Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
 
 def release(
     paths: Iterable[Path],
-    out: Path,
+    order: MediaOrder,
     numbering: Numbering,
     about: About,
     *,
-    media: tuple[str, ...],
-    force: bool,
     tell: Tell,
     keep: Callable[[], None],
     stated: Stated = lambda *_: [],
-    without_consent: str = "",
+    crew: Workforce = IN_THIS_PROCESS,
 ) -> Released:
-    """Write the recordings that may be released into `out`; say of the others why they are left out.
+    """Write the recordings that may be released into `order.out`; say of the others why they are left out.
 
-    `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. One
-    recording is open at a time. `without_consent` is why those are released too to which nobody agreed; it is kept in
-    their manifests. Raises NotReleasable when none may, CannotWrite.
+    `keep` is called when all ids are given, before a film is written: an interrupted release goes on with them. A
+    worker of `crew` has one recording open at a time. `order.without_consent` is why those are released too to which
+    nobody agreed; it is kept in their manifests. Raises NotReleasable when none may, CannotWrite, MediaNotWritten,
+    NoDask, NoWorkers.
     """
     result = Released()
-    found = (read_member(path, numbering, result.left_out, without_consent=without_consent) for path in paths)
+    out, force, allowed = order.out, order.force, order.without_consent
+    found = (read_member(path, numbering, result.left_out, without_consent=allowed) for path in paths)
     ready = [one for one in found if one is not None]
     if not ready:
         raise none_may(result.left_out)
     result.not_agreed = [one.path.name for one in ready if one.not_agreed]
     keep()
-    links: dict[str, dict[str, str]] = {}
-    work = Work(tell, sum(work_of(media, one.pictures) for one in ready))
-    for one in ready:
-        with OwnRecording.open(one.path, without_consent=without_consent) as own:
-            made = MediaWriter(own, one.member.published_id, out, force, work).write(media)
-            result.members.append(_said(own, one.member, made))
-        links[one.member.published_id] = made.links
+    result.members = write_media(ready, order, crew, tell)
+    links = {said["published_id"]: said["streams"] for said in result.members}
     members = [one.member for one in ready]
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
     texts = (
@@ -74,14 +70,3 @@ def release(
 def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:
     cooked = [member.cooked for member in members]
     return stated([(one.recipe, one.title) for one in cooked], [one.person for one in cooked])
-
-
-def _said(own: OwnRecording, member: Member, media: Media) -> dict[str, Any]:
-    """Say of a recording what of it is in the data set; `holes`: frames that have none of a kind."""
-    return {
-        "recording": own.recording.id,
-        "published_id": member.published_id,
-        "streams": media.links,
-        "absent": media.absent,
-        "holes": media.holes,
-    }

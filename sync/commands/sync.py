@@ -12,6 +12,7 @@ import click
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
 from storage.shell.output_options import output_file
+from storage.shell.workforce_options import SCHEDULER, WAIT_WORKERS
 
 MARKS = {
     "aligned": "green",
@@ -79,15 +80,8 @@ def align(
     metavar="STREAM",
     help="Whose frames are indexed: pv, gopro, or a name such as hololens-b/pv.  [default: pv]",
 )
-@click.option("--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786.")
-@click.option(
-    "--wait-workers",
-    type=click.FloatRange(min=0),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="How many seconds to wait for a worker of the scheduler.",
-)
+@SCHEDULER
+@WAIT_WORKERS
 @click.option(
     "--workers",
     type=click.IntRange(min=1),

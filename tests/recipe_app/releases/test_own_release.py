@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from distributed import LocalCluster
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
 
@@ -172,6 +173,47 @@ def test_an_interrupted_release_goes_on_with_the_same_ids(
     }
     assert film.stat().st_mtime_ns == written_ns
     assert run("release", "check", out)["status"] == "PASS"
+
+
+@pytest.mark.parametrize("by", ["processes", "a scheduler"])
+def test_several_workers_make_the_same_data_set(by: str, data: Path) -> None:
+    copied(data, "take2")
+    table = data.parent / "table.json"
+    given = ("--numbering", table, "--media", "360p,hololens")
+    alone, together = data.parent / "alone" / "set", data.parent / "together" / "set"
+    assert run("release", "captaincook4d", data, "--out", alone, *given, "--jobs", "1")["status"] == "PASS"
+    if by == "processes":
+        said = run("release", "captaincook4d", data, "--out", together, *given, "--jobs", "2")
+    else:
+        with LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            dashboard_address="127.0.0.1:0",
+            protocol="tcp",
+            host="127.0.0.1",
+        ) as cluster:
+            where = ("--scheduler", cluster.scheduler_address)
+            said = run("release", "captaincook4d", data, "--out", together, *given, *where)
+    assert [one["recording"] for one in said["recordings"]] == ["take1", "take2"]
+    files = {path.relative_to(alone): path.read_bytes() for path in alone.rglob("*") if path.is_file()}
+    assert len(files) > 20
+    assert files == {
+        path.relative_to(together): path.read_bytes() for path in together.rglob("*") if path.is_file()
+    }
+
+
+def test_a_worker_that_writes_to_another_folder_of_that_name_is_found(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(self: release_media.MediaWriter, _wanted: tuple[str, ...]) -> release_media.Media:
+        return release_media.Media({"gopro_360p": f"films/{self.published_id}.mp4"})
+
+    monkeypatch.setattr(release_media.MediaWriter, "write", elsewhere)
+    out = data.parent / "out"
+    done = CliRunner().invoke(main, ["release", "captaincook4d", str(data), "--out", str(out), "--json"])
+    assert done.exit_code == 1
+    assert "films/1_1.mp4: is not here; the workers must see the same folder" in done.stderr
+    assert not list(out.rglob("*.json"))
 
 
 def test_media_that_nobody_knows_are_wrong_usage(data: Path) -> None:

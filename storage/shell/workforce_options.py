@@ -1,0 +1,22 @@
+"""Options of commands that work on many recordings at once: processes of this computer, or workers of a scheduler."""
+
+from __future__ import annotations
+
+import click
+
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="How many processes of this computer work.  [default: one a core]",
+)
+SCHEDULER = click.option(
+    "--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786."
+)
+WAIT_WORKERS = click.option(
+    "--wait-workers",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How many seconds to wait for a worker of the scheduler.",
+)
