@@ -14,6 +14,7 @@ from sensors.gopro.media import open_media
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
 from storage.events import read_lines
+from storage.exports.hidden_films import pauses_in_detail
 from storage.listing import line_of, utc_words
 from storage.reading.alignments import alignment_files, read_alignment
 from storage.recording import Recording, StoredStream, camera_files
@@ -40,13 +41,15 @@ def contents_of(recording: Recording) -> dict[str, Any]:
             name: recording.readable / name for name, device in devices.items() if device.get("kind") in FILMS
         }
         cameras = {name: _camera(folder) for name, folder in films.items()}
+        pauses = _pauses(recording, problems)
     except FilesFreed as error:
-        streams, cameras = _kept_streams(path), {}
+        streams, cameras, pauses = _kept_streams(path), {}, {}
         problems.append(str(error))
     return said | {
         "devices": {name: device.get("kind") for name, device in devices.items()},
         "streams": streams,
         "cameras": cameras,
+        "pauses": pauses,
         "events": events,
         "alignments": [_alignment(file) for file in alignment_files(path)],
         "calibration": sorted(file.relative_to(path).as_posix() for file in path.glob("*/calibration/*.h5")),
@@ -157,6 +160,16 @@ def _film(path: Path) -> dict[str, Any]:
         return said | {"problem": f"{path}: has no pictures"}
     picture = {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
     return said | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture}
+
+
+def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
+    try:
+        return pauses_in_detail(recording) if recording.pauses else {}
+    except FilesFreed:
+        raise
+    except (StorageError, SensorError, OSError) as error:
+        problems.append(f"nobody can tell when privacy pauses were: {words_of(error)}")
+        return {}
 
 
 def _kept_streams(path: Path) -> dict[str, Any]:

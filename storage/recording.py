@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sensors.array_types import Mask
 from sensors.clock_probe import PROBE
 from sensors.gopro.names import card_name
 from storage.chunks.stored_packets import StoredPackets
@@ -20,6 +21,7 @@ from storage.instants import Instant, Instants
 from storage.life import usable_manifest
 from storage.manifest import Manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, stream_folder
+from storage.privacy import AROUND, Pauses, hidden_packets, pauses_of
 
 if TYPE_CHECKING:
     from sensors.hololens.headset_stream import HeadsetStream
@@ -35,10 +37,19 @@ if TYPE_CHECKING:
 class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
 
-    def __init__(self, name: str, folder: Path, description: dict[str, Any], manifest: Manifest) -> None:
-        """`description` is the stream's entry in the manifest."""
+    def __init__(
+        self, name: str, folder: Path, description: dict[str, Any], manifest: Manifest,
+        hides: Callable[[npt.NDArray[np.void]], Mask] | None = None,
+    ) -> None:  # fmt: skip
+        """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
         super().__init__(name, folder, description)
         self.manifest = manifest
+        self._hides = hides
+
+    @cached_property
+    def hidden(self) -> Mask:
+        """Which packets may hold something of a privacy pause, (n,)."""
+        return super().hidden if self._hides is None else self._hides(self.index)
 
     def samples(self) -> Samples:
         """Read all samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
@@ -90,9 +101,13 @@ class StoredStream(StoredPackets):
 class Recording:
     """One recording folder, read only."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a folder. Raises NotARecording, Withdrawn."""
+    def __init__(self, path: Path, *, with_pauses: bool = False) -> None:
+        """Open a folder; pictures and sound of its privacy pauses are left out but `with_pauses`.
+
+        Raises NotARecording, Withdrawn.
+        """
         self.path = path
+        self._with_pauses = with_pauses
         self.manifest: Manifest = usable_manifest(path)
         self._streams: dict[str, StoredStream] = {}
 
@@ -134,8 +149,25 @@ class Recording:
                 raise UnknownStream(name, self.streams)
             description = self.manifest["streams"].get(name, {})
             folder = stream_folder(self.readable, name)
-            self._streams[name] = StoredStream(name, folder, description, self.manifest)
+            hides = partial(self.hides, name) if name in self.streams else None
+            self._streams[name] = StoredStream(name, folder, description, self.manifest, hides)
         return self._streams[name]
+
+    @cached_property
+    def pauses(self) -> Pauses:
+        """When nothing was to be recorded, spans of the capture clock, ns; none where they are asked for too.
+
+        Raises BadEventLog where nobody can tell.
+        """
+        return () if self._with_pauses else pauses_of(self.path)
+
+    def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
+        """Tell which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
+        if not self.pauses:
+            return np.zeros(len(index), np.bool_)
+        sensor = self.sensor(name)
+        around = 0 if sensor is not None and sensor.cut is not None else AROUND
+        return hidden_packets(index, self.device_clock(name.partition("/")[0]), self.pauses, around=around)
 
     def sensor(self, name: str) -> HeadsetStream | None:
         """Return what a headset's stream is; None for a plug-in's."""
@@ -264,6 +296,9 @@ def camera_files(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("*") if path.suffix.upper() == ".MP4"), key=place)
 
 
-def open_recording(path: Path | str) -> Recording:
-    """Open a recording folder for reading. Raises NotARecording, Withdrawn."""
-    return Recording(Path(path))
+def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:
+    """Open a recording folder for reading; pictures and sound of its privacy pauses are left out but `with_pauses`.
+
+    Raises NotARecording, Withdrawn.
+    """
+    return Recording(Path(path), with_pauses=with_pauses)

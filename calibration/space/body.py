@@ -61,15 +61,17 @@ class _Rows:
     def __init__(self, recording: Recording, name: str, decode: Callable[[bytes], np.void]) -> None:
         self.stream: StoredStream = recording[name]
         self._decode, self._kept = decode, OrderedDict[int, np.void]()
-        self._ticks = self.stream.index["device_ticks"].astype(np.int64)
+        self._ticks, self._hidden = self.stream.index["device_ticks"].astype(np.int64), self.stream.hidden
         self.worlds = world_frames(self.stream, read_notes(recording.readable).get(name, []))
 
     def around(self, ticks: int) -> tuple[int, int, float] | None:
-        """Return the rows before and after an instant and how far between; None over a gap or a new world."""
+        """Return the rows before and after an instant and how far between; None over a gap, pause or new world."""
         after = int(np.searchsorted(self._ticks, ticks))
-        if after < len(self._ticks) and self._ticks[after] == ticks:
+        if not 0 <= after < len(self._ticks) or self._hidden[max(after - 1, 0) : after + 1].any():
+            return None
+        if self._ticks[after] == ticks:
             return after, after, 0.0
-        if not 0 < after < len(self._ticks):
+        if after == 0:
             return None
         before, gap = after - 1, int(self._ticks[after] - self._ticks[after - 1])
         if gap > LONGEST_GAP_S * TICKS_PER_S or self.worlds[before] != self.worlds[after]:

@@ -56,7 +56,7 @@ def make_cloud(
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
         eyes, without = _eyes(recording, data, wanted, source.headset)
         names = [eye.name for eye in eyes]
-        request = [SCHEMA, recording.manifest["recording"], [eye.rests_on for eye in eyes], wanted.voxel_m]
+        request = [SCHEMA, recording.id, recording.pauses, [eye.rests_on for eye in eyes], wanted.voxel_m]
         walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
         for eye in eyes:
             stack.enter_context(eye)

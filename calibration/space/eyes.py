@@ -28,6 +28,7 @@ from sensors.errors import SensorError
 from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens.catalogue import FRONT_CAMERA, is_front_camera
+from storage.exports.hidden_films import hidden_in_film
 from storage.notes import read_notes
 from storage.reading.alignments import FilmClock
 from storage.recording import Recording
@@ -135,6 +136,7 @@ class GoPro:
         )
         self.size = (self._lens.width, self._lens.height)
         self.ticks = alignment.taken_at(self._media.frame_times_s)
+        self._hidden = hidden_in_film(recording, alignment.file, self._media.frame_times_s)
         self._track = front_track(recording, alignment.headset)
         self._stack = ExitStack()
         self._reader: PictureReader | None = None
@@ -159,7 +161,8 @@ class GoPro:
         """Yield some pictures in rising order; those not far ahead are reached by decoding on."""
         assert self._reader is not None, "use the camera in a `with` block"
         lens = self._lens if width is None else self._lens.scaled(width)
-        poses = self._track.at(self.ticks[list(rows)], longest_gap=LONGEST_GAP_TICKS)
+        rows = [row for row in rows if not self._hidden[row]]
+        poses = self._track.at(self.ticks[rows], longest_gap=LONGEST_GAP_TICKS)
         for row, pose, world in zip(rows, poses.world_from_local, poses.world, strict=True):
             view = None
             if world >= 0:

@@ -34,7 +34,7 @@ def make_mesh(
     """
     with open_recording(path) as recording:
         source = DepthSource(recording, depth_stream(recording, wanted.depth))
-        request = [SCHEMA, recording.manifest["recording"], wanted.voxel_m]
+        request = [SCHEMA, recording.id, recording.pauses, wanted.voxel_m]
         fusion = Fusion(source.table, wanted.voxel_m)
         walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
         if walk.kept is not None:

@@ -74,6 +74,7 @@ def make_overlay(
         width = eye.size[0] if wanted.width is None else min(wanted.width // 2 * 2, eye.size[0])
         request = [
             recording.id,
+            recording.pauses,
             eye.rests_on,
             source.name if source else NO_DEPTH,
             width,
@@ -89,7 +90,8 @@ def make_overlay(
             if not file.is_file():
                 onlooker = Onlooker(recording, eye.headset, source)
                 _film(file, eye, onlooker, piece, rows, width, count, progress)
-            pieces.append((file, units_of_ticks(int(eye.ticks[start] - eye.ticks[rows.start]))))
+            if file.is_file():  # else nothing of it can be shown
+                pieces.append((file, units_of_ticks(int(eye.ticks[start] - eye.ticks[rows.start]))))
         _join(out, pieces, force=force)
         partial.remove()
         return {
@@ -158,7 +160,8 @@ def _film(
             film.write(picture, units_of_ticks(shot.ticks - begin))
             if progress is not None:
                 progress(shot.row + 1 - rows.start, len(rows), eye.name)
-    os.replace(part, file)
+    if film.pictures:
+        os.replace(part, file)
 
 
 def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
@@ -178,7 +181,7 @@ def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
                 packet.time_base, packet.stream = Fraction(1, TIMESCALE), stream
                 container.mux(packet)
         if stream is None:
-            raise Refused(f"no picture of {out.name} could be decoded")
+            raise Refused(f"no picture of {out.name} can be shown")
 
 
 def _packets(file: Path) -> Iterator[Any]:

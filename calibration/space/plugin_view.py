@@ -27,6 +27,8 @@ def log_plugin(
     media_type = MEDIA_TYPES.get(str(stream.format.get("codec")))
     if media_type is not None:
         for row in shown.chosen(at, shown.pictures_per_s):
+            if stream.hidden[row]:
+                continue
             sink.set_time(TIMELINE, duration=np.timedelta64(int(at[row]), "ns"))
             sink.log(stream.name, rr.EncodedImage(contents=stream.payload(int(row)), media_type=media_type))
             say(stream.name, float(at[row]) / 1e9)

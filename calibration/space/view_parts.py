@@ -22,6 +22,8 @@ from sensors.array_types import Floats, Int64
 from sensors.gopro.media import GoProMedia, open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens.streams import spatial_input
+from storage.exports.hidden_films import hidden_in_film
+from storage.privacy import overlaps
 from storage.reading.alignments import FilmClock
 from storage.reading.inertial import inertial_clock, packets_of_samples
 from storage.recording import Recording, StoredStream
@@ -61,9 +63,12 @@ class ViewOptions:
 def log_events(recording: Recording, time: DrawnTime, rr: Any, sink: Any, _say: Say) -> str | None:
     """Hand over what people did, as lines of text."""
     events = recording.events()
+    at_ns = np.array([event["host_ns"] for event in events], np.int64)
+    hidden = overlaps(at_ns, at_ns, recording.pauses)
+    events = [event for event, is_hidden in zip(events, hidden, strict=True) if not is_hidden]
     if not events:
         return None
-    at = time.session.of_host(np.array([event["host_ns"] for event in events], np.int64))
+    at = time.session.of_host(at_ns[~hidden])
     if at is None:
         return "no clock probe tells when on the headset's clock they were"
     words = [" ".join([event["kind"], *_words(event["body"])]) for event in events]
@@ -98,15 +103,17 @@ def log_inertial(
         arrived_ns.clear()
         values.clear()
 
-    done = 0
+    done, hidden = 0, stream.hidden
     for row, samples in packets_of_samples(stream):
+        done += len(samples)
+        if hidden[row]:
+            continue
         edges = _edges(samples["vinyl_ns"])
         counts = np.diff(np.append(edges, len(samples)))
-        ticks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done)[edges])
+        ticks.append(clock.repair.ticks(samples["vinyl_ns"], first_sample=done - len(samples))[edges])
         arrived_ns.append(int(stream.index["host_ns"][row]))
         sums = np.add.reduceat(samples["xyz"].astype(np.float64), edges, axis=0)
         values.append(scale * sums / counts[:, None])
-        done += len(samples)
         if len(ticks) >= BLOCK_ROWS:
             hand_over()
     if ticks:
@@ -135,10 +142,11 @@ def _edges(at_ns: Int64) -> npt.NDArray[np.intp]:
 
 def log_bodies(stream: StoredStream, time: DrawnTime, rr: Any, sink: Any, say: Say) -> str | None:
     """Hand over head, gaze and hands in the world frame."""
-    session_ns = _session_ns(stream, time)
+    session_ns, hidden = _session_ns(stream, time), stream.hidden
     for start in range(0, len(stream), BLOCK_ROWS):
         payloads = list(stream.payloads(start, start + BLOCK_ROWS))
-        whole = [len(payload) == spatial_input.DTYPE.itemsize for payload in payloads]
+        size, covered = spatial_input.DTYPE.itemsize, hidden[start : start + len(payloads)]
+        whole = [len(payload) == size and not no for payload, no in zip(payloads, covered, strict=True)]
         records = np.frombuffer(
             b"".join(p for p, ok in zip(payloads, whole, strict=True) if ok), spatial_input.DTYPE
         )
@@ -237,14 +245,18 @@ def log_camera(
     media, device = open_media(file.file), file.file.parent.name
     track = media.gyroscope()
     _name_axes(rr, sink, f"{device}/gyroscope")
-    at = time.of_media(file, track.t_s)
-    sink.send_columns(
-        f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=track.xyz.astype(np.float64))
-    )
+    shown_s = ~hidden_in_film(recording, file.file, track.t_s)
+    at, turning = time.of_media(file, track.t_s[shown_s]), track.xyz[shown_s].astype(np.float64)
+    sink.send_columns(f"{device}/gyroscope", [_time(rr, at)], rr.Scalars.columns(scalars=turning))
     place = _mounted(recording, media)
-    at = time.of_media(file, media.frame_times_s)
+    at, hidden = (
+        time.of_media(file, media.frame_times_s),
+        hidden_in_film(recording, file.file, media.frame_times_s),
+    )
     with PictureReader(media) as reader:
         for number in shown.chosen(at, shown.pictures_per_s):
+            if hidden[number]:
+                continue
             picture = reader.number(int(number), shown.width).rgb
             sink.set_time(TIMELINE, duration=np.timedelta64(int(at[number]), "ns"))
             coded = rr.EncodedImage(contents=_jpeg(picture), media_type="image/jpeg")

@@ -86,8 +86,8 @@ def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
 
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from recipe_app.releases.film_frames import UNKNOWN
     from recipe_app.releases.tables.frame_rows import COLUMNS, frame_rows
+    from storage.privacy import UNKNOWN
 
     yield ",".join(COLUMNS) + "\n"
     for one in recordings:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import Entry, TaggedError
+from storage.timeline.film_place import FilmPlace
 
 TAGS = (
     "Preparation Error",
@@ -25,15 +26,6 @@ TAGS = (
 NOT_DONE_S = -1.0
 
 State = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FilmPlace:
-    """When something was in the film: seconds, how far they may be off; `outside` where the film does not show it."""
-
-    film_s: float
-    bound_s: float
-    outside: str = ""
 
 
 PlaceOf = Callable[[int], FilmPlace]

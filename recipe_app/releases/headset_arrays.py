@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recipe_app.releases.film_frames import in_pauses
 from recipe_app.releases.headset_frames import Beside, HeadsetFrames
 from sensors.array_types import Int64
 from sensors.hololens.profile import Profile
 from storage.exports.arrays_file import Blocks
+from storage.privacy import in_pauses
 from storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from storage.reading.records import read_records
 from storage.recording import StoredStream

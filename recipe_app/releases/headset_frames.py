@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from recipe_app.releases.film_frames import UNKNOWN, FilmFrames, Pauses, in_pauses
 from sensors.array_types import Int64
+from storage.exports.film_frames import FilmFrames
 from storage.notes import read_notes
+from storage.privacy import UNKNOWN, Pauses, in_pauses
 from storage.recording import Recording, StoredStream
 from storage.timeline.device_clock import HostClock
 from storage.worlds import world_frames

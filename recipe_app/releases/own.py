@@ -13,20 +13,17 @@ import numpy.typing as npt
 
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
-from recipe_app.releases.entries import FilmPlace
-from recipe_app.releases.film_frames import FilmFrames, Pauses, film_frames, in_pauses
 from sensors.gopro.names import group_takes
 from storage.events import events_of
+from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
 from storage.permission import Purpose, ask
+from storage.privacy import WRITERS, Pauses, in_pauses
 from storage.recording import Recording
+from storage.timeline.film_place import FilmPlace
 
 if TYPE_CHECKING:
     from sensors.gopro.take import Take
-
-WRITERS = ("tablet", "tablet_late")
-FOR_EVER = 2**62
-"""When a pause ends that nobody ended."""
 
 
 class NotReleasable(RecipeError):
@@ -111,15 +108,10 @@ class OwnRecording:
         """When each picture of the film was taken."""
         return film_frames(self.recording, self.camera, self.take)
 
-    @cached_property
+    @property
     def pauses(self) -> Pauses:
         """When nothing was to be recorded, as asked for at the tablet, with the doubt about its clock."""
-        found = []
-        for one in self.state.get("pauses", ()):
-            start_ns, end_ns = one["start"], FOR_EVER if one["end"] is None else one["end"]
-            before_ns, after_ns = (self._uncertainties_ns.get(at, 0) for at in (start_ns, end_ns))
-            found.append((start_ns - before_ns, end_ns + after_ns))
-        return tuple(found)
+        return self.recording.pauses
 
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:

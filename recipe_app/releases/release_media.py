@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from recipe_app.releases.film_frames import FilmFrames
 from recipe_app.releases.headset_frames import Film, HeadsetFrames
 from recipe_app.releases.headset_sync import PREFIX, SyncWriter
 from recipe_app.releases.own import OwnRecording
@@ -26,6 +25,7 @@ from storage.copies.promised import promised_hashes
 from storage.errors import StorageError, words_of
 from storage.exports.arrays_file import ArraysFile, made_of
 from storage.exports.film import made_of_film, write_small_film
+from storage.exports.film_frames import FilmFrames
 from storage.instants import NotIndexed
 from storage.shell.outputs import OutputRefused, check_output, written
 from storage.trouble import pass_on_trouble

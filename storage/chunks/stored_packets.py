@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sensors.array_types import Mask
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 
 OPEN_FILES = 4
@@ -50,6 +51,11 @@ class StoredPackets:
     def index(self) -> npt.NDArray[np.void]:
         """All packets, (n,) of `storage.chunks.chunk.INDEX`; `offset` counts inside the packet's own chunk."""
         return np.concatenate([index for _, index in self._parts]) if self._parts else np.empty(0, INDEX)
+
+    @property
+    def hidden(self) -> Mask:
+        """Which packets are not to be shown, (n,): none, where nobody says."""
+        return np.zeros(len(self), np.bool_)
 
     def __len__(self) -> int:
         """Count the packets."""

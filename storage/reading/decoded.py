@@ -67,7 +67,10 @@ def read_decoded(
     stream: StoredPackets, sensor: SensorStream, start: int, stop: int
 ) -> Iterator[tuple[int, Any]]:
     """Yield (row, what the sensor says a payload is) of the rows [start, stop); others go to `stream.bad`."""
+    hidden = stream.hidden
     for row, payload in enumerate(stream.payloads(start, stop), start):
+        if hidden[row]:
+            continue
         try:
             yield row, sensor.decode(payload)
         except SensorError as error:

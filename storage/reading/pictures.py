@@ -141,7 +141,13 @@ def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]
     Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
     """
     check_kind(stream.name, "frames")
-    return _frames(stream, _stream_of(stream), start, stop)
+    return _shown(stream, _frames(stream, start, stop))
+
+
+def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Picture]:
+    """Leave out what may show a privacy pause."""
+    hidden = stream.hidden
+    return (picture for picture in pictures if not hidden[picture.row])
 
 
 def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit, Any]]:
@@ -155,13 +161,13 @@ def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[in
 def unbroken_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
     """Return what `read_frames` does, without pictures that hang on one that was lost or does not decode."""
     first = key_row(stream, start)
-    return _unbroken(stream, read_frames(stream, first, stop), start)
+    return _shown(stream, _unbroken(stream, _frames(stream, first, stop), start))
 
 
 def unbroken_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     """Return what `read_depth` does, without pictures that hang on one that was lost or does not decode."""
     first = key_row(stream, start)
-    return _unbroken(stream, read_depth(stream, first, stop), start)
+    return _shown(stream, _unbroken(stream, _depth(stream, first, stop), start))
 
 
 def begins_after_loss(stream: StoredPackets) -> set[int]:
@@ -196,8 +202,8 @@ def is_key(stream: StoredPackets, row: int) -> bool:
         return False
 
 
-def _frames(stream: StoredPackets, sensor: HeadsetStream, start: int, stop: int) -> Iterator[Frame]:
-    ticks = stream.index["device_ticks"]
+def _frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
+    sensor, ticks = _stream_of(stream), stream.index["device_ticks"]
     assert sensor.raw_picture is not None, "every camera has one"
     for row, unit, decoded in _pictures(stream, start, stop):
         try:
@@ -217,7 +223,7 @@ def _pose(stream: StoredPackets, row: int) -> npt.NDArray[np.float32] | None:
 def read_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
     """Return the depth pictures of rows [start, stop), lazily. Raises NotOfThisKind."""
     check_kind(stream.name, "depth")
-    return _depth(stream, start, stop)
+    return _shown(stream, _depth(stream, start, stop))
 
 
 def _depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:

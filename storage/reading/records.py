@@ -94,12 +94,13 @@ def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[i
 
 
 def _sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:
-    ticks = stream.index["device_ticks"]
+    ticks, hidden = stream.index["device_ticks"], stream.hidden
     decode = _Aac() if stream.format.get("codec") == "aac" else _Pcm(stream.format.get("channels"))
     for row, payload in enumerate(stream.payloads(start, stop), start):
         try:
             for samples in decode(payload):
-                yield int(ticks[row]), samples
+                if not hidden[row]:
+                    yield int(ticks[row]), samples
         except SensorError as error:
             stream.bad[row] = str(error)
 

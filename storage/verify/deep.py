@@ -37,7 +37,7 @@ def decode(
     """
     streams: Facts = {}
     cameras: Facts = {}
-    with open_recording(recording) as opened:
+    with open_recording(recording, with_pauses=True) as opened:
         for name in [name for name in opened.streams if name in names]:
             streams[name] = _guarded(
                 name, lambda name=name: _stream(opened, name, most_parts, findings), findings

@@ -8,11 +8,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sensors.array_types import UInt8
+from sensors.array_types import Mask, UInt8
 from sensors.errors import SensorError
-from sensors.gopro.media import GoProMedia, open_media
+from sensors.gopro.media import open_media
 from sensors.gopro.pictures import PictureReader
 from sensors.hololens.catalogue import headset_stream
+from storage.exports.hidden_films import hidden_in_film
 from storage.reading.pictures import DepthFrame, Frame
 from storage.recording import Recording, StoredStream
 
@@ -31,6 +32,10 @@ class PictureSource(AbstractContextManager["PictureSource"], Protocol):
 
     def at(self, row: int, file: str | None) -> ShownPicture | None:
         """Return a picture by number, in a file for cameras; None when it does not decode."""
+        ...
+
+    def hides(self, row: int, file: str | None) -> bool:
+        """Tell whether a picture may show a privacy pause."""
         ...
 
 
@@ -58,6 +63,9 @@ class _Rising:
         if self._held is None or self._held.row != row:
             return None
         return ShownPicture(self._rgb(self._held))
+
+    def hides(self, row: int, _file: str | None) -> bool:
+        return bool(self._stream.hidden[row])
 
     def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
         raise NotImplementedError
@@ -100,10 +108,10 @@ class CameraPictures:
     """The files of one GoPro."""
 
     def __init__(self, recording: Recording, device: str) -> None:
-        self._folder = recording.readable
+        self._recording = recording
         self._device = device
         self._stack = ExitStack()
-        self._open: tuple[str, GoProMedia, PictureReader] | None = None
+        self._open: tuple[str, Mask, PictureReader] | None = None
 
     def __enter__(self) -> CameraPictures:
         """Open nothing yet."""
@@ -118,14 +126,19 @@ class CameraPictures:
         if file is None:
             return None
         try:
-            picture = self._reader(file).number(row, WIDTH_PX)
+            picture = self._opened(file)[2].number(row, WIDTH_PX)
         except SensorError:
             return None  # the panel says which one does not decode
         return ShownPicture(picture.rgb, picture.time_s)
 
-    def _reader(self, file: str) -> PictureReader:
+    def hides(self, row: int, file: str | None) -> bool:
+        """Tell whether a picture may show a privacy pause."""
+        return file is not None and bool(self._opened(file)[1][row])
+
+    def _opened(self, file: str) -> tuple[str, Mask, PictureReader]:
         if self._open is None or self._open[0] != file:
             self._stack.close()
-            media = open_media(self._folder / file)
-            self._open = (file, media, self._stack.enter_context(media.pictures()))
-        return self._open[2]
+            media = open_media(self._recording.readable / file)
+            hidden = hidden_in_film(self._recording, media.path, media.frame_times_s)
+            self._open = (file, hidden, self._stack.enter_context(media.pictures()))
+        return self._open

@@ -113,6 +113,8 @@ def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
     row = here.rows.get(name)
     if row is None:
         return Panel(name, None, "no picture near this instant")
+    if source.hides(row, here.files.get(name)):
+        return Panel(name, None, "privacy pause")
     shown = source.at(row, here.files.get(name))
     away = f"{here.dt_us[name] / 1000:+.1f} ms"
     if shown is None:

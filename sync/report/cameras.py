@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sensors.array_types import Floats, Mask
 from sensors.errors import SensorError
+from storage.exports.hidden_films import hidden_in_film
 from storage.names import MEDIA
 from storage.recording import Recording
 from storage.timeline.clock_map import ClockMap
@@ -41,6 +45,8 @@ class ShownFile:
     aligned: bool = False
     problem: str = ""
     clock_map: ClockMap | None = None
+    hides: Callable[[Floats], Mask] | None = None
+    "Says which media seconds (n,) may lie in a privacy pause."
 
     @property
     def placed_by(self) -> str:
@@ -57,14 +63,15 @@ def read_cameras(
     found: list[ShownFile] = []
     for device, paths in recording.gopro_files.items():
         shutter = _shutter(recording.path / device / MEDIA)
-        files = [_describe(device, path) for path in paths]
+        files = [_describe(recording, device, path) for path in paths]
         files = [_placed(file, alignments, clocks) for file in files]
         found += _by_shutter(files, shutter)
     return found
 
 
-def _describe(device: str, path: Path) -> ShownFile:
-    file = ShownFile(f"{device}/{path.name}", device, path, path.stat().st_size)
+def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
+    hides = partial(hidden_in_film, recording, path)
+    file = ShownFile(f"{device}/{path.name}", device, path, path.stat().st_size, hides=hides)
     try:
         from sensors.gopro.media import open_media
 

@@ -102,7 +102,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
             for one in alignments
         ],
         "mounts": read_mounts(recording.path),
-        "strip": _strip(_front_camera(recording, streams), clocks, cameras, span),
+        "strip": _strip(recording, _front_camera(recording, streams), clocks, cameras, span),
         "story": story,
         "commands": facts.commands(recording.path),
         "versions": facts.versions(manifest, said),
@@ -211,10 +211,16 @@ def _front_camera(recording: Recording, streams: list[ReadStream]) -> ReadStream
 
 
 def _strip(
-    pv: ReadStream | None, clocks: dict[str, TicksToHost], cameras: list[ShownFile], span: ShownSpan
+    recording: Recording,
+    pv: ReadStream | None,
+    clocks: dict[str, TicksToHost],
+    cameras: list[ShownFile],
+    span: ShownSpan,
 ) -> Strip:
     """Make the pictures; when a file stands in the way, say which."""
     try:
+        if pv is not None:
+            pv.hidden = recording.hides(pv.name, pv.index)
         return picture_strip(pv, clocks.get(pv.device) if pv else None, cameras, span)
     except (*DAMAGED, SyncError, SensorError, StorageError) as error:
         return Strip([], False, f"The pictures cannot be shown: {' '.join(str(error).split())}")

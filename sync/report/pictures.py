@@ -47,6 +47,9 @@ class Thumbnail:
     problem: str = ""
 
 
+PAUSED = Thumbnail("", "", "privacy pause")
+
+
 @dataclass(frozen=True)
 class PicturePair:
     """One moment: recording seconds, camera media seconds, both pictures, and how far they are apart."""
@@ -101,7 +104,7 @@ def _pairs(pv: ReadStream, clock: TicksToHost, file: ShownFile, span: ShownSpan)
         row = int(np.argmin(np.abs(pv.ticks - ticks)))
         away_ms = float(pv.ticks[row] - ticks) / 1e4
         far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
-        camera = Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
+        camera = _camera_picture(file, camera_s, rgb)
         if abs(away_ms) > far_ms:
             headset, away = Thumbnail("", "", f"no picture within {far_ms:.0f} ms"), None
         else:
@@ -135,8 +138,13 @@ def _headset_alone(pv: ReadStream, clock: TicksToHost, span: ShownSpan) -> Itera
 def _camera_alone(file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
     for camera_s, rgb in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
         at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
-        picture = Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
-        yield PicturePair(at_s, camera_s, None, picture, None)
+        yield PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, rgb), None)
+
+
+def _camera_picture(file: ShownFile, camera_s: float, rgb: UInt8) -> Thumbnail:
+    if file.hides is not None and file.hides(np.array([camera_s])).any():
+        return PAUSED
+    return Thumbnail(data_address(rgb), f"camera picture at media time {camera_s:.3f} s")
 
 
 def _spread(start_s: float, end_s: float) -> list[float]:
@@ -168,6 +176,8 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
 def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
     """Decode one headset picture; what does not decode says why."""
+    if pv.hidden is not None and pv.hidden[row]:
+        return PAUSED
     try:
         rgb = decode_row(pv, row)
     except DAMAGED as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensors.array_types import Int64
+from sensors.array_types import Int64, Mask
 from sensors.clock_probe import PROBE, decode
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths
 from storage.errors import BadChunk
@@ -43,6 +43,8 @@ class ReadStream:
     "Its entry in the manifest."
     parts: list[tuple[Path, npt.NDArray[np.void]]] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
+    hidden: Mask | None = None
+    "Which of its packets may show a privacy pause, (n,); None where nobody asked."
 
     @cached_property
     def index(self) -> npt.NDArray[np.void]:

@@ -13,7 +13,7 @@ import numpy as np
 from recipe_app.releases.checks.check_entries import SLACK_S
 from recipe_app.releases.checks.check_layout import FILMS
 from recipe_app.releases.checks.release_faults import DataSetUnderCheck
-from recipe_app.releases.film_frames import UNKNOWN
+from storage.privacy import UNKNOWN
 
 NAME = re.compile(r"([0-9]+_[0-9]+)_.+")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recipe_app.operations.reduce import reduce_log
-from recipe_app.releases.entries import FilmPlace, entries_of
+from recipe_app.releases.entries import entries_of
+from storage.timeline.film_place import FilmPlace
 
 STEPS = {str(n): {"label": f"Do-Do thing {n}", "text": f"Do thing {n}"} for n in (1, 2, 3, 4)}
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from recipe_app.releases.film_frames import UNKNOWN, FilmFrames, in_pauses
+from storage.exports.film_frames import FilmFrames
+from storage.privacy import UNKNOWN, in_pauses
 
 STEP_NS = 40_000_000
 FPS = Fraction(25)

@@ -7,7 +7,6 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
@@ -22,6 +21,7 @@ from recipe_app.releases.own import OwnRecording
 from recipe_app.releases.release_media import Media, MediaWriter, Work, work_of
 from storage.exports.arrays_file import ArraysFile
 from storage.manifest import edit_manifest
+from storage.privacy import FOR_EVER, Pauses
 from storage.recording import Recording
 from storage.shell.outputs import OutputRefused
 from virtual_kitchen.kitchen import Kitchen
@@ -42,15 +42,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     return root / "take1", kitchen
 
 
-def opened(path: Path, **state: Any) -> OwnRecording:
+def opened(path: Path, pauses: Pauses = ()) -> OwnRecording:
     recording = Recording(path)
-    return OwnRecording(recording, recording.manifest, state)
+    recording.pauses = pauses
+    return OwnRecording(recording, recording.manifest, {})
 
 
 def write(
-    path: Path, out: Path, wanted: tuple[str, ...] = ALL, *, force: bool = False, **state: Any
+    path: Path, out: Path, wanted: tuple[str, ...] = ALL, *, force: bool = False, pauses: Pauses = ()
 ) -> Media:
-    own = opened(path, **state)
+    own = opened(path, pauses)
     try:
         return MediaWriter(own, "1_1", out, force, Work(lambda *_: None, 1)).write(wanted)
     finally:
@@ -270,8 +271,8 @@ def test_nothing_that_was_recorded_in_a_privacy_pause_leaves(
     made: tuple[Path, Kitchen], tmp_path: Path
 ) -> None:
     begin_s, end_s = 5.21, 9.0
-    pause = {"start": HOST0_NS + round(begin_s * 1e9), "end": HOST0_NS + round(end_s * 1e9)}
-    media = write(made[0], tmp_path, pauses=[pause])
+    pause = (HOST0_NS + round(begin_s * 1e9), HOST0_NS + round(end_s * 1e9))
+    media = write(made[0], tmp_path, pauses=(pause,))
     said = {one["kind"]: one["why"] for one in media.absent}
     assert "pause" in said["gopro_4k"]
     film = tmp_path / "captain_cook_4d/gopro/resolution_360p/1_1_360p.mp4"
@@ -310,7 +311,7 @@ def test_nothing_that_was_recorded_in_a_privacy_pause_leaves(
 
 
 def test_a_pause_that_nobody_ended_lasts_to_the_end(made: tuple[Path, Kitchen], tmp_path: Path) -> None:
-    media = write(made[0], tmp_path, ("360p",), pauses=[{"start": HOST0_NS + 10**10, "end": None}])
+    media = write(made[0], tmp_path, ("360p",), pauses=((HOST0_NS + 10**10, FOR_EVER),))
     with av.open(str(tmp_path / media.links["gopro_360p"])) as source:
         light = [luma_of(picture).mean() for picture in source.decode(video=0)]
     hidden = [film_host_ns(made[1], k) >= HOST0_NS + 10**10 for k in range(FRAMES)]

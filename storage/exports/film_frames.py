@@ -14,36 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from recipe_app.releases.entries import FilmPlace
 from sensors.array_types import Int64
 from storage.exports.film import rate_of
+from storage.privacy import UNKNOWN
 from storage.reading.alignments import film_clocks
+from storage.timeline.film_place import FilmPlace
 
 if TYPE_CHECKING:
     from sensors.gopro.take import Take
     from storage.recording import Recording
 
-UNKNOWN = np.iinfo(np.int64).min
-"""A picture of which nothing tells when it was taken."""
 EVENT_PLACES = Path("sync") / "events.json"
 HOLE_NS = 500_000_000
 """Pictures this far apart have a hole between them: what happened there is not in the film."""
-
-
-Pauses = tuple[tuple[int, int], ...]
-"""Spans of the capture clock, ns, in which nothing is to be seen or heard: those asked for at the tablet."""
-
-
-def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> npt.NDArray[np.bool_]:
-    """Tell what may have been taken in a pause, (n,); in doubt, and where nobody knows, it was."""
-    unknown = taken_ns == UNKNOWN
-    at_ns = np.where(unknown, 0, taken_ns)
-    hidden = unknown & bool(pauses)
-    for start_ns, end_ns in pauses:
-        hidden |= (at_ns + bound_ns >= start_ns) & (at_ns - bound_ns <= end_ns)
-    return hidden
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Which pictures and moments of a camera's films may lie in a privacy pause, and what pauses hide in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.array_types import Floats, Mask
+from storage.privacy import in_pauses
+
+if TYPE_CHECKING:
+    from storage.recording import Recording
+
+
+def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
+    """Tell which moments of a camera's file, (n,) media seconds, may lie in a pause; where nobody can say, all do."""
+    if not recording.pauses:
+        return np.zeros(len(media_s), np.bool_)
+    from sensors.gopro.names import group_takes
+    from sensors.gopro.take import open_take
+    from storage.exports.film_frames import film_frames
+
+    camera = file.parent.name
+    groups = [group.paths for group in group_takes(recording.gopro_files.get(camera, []))]
+    paths = next((paths for paths in groups if file in paths), (file,))
+    take, chapter = open_take(*paths), paths.index(file)
+    frames = film_frames(recording, camera, take)
+    hidden = in_pauses(frames.capture_ns, frames.bound_ns, recording.pauses)
+    first, stamps_s = take.first_frames[chapter], take.chapters[chapter].frame_times_s
+    return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)
+
+
+def _between(hidden: Mask, stamps_s: Floats, media_s: Floats) -> Mask:
+    """Hide what lies at a hidden picture, or beside one."""
+    after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
+    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
+    return found
+
+
+def pauses_in_detail(recording: Recording) -> dict[str, Any]:
+    """Say for a recording when its pauses were: `host_ns`, and what they hide of each stream on its own clock.
+
+    `streams`: [first, last] device ticks of each run of hidden packets; `cameras`: [first, last] media seconds.
+    """
+    streams = {name: recording[name] for name in recording.streams}
+    runs = {name: _runs(one.hidden, one.index["device_ticks"]) for name, one in streams.items()}
+    films = {file: _film_runs(recording, file) for files in recording.gopro_files.values() for file in files}
+    return {
+        "host_ns": [list(span) for span in recording.pauses],
+        "streams": {name: found for name, found in runs.items() if found},
+        "cameras": {f"{file.parent.name}/{file.name}": found for file, found in films.items() if found},
+    }
+
+
+def _film_runs(recording: Recording, file: Path) -> list[list[float]]:
+    from sensors.gopro.media import open_media
+
+    stamps_s = open_media(file).frame_times_s
+    return [[float(a), float(b)] for a, b in _runs(hidden_in_film(recording, file, stamps_s), stamps_s)]
+
+
+def _runs(hidden: Mask, at: npt.NDArray[Any]) -> list[list[Any]]:
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
+    return [[at[a].item(), at[b - 1].item()] for a, b in edges.reshape(-1, 2).tolist()]

@@ -1,0 +1,107 @@
+"""When a recording was to hold nothing: the privacy pauses asked for at the tablet, on the capture clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.array_types import Int64, Mask
+from storage.events import Event, events_of
+
+if TYPE_CHECKING:
+    from storage.timeline.device_clock import HostClock
+
+WRITERS = ("tablet", "tablet_late")
+"""Logs of the tablet: while it recorded, and what arrived afterwards."""
+PAUSE, RESUME = "pause", "resume"
+FOR_EVER = 2**62
+"""When a pause ends that nobody ended."""
+UNKNOWN = np.iinfo(np.int64).min
+"""The time of what nobody can place: it is taken to be in every pause."""
+
+LATE_NS = 30_000_000_000
+"""A packet that arrived later than this after its stamp says is not believed: it counts by its arrival too."""
+LONGEST_STEP_NS = 1_000_000_000
+AROUND = 2
+"""A packet holds what was taken up to so many steps of its stream from its stamp: batches, blocks of sound."""
+
+Pauses = tuple[tuple[int, int], ...]
+"""Spans of the capture clock, ns, both ends included."""
+
+
+def pauses_of(recording: Path) -> Pauses:
+    """Return the pauses of a recording, with the doubt about their touches. Raises BadEventLog: nobody knows then."""
+    return pauses_in(event for writer in WRITERS for event in events_of(recording, writer))
+
+
+def pauses_in(events: Iterable[Event]) -> Pauses:
+    """Return the pauses in events in the order in which they were filed; in doubt they are longer.
+
+    Touches belong together up to the last resume: of nested pauses the first start and the last end count, and a
+    touch whose clock jumped back makes a pause begin earlier. An undo does not take a pause back.
+    """
+    groups: list[list[Event]] = []
+    for event in events:
+        last = groups[-1] if groups else []
+        resumed = sum(one["kind"] == RESUME for one in last)
+        if event["kind"] == PAUSE and (not last or resumed):
+            groups.append([event])
+        elif event["kind"] == PAUSE or (event["kind"] == RESUME and 2 * resumed < len(last)):
+            last.append(event)
+    return tuple(_span(group) for group in groups)
+
+
+def _span(touches: list[Event]) -> tuple[int, int]:
+    start_ns = min(one["host_ns"] - _doubt_ns(one) for one in touches)
+    is_ended = touches[-1]["kind"] == RESUME
+    return start_ns, max(one["host_ns"] + _doubt_ns(one) for one in touches) if is_ended else FOR_EVER
+
+
+def _doubt_ns(event: Event) -> int:
+    return int(event.get("uncertainty_ns") or 0)
+
+
+def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> Mask:
+    """Tell what may have been taken in a pause, (n,); in doubt, and where nobody knows, it was."""
+    unknown = taken_ns == UNKNOWN
+    at_ns = np.where(unknown, 0, taken_ns).astype(np.int64)
+    return overlaps(at_ns - bound_ns, at_ns + bound_ns, pauses) | (unknown & bool(pauses))
+
+
+def overlaps(first_ns: Int64, last_ns: Int64, pauses: Pauses) -> Mask:
+    """Tell which spans (n,) and (n,) touch a pause, (n,)."""
+    hidden = np.zeros(np.shape(first_ns), np.bool_)
+    for start_ns, end_ns in pauses:
+        hidden |= (last_ns >= start_ns) & (first_ns <= end_ns)
+    return hidden
+
+
+def hidden_packets(
+    index: npt.NDArray[np.void], clock: HostClock | None, pauses: Pauses, *, around: int = AROUND
+) -> Mask:
+    """Tell which packets may hold something of a pause, (n,).
+
+    `index` is (n,) of `storage.chunks.chunk.INDEX`, `clock` that of the device; without one arrival alone tells.
+    `around` is how many steps of the stream a packet reaches from its stamp: 0 for pictures.
+    """
+    if not pauses or not len(index):
+        return np.zeros(len(index), np.bool_)
+    arrived_ns = index["host_ns"].astype(np.int64)
+    by_arrival = overlaps(arrived_ns - LATE_NS, arrived_ns, pauses)
+    if clock is None:
+        return by_arrival
+    ticks = index["device_ticks"].astype(np.int64)
+    taken_ns = clock.to_host_ns(ticks, near_host_ns=arrived_ns)
+    doubt_ns = clock.bound_ns + around * _step_ns(ticks)
+    odd = (taken_ns - doubt_ns > arrived_ns) | (taken_ns < arrived_ns - LATE_NS)
+    return in_pauses(taken_ns, doubt_ns, pauses) | (odd & by_arrival)
+
+
+def _step_ns(ticks: Int64) -> int:
+    steps = np.diff(ticks)
+    usual = np.median(steps[steps > 0]) if (steps > 0).any() else LONGEST_STEP_NS / 100
+    return min(round(100 * float(usual)), LONGEST_STEP_NS)

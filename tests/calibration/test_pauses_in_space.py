@@ -1,0 +1,115 @@
+"""A privacy pause in `view --save`, `overlay`, `cloud` and `mesh`: nothing that was taken in it is in their files."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import av
+import furnished as room
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from small_takes import START_WORLD_S, probe_packets, seal_stream
+
+from calibration.space.depth_views import DepthSource
+from kitchensync.cli import main
+from storage.events import EventLog
+from storage.manifest import write_json
+from storage.recording import open_recording
+
+needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the extra view (rerun-sdk)")
+BEGIN_S, END_S = START_WORLD_S + 0.32, START_WORLD_S + 0.72
+BOUND_S = 0.02
+
+
+@pytest.fixture(scope="module")
+def take(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
+    """A room with a pause, and when each packet was taken: seconds since the first packet of the headset."""
+    path = tmp_path_factory.mktemp("data") / "furnished"
+    kitchen = room.write_furnished(path)
+    seal_stream(path, "clock/hololens", list(probe_packets(kitchen)))
+    aligned = path / "sync" / "alignment" / "GX010042.MP4.json"
+    write_json(aligned, json.loads(aligned.read_text()) | {"sigma": {"total_ms": 2.0}})
+    with open_recording(path) as recording:
+        clock = recording.device_clock("hololens")
+        assert clock is not None
+        zero_ns = int(clock.to_host_ns(kitchen.headset_clock.ticks_at(0.0)))
+        taken_s = {
+            name: (clock.to_host_ns(recording[name].index["device_ticks"].astype(np.int64)) - zero_ns) / 1e9
+            for name in recording.streams
+            if len(recording[name])
+        }
+    log = EventLog(path, "tablet")
+    for kind, at_s in (("pause", BEGIN_S), ("resume", END_S)):
+        log.append(kind, host_ns=zero_ns + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
+    return path, taken_s
+
+
+def outside(taken_s: np.ndarray, bound_s: float = 0.0) -> np.ndarray:
+    return (taken_s < BEGIN_S - bound_s) | (taken_s > END_S + bound_s)
+
+
+def run(*words: object) -> dict:
+    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("camera", ["pv", "gopro"])
+def test_the_overlay_s_film_has_no_picture_of_it(
+    take: tuple[Path, dict], tmp_path: Path, camera: str
+) -> None:
+    path, taken_s = take
+    out = tmp_path / "film.mp4"
+    run("overlay", path, "--out", out, "--camera", camera)
+    with av.open(str(out)) as film:
+        shown_s = np.array([picture.time for picture in film.decode(video=0)])
+    if camera == "pv":
+        assert len(shown_s) == outside(taken_s["hololens/pv"]).sum()
+        shown_s += taken_s["hololens/pv"][0]
+    else:
+        shown_s += START_WORLD_S
+        assert room.FRAMES - 18 < len(shown_s) < room.FRAMES - 8
+    assert outside(shown_s, -BOUND_S).all()
+
+
+@pytest.mark.slow
+def test_a_cloud_is_made_of_depth_outside_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+    path, taken_s = take
+    depth_s = taken_s["hololens/depth_longthrow"]
+    said = run("cloud", path, "--out", tmp_path / "room.ply")
+    assert 0 < said["pictures"] == outside(depth_s).sum() < len(depth_s)
+    with open_recording(path) as recording:
+        rows = [view.row for view in DepthSource(recording, said["stream"]).views(0, len(depth_s))]
+    assert rows == np.flatnonzero(outside(depth_s)).tolist()
+
+
+@pytest.mark.slow
+def test_a_mesh_too(take: tuple[Path, dict], tmp_path: Path) -> None:
+    pytest.importorskip("open3d", reason="needs the extra mesh (open3d)")
+    said = run("mesh", take[0], "--out", tmp_path / "room.ply")
+    assert said["pictures"] == outside(take[1]["hololens/depth_longthrow"]).sum()
+
+
+@pytest.mark.slow
+@needs_rerun
+def test_the_viewer_s_file_holds_nothing_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+    from rerun.chunk import RrdReader
+
+    path, taken_s = take
+    file = tmp_path / "take.rrd"
+    done = CliRunner().invoke(main, ["view", str(path), "--save", str(file), "--pictures-per-second", "60"])
+    assert done.exit_code == 0, done.output
+    zero_s = min(float(at[0]) for at in taken_s.values())
+    seen = set()
+    for chunk in RrdReader(file).stream().to_chunks():
+        batch, entity = chunk.to_record_batch(), str(chunk.entity_path)
+        if "session_ns" in batch.schema.names:
+            column = batch.column(batch.schema.get_field_index("session_ns")).cast("int64")
+            at_s = np.array(column.to_pylist()) / 1e9 + zero_s
+            assert outside(at_s, -BOUND_S).all(), entity
+            seen |= {entity} if outside(at_s, BOUND_S).any() else set()
+    assert seen >= {"/world/pv", "/world/head", "/world/depth", "/gopro", "/gopro/gyroscope"}
