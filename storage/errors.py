@@ -45,6 +45,15 @@ class ManifestDamaged(NotARecording):
         StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
 
 
+class NoSuchGroup(StorageError):
+    """The group that lab.toml names cannot be given what is recorded."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(
+            f"group {name!r} of lab.toml: {why}; name another, or leave it out to share with nobody"
+        )
+
+
 class CannotRebuild(StorageError):
     """A manifest that is not lost, or that the other files of the recording do not tell."""
 

@@ -47,7 +47,7 @@ class EventLog:
         `host_ns` is CLOCK_MONOTONIC of the capture computer. An `op_id` that is already there is not stored
         again: the stored event is returned, so that a client may repeat after a lost answer.
         """
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o640)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             self._settle(file.fileno())

@@ -25,6 +25,11 @@ class Lab(BaseModel):
         description="Addresses of stores that belong to the laboratory: copies there need no consent.",
     )
 
+    group: str | None = Field(
+        default=None,
+        description="Group of this computer whose members may read recordings; without one only their owner may.",
+    )
+
     def owns(self, url: str) -> bool:
         """Tell whether an address is one of the laboratory's stores, or lies below one."""
         return ".." not in url.split("/") and any(

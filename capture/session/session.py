@@ -37,6 +37,7 @@ from storage.errors import RecordingExists
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
+from storage.sharing import give_to_group, share
 from storage.shell.end_signals import ending_at_signals
 
 NEEDED_BYTES = 512 << 20
@@ -59,6 +60,7 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
     if order.redis_url is not None:
         check_server(order.redis_url)
     path = _check_place(order)
+    share(path)
     earlier = recover_all(order.data)
     recovered = [
         f"{path.name} was left open by a killed recorder and is recovered" for path in earlier.paths
@@ -76,6 +78,7 @@ def record(order: RecordingRequest, show: Callable[[Supervisor], None]) -> Resul
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
         plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
         make_durable_folders(path, order.data)
+        give_to_group(path)
         try:
             (path / "events").mkdir()
             (path / LOGS).mkdir()

@@ -19,6 +19,7 @@ from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, write_json
 from storage.media_blocks import block_checksums
 from storage.names import MANIFEST, MEDIA, check_recording_id
+from storage.sharing import give_to_group, share
 
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""
@@ -49,7 +50,10 @@ def adopt(
     part = data / f".adopt-{recording}.part"
     try:
         shutil.rmtree(part, ignore_errors=True)  # what a killed call left
-        (part / DEVICE).mkdir(parents=True)
+        share(folder)
+        part.mkdir(parents=True)
+        give_to_group(part)
+        (part / DEVICE).mkdir()
         entries = [_copied(path, part / DEVICE / name, facts, tell) for path, name, facts in looked]
         media = {"schema": "media/1", "device": DEVICE, "state": "done", "problem": "", "files": entries}
         write_json(part / DEVICE / MEDIA, media)

@@ -32,8 +32,10 @@ def check_recordings(path: Path, *, usable: bool = False) -> None:
     from storage.errors import NotARecording  # commands load what is heavy at their own time
     from storage.life import life_of, usable_manifest
     from storage.names import recordings_in
+    from storage.sharing import share
 
     if not path.exists():
         raise NotARecording(path, "there is no such folder")
+    share(path)
     if recordings_in(path) == [path]:
         (usable_manifest if usable else life_of)(path)

@@ -51,6 +51,15 @@ def test_a_store_of_the_laboratory_needs_no_consent(
     assert not (tmp_path / "cloud-of-others").exists()
 
 
+def test_a_group_that_is_none_is_named(not_agreed: Path) -> None:
+    (not_agreed.parent / "lab.toml").write_text('group = "no-such-group"')
+    done = CliRunner().invoke(main, ["verify", str(not_agreed)])
+    assert done.exit_code == 1
+    assert done.stderr.startswith(
+        "kitchensync: group 'no-such-group' of lab.toml: this computer knows no group"
+    )
+
+
 def test_a_stated_reason_sends_it_and_is_kept(not_agreed: Path, tmp_path: Path) -> None:
     cloud = f"file://{tmp_path}/cloud"
     assert upload(not_agreed, cloud, "--without-consent", " ").exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
 import signal
@@ -102,6 +103,9 @@ def described_as_sent(data: Path, truth: dict, folder: Path, status: str) -> Non
 def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tmp_path):
     place = kitchen(seconds=20)
     data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    group = another_group()
+    (data / "lab.toml").write_text(f'group = "{group.gr_name}"\n')
     done = kitchensync("record", "take", "--data", data, "--hololens", place.host, "--seconds", "3", "--json")
     answer = json.loads(done.stdout)
     assert answer["ended"] == "time", done.stderr  # its verdict is another matter: a busy kitchen sends late
@@ -113,6 +117,24 @@ def test_a_take_that_we_stop_first_is_a_prefix_of_the_truth(kitchen, runtime, tm
         lines = (place.out / "truth" / f"{name}.jsonl").read_text().splitlines()
         with_size = [json.loads(line)["size"] for line in lines[: streams[name]["stored"]]]
         assert sum(with_size) == streams[name]["bytes"], name
+    the_group_reads_and_nobody_else(data, group)
+
+
+def another_group() -> grp.struct_group:
+    """A group that we may give files to, another one than ours where there is one."""
+    if os.geteuid() == 0:
+        return next(group for group in grp.getgrall() if group.gr_gid != os.getegid())
+    return grp.getgrgid(next((gid for gid in os.getgroups() if gid != os.getegid()), os.getegid()))
+
+
+def the_group_reads_and_nobody_else(data: Path, group: grp.struct_group) -> None:
+    """What is recorded and derived belongs to the group of lab.toml, which may read it."""
+    assert kitchensync("report", data / "take").returncode == 0
+    shared = [data / "take", *(data / "take").rglob("*")]
+    assert len(shared) > 20
+    assert {path.stat().st_gid for path in shared} == {group.gr_gid}
+    assert [path for path in shared if path.stat().st_mode & 0o007] == []
+    assert [path for path in shared if not path.stat().st_mode & 0o040] == []
 
 
 @pytest.mark.parametrize("victim", ["capture.drain.drainer", "capture.produce.producer", "valkey-server"])
