@@ -109,6 +109,13 @@ class BadEventLog(StorageError):
         super().__init__(f"{path}, line {line}: damaged event log: {why}")
 
 
+class BadAnnotations(StorageError):
+    """A file of a recording's `annotations/` that is not what was written."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}; take it from a copy of the recording")
+
+
 class BadLabFile(StorageError):
     """A lab.toml that cannot be read."""
 

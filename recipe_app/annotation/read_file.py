@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recipe_app.annotation.forms.frame_times import rate_near
+from recipe_app.annotation.forms.frame_times import is_rate, rate_near
 from recipe_app.annotation.forms.label_config import parse_labels
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
@@ -43,7 +43,7 @@ def read_bytes(path: Path) -> bytes:
 
 def is_other_rate(task: Task, fps: Fraction) -> bool:
     """Tell whether a task says that its film has another rate."""
-    return task.fps is not None and rate_near(task.fps) != fps
+    return task.fps is not None and not is_rate(task.fps, fps)
 
 
 def _rate(tasks: list[Task], read: Reader) -> Fraction | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import Entry, TaggedError
+from storage.annotations import AcceptedSteps
 from storage.timeline.film_place import FilmPlace
 
 TAGS = (
@@ -24,6 +25,8 @@ TAGS = (
 )
 """The published names of the categories, by number."""
 NOT_DONE_S = -1.0
+Times = tuple[float, float, dict[str, Any]]
+_NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False})
 
 State = dict[str, Any]
 
@@ -41,8 +44,13 @@ class Told:
     beside: dict[str, Any] = field(default_factory=dict)
 
 
-def entries_of(state: State, place_of: PlaceOf, step_id: Callable[[str], int]) -> list[Told]:
-    """Return the entries of a recording's reduced log; a step that was done twice has two."""
+def entries_of(
+    state: State, place_of: PlaceOf, step_id: Callable[[str], int], accepted: AcceptedSteps | None = None
+) -> list[Told]:
+    """Return the entries of a recording's reduced log; a step that was done twice has two.
+
+    Times are those that an annotator marked where some were accepted, else those of the touches.
+    """
     frozen = state["recording"]
     nodes = [int(node) for node in frozen["order"]]
     nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
@@ -52,8 +60,8 @@ def entries_of(state: State, place_of: PlaceOf, step_id: Callable[[str], int]) -
         label = frozen["steps"][str(node)]["label"]
         errors = [error for error in state["errors"].values() if error["node"] == node]
         runs = state["steps"].get(str(node), {}).get("runs", [])
-        times = list(_times(runs, starts, place_of)) or [(NOT_DONE_S, NOT_DONE_S, {"done": False})]
-        for number, (start_s, end_s, beside) in enumerate(times):
+        times = list(_times(runs, starts, place_of) if accepted is None else _marked(node, accepted))
+        for number, (start_s, end_s, beside) in enumerate(times or [_NOT_DONE]):
             made = [error for error in errors if counts(error)] if number == 0 else []
             modified = next((error["text"] for error in made if error["text"]), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
@@ -93,9 +101,14 @@ def _starts(state: State) -> dict[int, int]:
     return dict(zip(ends[1:], ends, strict=False))
 
 
-def _times(
-    runs: list[State], starts: dict[int, int], place_of: PlaceOf
-) -> Iterator[tuple[float, float, dict[str, Any]]]:
+def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:
+    """Give the times of a step that an annotator marked, exact to a frame."""
+    beside = {"done": True, "start": "annotation", "bound_s": round(float(1 / accepted.fps), 4)}
+    for start_s, end_s in accepted.spans_s(node):
+        yield round(start_s, 3), round(end_s, 3), dict(beside)
+
+
+def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iterator[Times]:
     for run in runs:
         if run["end"] is None:
             continue  # begun and never done

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from sensors.gopro.names import group_takes
+from storage.annotations import AcceptedSteps, accepted_steps
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest
@@ -39,12 +40,14 @@ class OwnRecording:
     state: State
 
     @classmethod
-    def open(cls, path: Path, *, without_consent: str = "") -> OwnRecording:
-        """Open a recording folder; `without_consent` is why, where nobody agreed.
+    def open(
+        cls, path: Path, *, without_consent: str = "", purpose: Purpose = Purpose.RELEASE_RAW
+    ) -> OwnRecording:
+        """Open a recording folder for a purpose; `without_consent` is why, where nobody agreed to it.
 
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable.
         """
-        manifest = ask(path, Purpose.RELEASE_RAW, without_consent=without_consent)
+        manifest = ask(path, purpose, without_consent=without_consent)
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
         recording = Recording(path)
@@ -107,6 +110,19 @@ class OwnRecording:
     def frames(self) -> FilmFrames:
         """When each picture of the film was taken."""
         return film_frames(self.recording, self.camera, self.take)
+
+    @cached_property
+    def accepted(self) -> AcceptedSteps | None:
+        """The step times of an annotator that were accepted; None where the touches count.
+
+        Raises BadAnnotations, NotReleasable where they are of another film.
+        """
+        found = accepted_steps(self.recording.path)
+        if found is not None and (found.frames, found.fps) != (len(self.frames), self.frames.fps):
+            theirs = f"{found.frames} frames, {found.fps} a second"
+            ours = f"its film has {len(self.frames)}, {self.frames.fps} a second"
+            raise NotReleasable(f"its accepted step times are of a film of {theirs}, {ours}; accept others")
+        return found
 
     @property
     def pauses(self) -> Pauses:

@@ -67,10 +67,11 @@ def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
         errors_planned=own.errors_planned,
         steps=frozen["steps"],
         edges=frozen["edges"],
-        told=entries_of(own.state, own.place, numbering.step),
+        told=entries_of(own.state, own.place, numbering.step, own.accepted),
         film_s=own.film_s,
         facts={
             **{name: frozen[name] for name in ("strategy", "display", "seed")},
+            "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",
             "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
         },
     )

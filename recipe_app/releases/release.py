@@ -49,7 +49,9 @@ def release(
         raise none_may(result.left_out)
     result.not_agreed = [one.path.name for one in ready if one.not_agreed]
     keep()
-    result.members = write_media(ready, order, crew, tell)
+    times = {one.member.published_id: one.member.cooked.facts["step_times"] for one in ready}
+    written = write_media(ready, order, crew, tell)
+    result.members = [said | {"step_times": times[said["published_id"]]} for said in written]
     links = {said["published_id"]: said["streams"] for said in result.members}
     members = [one.member for one in ready]
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])

@@ -35,3 +35,8 @@ def _frames(at_s: float | Fraction, fps: Fraction) -> Fraction:
 def rate_near(number: float) -> Fraction:
     """Return the exact rate that a float stands for: 29.97002997 is 30000/1001, 25.0 is 25."""
     return Fraction(number).limit_denominator(_MOST_PARTS)
+
+
+def is_rate(number: float, fps: Fraction) -> bool:
+    """Tell whether a float stands for an exact rate."""
+    return abs(Fraction(number) / fps - 1) < Fraction(1, 10**6)

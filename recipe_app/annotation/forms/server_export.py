@@ -22,6 +22,7 @@ class Annotation:
     was_cancelled: bool
     result: Result
     place: str
+    raw: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _annotation(value: Any, place: str, read: Reader) -> Annotation:
     result = [read.object(entry, place) for entry in read.array(one.get("result") or [], place)]
     by = one.get("completed_by", "")
     by = by.get("id", by.get("email", "")) if isinstance(by, dict) else by
-    return Annotation(number, str(by), one.get("was_cancelled") is True, result, place)
+    return Annotation(number, str(by), one.get("was_cancelled") is True, result, place, one)
 
 
 def _number(value: Any, place: str, read: Reader) -> float:

@@ -88,7 +88,18 @@ def _add(one: Annotation, film: Film, steps: Steps, read: Reader) -> None:
 
 
 def _spans(one: Annotation, film: Film, findings: list[Finding], read: Reader) -> Spans:
-    spans: Spans = {}
+    marked = marked_frames(one, film, findings, read)
+    return {label: [span_s(*frames, film.fps) for frames in marked[label]] for label in sorted(marked)}
+
+
+def marked_frames(
+    one: Annotation, film: Film, findings: list[Finding], read: Reader
+) -> dict[str, list[tuple[int, int]]]:
+    """Return label -> first and last frame of the regions that count, in time order; add what does not count.
+
+    Raises BadGraph.
+    """
+    spans: dict[str, list[tuple[int, int]]] = {}
     for entry in one.result:
         if entry.get("type") != TIMELINE:
             continue
@@ -100,8 +111,8 @@ def _spans(one: Annotation, film: Film, findings: list[Finding], read: Reader) -
                 findings.append(Finding(word, place))
                 continue
             for label in labels:
-                spans.setdefault(label, []).append(span_s(start, end, film.fps))
-    return {label: sorted(spans[label]) for label in sorted(spans)}
+                spans.setdefault(label, []).append((start, end))
+    return {label: sorted(found) for label, found in spans.items()}
 
 
 def _ranges(value: dict[str, Any], place: str, read: Reader) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,168 @@
+"""Keep what annotators marked in a recording, and accept one version as its step times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recipe_app.annotation.forms.frame_times import is_rate
+from recipe_app.annotation.forms.server_export import Annotation, Task, parse_export
+from recipe_app.annotation.forms.steps import Film, Finding, marked_frames
+from recipe_app.annotation.labels import labels_of
+from recipe_app.annotation.read_file import read_bytes
+from recipe_app.errors import RecipeError
+from recipe_app.graphs.formats.strict_json import Reader
+from recipe_app.releases.own import OwnRecording
+from storage.annotations import (
+    ACCEPTED,
+    ACCEPTED_SCHEMA,
+    FILMS,
+    FILMS_SCHEMA,
+    add_version,
+    editing,
+    read_annotations,
+    versions,
+    write_annotations,
+)
+
+
+class NotAcceptable(RecipeError):
+    """An annotation that cannot become a recording's step times, with what and where."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What became of the annotations of one task: new versions by number, and those that were there."""
+
+    new: dict[int, int]
+    same: dict[int, int]
+
+
+def keep(recording: Path, task: Task, source: str) -> Kept:
+    """Keep every annotation of a task as it came, cancelled ones too; the same again changes nothing.
+
+    `source` says where they come from: a server and project, or a file.
+    """
+    kept = Kept({}, {})
+    for one in task.annotations:
+        content = {
+            "source": source,
+            "task": task.id,
+            "annotation": one.id,
+            "by": one.by,
+            "was_cancelled": one.was_cancelled,
+            "kept_utc_ns": time.time_ns(),
+            "film": {
+                "fps": task.fps,
+                "frames": task.frames,
+                "proxy_sha256": task.data.get("proxy_sha256"),
+            },
+            "raw": one.raw,
+        }
+        number, is_new = add_version(recording, content)
+        (kept.new if is_new else kept.same)[one.id] = number
+    return kept
+
+
+def keep_file(recording: Path, file: Path) -> Kept:
+    """Keep the annotations that an exported file has of a recording. Raises BadGraph, NotAcceptable."""
+    for task in parse_export(read_bytes(file), file.name):
+        if task.recording == recording.name:
+            return keep(recording, task, file.name)
+    raise NotAcceptable(f"{file.name}: has no task of the recording {recording.name}; give its own export")
+
+
+def accept(own: OwnRecording, annotation: int) -> dict[str, Any]:
+    """Make the newest version of an annotation the step times of a recording; return what was written.
+
+    Raises NotAcceptable, and then nothing changed.
+    """
+    number, version = _version(own.recording.path, annotation)
+    place = f"annotation {annotation}"
+    if version["was_cancelled"]:
+        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
+    _check_film(own, version["film"], place)
+    labels = {label: node for node, label in labels_of(own.state["recording"]).items()}
+    steps = [
+        {"node": labels[label], "start_frame": start, "end_frame": end}
+        for label, spans in sorted(_frames(own, version, place, labels).items())
+        for start, end in spans
+    ]
+    if not steps:
+        raise NotAcceptable(f"{place}: holds no step; accept another one")
+    done = {one["node"] for one in steps}
+    touched = [int(node) for node, step in own.state["steps"].items() if step["state"] == "done"]
+    with editing(own.recording.path):
+        before = read_annotations(own.recording.path, ACCEPTED, ACCEPTED_SCHEMA)
+        content = {
+            "schema": ACCEPTED_SCHEMA,
+            "version": number,
+            "annotation": annotation,
+            "by": version["by"],
+            "source": version["source"],
+            "accepted_utc_ns": time.time_ns(),
+            "fps": str(own.frames.fps),
+            "frames": len(own.frames),
+            "steps": sorted(steps, key=lambda one: (one["node"], one["start_frame"])),
+            "touched_not_marked": sorted(node for node in touched if node not in done),
+            "earlier": _earlier(before),
+        }
+        write_annotations(own.recording.path, ACCEPTED, content)
+    return content
+
+
+def _version(recording: Path, annotation: int) -> tuple[int, dict[str, Any]]:
+    found = {number: one for number, one in versions(recording).items() if one["annotation"] == annotation}
+    if found:
+        return max(found.items())
+    known = ", ".join(sorted({str(one["annotation"]) for one in versions(recording).values()})) or "none"
+    raise NotAcceptable(
+        f"{recording.name}: no annotation {annotation} is kept, there are: {known}; "
+        "run `kitchensync annotate pull`, or give the exported file with --file"
+    )
+
+
+def _earlier(before: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return what was accepted before, without its steps: those are in its version."""
+    if before is None:
+        return []
+    kept = ("version", "annotation", "by", "accepted_utc_ns")
+    return [*before["earlier"], {key: before[key] for key in kept}]
+
+
+def _check_film(own: OwnRecording, film: dict[str, Any], place: str) -> None:
+    """Refuse frames that were counted in another film than ours. Raises NotAcceptable."""
+    if film["fps"] is None or not is_rate(film["fps"], own.frames.fps):
+        raise NotAcceptable(
+            f"{place}: region at another rate: {film['fps']} frames a second, the film has {own.frames.fps}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+    if film["frames"] != len(own.frames):
+        raise NotAcceptable(
+            f"{place}: its film has {film['frames']} frames, that of {own.recording.id} {len(own.frames)}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+    handed_out = read_annotations(own.recording.path, FILMS, FILMS_SCHEMA) or {"films": []}
+    known = {one["sha256"] for one in handed_out["films"]}
+    if film["proxy_sha256"] not in known and (film["proxy_sha256"] or known):
+        raise NotAcceptable(
+            f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "
+            "annotate the film that `kitchensync annotate export` writes"
+        )
+
+
+def _frames(
+    own: OwnRecording, version: dict[str, Any], place: str, labels: Iterable[str]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
+    findings: list[Finding] = []
+    one = Annotation(version["annotation"], version["by"], False, version["raw"].get("result") or [], place)
+    film = Film(own.frames.fps, len(own.frames), frozenset(labels))
+    found = marked_frames(one, film, findings, Reader(own.recording.id))
+    if findings:
+        named = "; ".join(f"{finding.word}: {finding.where}" for finding in findings)
+        raise NotAcceptable(f"{named}; correct it in the tool, then pull again")
+    return found

@@ -1,0 +1,139 @@
+"""`annotations/` of a recording: what people marked in its film, every version of it, and the one that was accepted.
+
+Each file carries its own checksum. Times are frames of the camera's film, counted from 1, both ends belong to a step.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from storage.disk.durable import write_whole
+from storage.disk.self_check import CHECK, checked_json, is_sound
+from storage.errors import BadAnnotations
+from storage.names import PART_SUFFIX
+
+FOLDER = "annotations"
+ACCEPTED = "accepted.json"
+FILMS = "films.json"
+"""Small films that were handed to annotators: their hashes, rates and lengths."""
+ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
+
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedStep:
+    """One time that a step was done: first and last frame of the film."""
+
+    node: int
+    start_frame: int
+    end_frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSteps:
+    """The accepted step times of a film of `frames` pictures, `fps` a second, and which version they are."""
+
+    version: int
+    by: str
+    fps: Fraction
+    frames: int
+    steps: tuple[AcceptedStep, ...]
+
+    def spans_s(self, node: int) -> list[tuple[float, float]]:
+        """Return [from, to) of a step in seconds of the film, in time order."""
+        mine = sorted((one.start_frame, one.end_frame) for one in self.steps if one.node == node)
+        return [(float((start - 1) / self.fps), float(end / self.fps)) for start, end in mine]
+
+
+def accepted_steps(recording: Path) -> AcceptedSteps | None:
+    """Return the accepted step times; None where none were accepted. Raises BadAnnotations."""
+    content = read_annotations(recording, ACCEPTED, ACCEPTED_SCHEMA)
+    if content is None:
+        return None
+    try:
+        steps = tuple(
+            AcceptedStep(int(one["node"]), int(one["start_frame"]), int(one["end_frame"]))
+            for one in content["steps"]
+        )
+        fps = Fraction(content["fps"])
+        return AcceptedSteps(int(content["version"]), str(content["by"]), fps, int(content["frames"]), steps)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise BadAnnotations(recording / FOLDER / ACCEPTED, f"lacks {error}") from error
+
+
+def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
+    """Read a file of `annotations/`; None where it is not there. Raises BadAnnotations, OSError."""
+    path = recording / FOLDER / name
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if is_sound(text) is not True:
+        raise BadAnnotations(path, "is not what was written")
+    content = json.loads(text)
+    if content.get("schema") != schema:
+        raise BadAnnotations(path, f"has not the schema {schema}")
+    return {key: value for key, value in content.items() if key != CHECK}
+
+
+def write_annotations(recording: Path, name: str, content: Content) -> None:
+    """Write a file of `annotations/`, whole and synced. Raises OSError."""
+    write_whole(recording / FOLDER / name, [checked_json(content, indent=1)], PART_SUFFIX)
+
+
+@contextmanager
+def editing(recording: Path) -> Iterator[None]:
+    """Make the folder, and keep other processes from writing into it meanwhile. Raises OSError."""
+    folder = recording / FOLDER
+    folder.mkdir(exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def versions(recording: Path) -> dict[int, Content]:
+    """Return every version of the marked steps by its number, rising. Raises BadAnnotations."""
+    found = {}
+    for path in (recording / FOLDER).glob("steps-*.json"):
+        number = path.stem.removeprefix("steps-")
+        if number.isdigit() and (content := read_annotations(recording, path.name, VERSION_SCHEMA)):
+            found[int(number)] = content
+    return dict(sorted(found.items()))
+
+
+def add_version(recording: Path, content: Content) -> tuple[int, bool]:
+    """Keep marked steps under the next number, unless the same are kept; return the number and whether it is new.
+
+    Raises BadAnnotations, OSError.
+    """
+    with editing(recording):
+        kept = versions(recording)
+        same = [number for number, one in kept.items() if _marked(one) == _marked(content)]
+        if same and same[-1] == _last_of(kept, content):
+            return same[-1], False
+        number = max(kept, default=0) + 1
+        write_annotations(recording, f"steps-{number}.json", {"schema": VERSION_SCHEMA, **content})
+        return number, True
+
+
+def _marked(content: Content) -> str:
+    """Return what makes a version: where it comes from, in which film, and what was marked."""
+    return json.dumps([content[key] for key in ("source", "film", "raw")], sort_keys=True)
+
+
+def _last_of(kept: dict[int, Content], content: Content) -> int:
+    """Return the newest version of the same annotation."""
+    mine = [n for n, one in kept.items() if one["annotation"] == content["annotation"]]
+    return max(mine, default=0)
