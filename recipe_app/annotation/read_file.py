@@ -68,4 +68,4 @@ def _recording(
     steps: Steps = read_steps(task, film, read)
     audio = read_narration(task, steps.findings, read)
     length_s = float(task.frames / film.fps) if fps and task.frames else None
-    return {**steps.said(length_s), "audio": audio}
+    return {"duration_s": length_s, **steps.said(length_s), "audio": audio}

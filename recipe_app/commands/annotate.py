@@ -10,6 +10,10 @@ from storage.shell.lazy_group import LazyGroup, Table
 
 VERBS: Table = {
     "read": ("recipe_app.commands.annotate_read:read", "Read what an annotation tool exported."),
+    "agree": (
+        "recipe_app.commands.annotate_agree:agree",
+        "Say how well every two people agree.",
+    ),
     "accept": (
         "recipe_app.commands.annotate_accept:accept",
         "Make an annotation the step times of a recording.",

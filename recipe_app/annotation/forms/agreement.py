@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from typing import Any
 
 Span = Sequence[float]
@@ -27,7 +26,7 @@ def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> d
         "labels_on_both_sides": len(shared),
         "boundaries": len(errors),
         "boundary_error_median_s": _median(errors),
-        "boundary_error_p95_s": errors[ceil(0.95 * len(errors)) - 1] if errors else None,
+        "boundary_error_p95_s": errors[-(-95 * len(errors) // 100) - 1] if errors else None,
         "boundary_error_max_s": errors[-1] if errors else None,
         "mean_iou": sum(overlaps) / len(overlaps) if overlaps else None,
         "kappa": kappa(first, second, duration_s),

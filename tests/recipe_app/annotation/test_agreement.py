@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from labelled import annotation, region, task
 
+from kitchensync.cli import main
 from recipe_app.annotation.forms.agreement import agreement, kappa
 
 A = {"stir": [(0.0, 4.0)], "pour": [(5.0, 10.0)], "cut": [(12.0, 14.0)]}
@@ -54,3 +60,32 @@ def test_kappa_equals_that_of_single_seconds(first: dict, second: dict) -> None:
     chance = sum(counts[0][k] * counts[1][k] for k in counts[0]) / 1600
     expected = None if chance == 1 else (same - chance) / (1 - chance)
     assert kappa(first, second, 40.0) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_people_of_one_export_and_of_two_are_compared(shared_data: Callable[[str], Path]) -> None:
+    config, tasks = shared_data("labelling/config.xml"), shared_data("labelling/tasks.json")
+    words = ["annotate", "agree", str(tasks), "--config", str(config), "--fps", "30000/1001"]
+    (first, *others) = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["pairs"]
+    expected = json.loads(shared_data("labelling/expected.json").read_text())["recordings"]["1_7"][
+        "agreement"
+    ]
+    assert (first["recording"], first["first"], first["second"], len(others)) == ("1_7", "1", "2", 2)
+    assert {key: first[key] for key in expected} == pytest.approx(expected, abs=1e-8)
+    shown = CliRunner().invoke(main, words).stdout
+    assert shown.splitlines()[1].split()[:5] == ["1_7", "1", "2", "0.684", "1.235"]
+    errors = sorted(one["error_s"] for one in first["by_boundary"])
+    assert (len(errors), first["boundary_error_p95_s"]) == (20, errors[18]), "19 of 20 are at most that"
+
+
+def test_two_exports_are_compared_and_one_person_alone_is_refused(tmp_path: Path) -> None:
+    for number, frames in ((1, (1, 25)), (2, (6, 30))):
+        one = task(annotation(number, number, region(*frames, "S01 · stir")), frames=50)
+        (tmp_path / f"{number}.json").write_text(json.dumps([one]))
+    files = [str(tmp_path / "1.json"), str(tmp_path / "2.json")]
+    (pair,) = json.loads(CliRunner().invoke(main, ["annotate", "agree", *files, "--json"]).stdout)["pairs"]
+    assert (pair["first"], pair["second"]) == ("1.json:1", "2.json:2")
+    # Frames alike: 6 to 25 with the step, 31 to 50 without; by chance half of the time.
+    assert pair["kappa"] == pytest.approx((40 / 50 - 0.5) / 0.5)
+    alone = CliRunner().invoke(main, ["annotate", "agree", files[0]])
+    assert alone.exit_code == 1
+    assert "1.json: no film was marked by two people" in alone.stderr
