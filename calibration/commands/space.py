@@ -32,7 +32,7 @@ def _common(command: Command) -> Command:
             default=0.0,
             help="Begin this many seconds after the first picture.",
         ),
-        click.argument("recording", type=GivenRecording()),
+        click.argument("recording", type=GivenRecording(usable=True)),
     ):
         command = option(command)
     return command

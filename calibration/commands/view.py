@@ -11,7 +11,7 @@ from storage.shell.output_options import output_file
 
 
 @click.command()
-@click.argument("recording", type=GivenRecording())
+@click.argument("recording", type=GivenRecording(usable=True))
 @output_file(
     "save",
     "--save",

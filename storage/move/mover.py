@@ -17,6 +17,7 @@ from storage.errors import StorageError, TargetAway, words_of
 from storage.life import usable_manifest
 from storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from storage.names import CHUNK_SUFFIX, chunk_name, chunk_range
+from storage.permission import Purpose, ask
 
 FOLLOW_S = 2.0
 WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
@@ -100,6 +101,7 @@ def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = L
     state = task.state
     state.problem = ""
     try:
+        ask(task.recording, Purpose.COPY_TO_OWN_STORE)  # before anything is written, the book of copies too
         with Book(task.recording) as book:
             _copy_all(task, book, stop, report, disk)
         task.wait_s = WAIT_FIRST_S

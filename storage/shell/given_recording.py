@@ -30,12 +30,16 @@ class GivenRecording(click.Path):
 def check_recordings(path: Path, *, usable: bool = False) -> None:
     """Raise NotARecording unless a path is a recording or holds some."""
     from storage.errors import NotARecording  # commands load what is heavy at their own time
-    from storage.life import life_of, usable_manifest
+    from storage.life import life_of
     from storage.names import recordings_in
+    from storage.permission import Purpose, ask
     from storage.sharing import share
 
     if not path.exists():
         raise NotARecording(path, "there is no such folder")
     share(path)
     if recordings_in(path) == [path]:
-        (usable_manifest if usable else life_of)(path)
+        if usable:
+            ask(path, Purpose.LOOK)
+        else:
+            life_of(path)

@@ -11,7 +11,7 @@ from storage.shell.output_options import output_file
 
 
 @click.command("side-by-side")
-@click.argument("recording", type=GivenRecording())
+@click.argument("recording", type=GivenRecording(usable=True))
 @output_file("out", "--out", required=True, help="The MP4 to write.")
 @click.option(
     "--streams", metavar="A,B,...", default="", help="Streams of the index.  [default: pv and GoPros]"

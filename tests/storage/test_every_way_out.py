@@ -1,0 +1,176 @@
+"""Every command that writes recordings somewhere asks whether it may: a new command needs a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from kitchensync.cli import main
+from storage.manifest import edit_manifest
+
+TAKE, OUT = "data/take", "out"
+OWN_STORE, STRANGERS = "file://PLACE/out/own", "file://PLACE/out/strange"
+
+LOOKS: dict[str, list[str]] = {
+    "side-by-side": [TAKE, "--out", f"{OUT}/film.mp4"],
+    "overlay": [TAKE, "--out", f"{OUT}/film.mp4"],
+    "cloud": [TAKE, "--out", f"{OUT}/cloud.ply"],
+    "mesh": [TAKE, "--out", f"{OUT}/mesh.ply"],
+    "view": [TAKE, "--save", f"{OUT}/take.rrd"],
+    "report": [TAKE],
+    "info": [TAKE],
+    "batch": ["report", "data"],
+    "annotate accept": [TAKE, "--annotation", "1"],
+}
+"""Commands that show a recording to those who made it: no scope is needed."""
+COPIES: dict[str, list[str]] = {
+    "move": [TAKE, "--to", f"{OUT}/nas"],
+    "upload": [TAKE, OWN_STORE],
+}
+"""Commands that copy to the laboratory's own stores; `record --nas` uses what `move` does."""
+GIVES_AWAY: dict[str, list[str]] = {
+    "upload": [TAKE, STRANGERS],
+    "release captaincook4d": ["data", "--out", f"{OUT}/set"],
+    "export localization": ["data", "--splits", "splits", "--out", f"{OUT}/set"],
+    "export seconds": ["data", "--out", f"{OUT}/made"],
+    "export steps": ["data", "--out", f"{OUT}/made"],
+    "export frames": ["data", "--out", f"{OUT}/set"],
+    "export features": ["data", "--out", f"{OUT}/set"],
+    "export windows": ["data", "--out", f"{OUT}/made"],
+    "export prompts": ["data", "--out", f"{OUT}/made"],
+    "export coherence": ["data", "--out", f"{OUT}/made"],
+    "export promqa": ["data", "--out", f"{OUT}/made"],
+    "export keysteps": ["data", "--out", f"{OUT}/made"],
+}
+"""Commands whose output others get: the participant agreed to `release_raw`."""
+ANNOTATES: dict[str, list[str]] = {
+    "annotate export": [TAKE, "--out", f"{OUT}/set"],
+    "annotate push": [TAKE, "--url", "http://127.0.0.1:9", "--token-file", "token"],
+}
+"""Commands with which others mark steps: the participant agreed to `annotate`."""
+ELSEWHERE = {
+    "release push": "asks for each recording of the data set again: tests/recipe_app/releases/test_push.py",
+    "annotations export": "gives back a published folder; a withdrawn one is refused: test_published.py",
+    "take-dump": "takes in; what it takes is refused on the way out",
+    "backup": "keeps the app's own memory for the app's own folder",
+}
+WRITES_NO_RECORDING = {
+    *("record", "stop", "recover", "rig check", "rig init", "doctor", "list", "verify", "archive", "consent"),
+    *("sync", "sync-compare", "sync-camera", "align", "app", "adopt", "restore", "annotations import"),
+    *("graph agree", "graph check", "graph convert", "graph evidence", "graph hints", "graph orders"),
+    *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
+    *("release check", "release split", "release stats", "export assembly"),
+    *("calibrate board", "calibrate check", "calibrate gopro", "calibrate imu", "calibrate rig"),
+    *("gopro inspect", "gopro join", "gopro discover", "gopro remember", "gopro fetch", "gopro import"),
+    *("gopro free", "rehearse", "simulate", "annotate pull", "withdraw", "redact"),
+}
+"""Commands that write nothing, into the recording itself, or what was published before."""
+
+
+def commands_below(command: click.Command, name: str = "") -> Iterator[str]:
+    """Every command without commands of its own, as it is typed."""
+    if not isinstance(command, click.Group):
+        yield name.strip()
+        return
+    context = click.Context(command)
+    for verb in command.list_commands(context):
+        below = command.get_command(context, verb)
+        assert below is not None
+        yield from commands_below(below, f"{name} {verb}")
+
+
+def there_are(table: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The rows of commands that there are."""
+    known = set(commands_below(main))
+    return {command: words for command, words in table.items() if command in known}
+
+
+def run(command: str, words: list[str], place: Path) -> Result:
+    """Type a command in the folder around the data."""
+    given = [word.replace("PLACE", str(place)) for word in words]
+    return CliRunner().invoke(main, [*command.split(), *given])
+
+
+@pytest.fixture
+def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder around the data, which is the working directory; one of its stores is the laboratory's own."""
+    around = finished.parent.parent
+    (around / OUT / "nas").mkdir(parents=True)
+    monkeypatch.setattr("storage.move.mover_process.lower_priority", lambda: None)  # of this very process
+    (around / "splits").mkdir()
+    (around / "token").write_text("secret")
+    (finished.parent / "lab.toml").write_text(f'stores = ["file://{around}/out/own"]')
+    monkeypatch.chdir(around)
+    return around
+
+
+def state_of(place: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def folders_below(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*"))
+
+
+def test_every_command_has_a_row_here() -> None:
+    tables = (LOOKS, COPIES, GIVES_AWAY, ANNOTATES, ELSEWHERE)
+    rows = WRITES_NO_RECORDING.union(*tables)
+    assert set(commands_below(main)) <= rows, (
+        "say which purpose a new command asks for, and test that it does"
+    )
+
+
+@pytest.mark.parametrize("virtual", [False, True])
+@pytest.mark.parametrize(
+    "table", [LOOKS, COPIES, GIVES_AWAY, ANNOTATES], ids=["look", "copy", "give", "annotate"]
+)
+def test_nothing_leaves_a_withdrawn_recording(
+    finished: Path, place: Path, table: dict[str, list[str]], virtual: bool
+) -> None:
+    with edit_manifest(finished) as manifest:
+        manifest |= {"withdrawn": {"host_ns": 1}, "virtual": virtual}
+    before = state_of(place)
+    for command, words in there_are(table).items():
+        done = run(command, words, place)
+        assert done.exit_code == 1, (command, done.output, done.exception)
+        refused = [line for line in done.stderr.splitlines() if line.startswith("kitchensync: ")]
+        assert any("withdrawn" in line or "withdrew" in line for line in refused), (command, done.stderr)
+        assert state_of(place) == before, command
+        assert folders_below(place / OUT) == ["nas"], command
+
+
+def test_nothing_is_given_away_that_nobody_agreed_to(finished: Path, place: Path) -> None:
+    _scopes_are_asked_for(GIVES_AWAY, "release_raw", "annotate", finished, place)
+
+
+def test_nobody_annotates_what_was_not_agreed_to(finished: Path, place: Path) -> None:
+    _scopes_are_asked_for(ANNOTATES, "annotate", "release_raw", finished, place)
+
+
+def _scopes_are_asked_for(
+    table: dict[str, list[str]], scope: str, other: str, finished: Path, place: Path
+) -> None:
+    with edit_manifest(finished) as manifest:
+        manifest |= {"consent": "form-1", "consent_scopes": [other]}
+    before = state_of(place)
+    for command, words in there_are(table).items():
+        done = run(command, words, place)
+        assert done.exit_code == 1, (command, done.output)
+        assert done.stderr.count("\n") == 1, command
+        assert f"`{scope}`" in done.stderr, command
+        assert state_of(place) == before, command
+        assert folders_below(place / OUT) == ["nas"], command
+
+
+def test_own_stores_get_their_copies_without_consent(finished: Path, place: Path) -> None:
+    with edit_manifest(finished) as manifest:
+        manifest |= {"consent": "none", "consent_scopes": []}
+    for command, words in COPIES.items():
+        done = run(command, words, place)
+        assert done.exit_code == 0, (command, done.output)
+    for copy in ("nas", "own"):
+        assert (place / OUT / copy / "take" / "recording.json").is_file()
