@@ -24,7 +24,10 @@ FOLDER = "annotations"
 ACCEPTED = "accepted.json"
 FILMS = "films.json"
 """Small films that were handed to annotators: their hashes, rates and lengths."""
+PUSHED = "pushed.json"
+"""Where tasks of the recording are: servers and projects."""
 ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
+PUSHED_SCHEMA = "pushed-tasks/1"
 
 Content = dict[str, Any]
 

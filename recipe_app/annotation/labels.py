@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 from recipe_app.graphs.model import Step
 
 Frozen = dict[str, Any]
+_NO_LETTERS = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def labels_of(frozen: Frozen) -> dict[int, str]:
@@ -17,12 +19,17 @@ def labels_of(frozen: Frozen) -> dict[int, str]:
     `frozen` is what was chosen before cooking; what was changed on purpose is not in these texts.
     """
     nodes = sorted(map(int, frozen["steps"]))
-    texts = {node: Step(node, frozen["steps"][str(node)]["label"]).instruction for node in nodes}
+    texts = {node: _words(Step(node, frozen["steps"][str(node)]["label"]).instruction) for node in nodes}
     return {node: f"S{number:02} · {texts[node]}" for number, node in enumerate(nodes, 1)}
 
 
+def _words(text: str) -> str:
+    """Return a text in one line, without what XML cannot hold."""
+    return " ".join(_NO_LETTERS.sub(" ", text).split())
+
+
 def version_of(frozen: Frozen) -> str:
-    """Return the name of a recipe version: the recipe's, and 12 digits of the hash of its graph."""
+    """Return the name of a recipe version: the recipe's as a folder may be called, 12 digits of its graph's hash."""
     content = json.dumps([frozen["steps"], sorted(frozen["edges"])], sort_keys=True)
     graph = frozen.get("graph_hash") or hashlib.sha256(content.encode()).hexdigest()
-    return f"{frozen['name']}-{graph[:12]}"
+    return f"{re.sub('[^A-Za-z0-9._-]', '_', frozen['name'])}-{graph[:12]}"

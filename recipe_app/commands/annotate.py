@@ -9,6 +9,12 @@ import click
 from storage.shell.lazy_group import LazyGroup, Table
 
 VERBS: Table = {
+    "export": (
+        "recipe_app.commands.annotate_export:export",
+        "Write films, labels and proposals for an annotation server.",
+    ),
+    "push": ("recipe_app.commands.annotate_server:push", "Add tasks to a Label Studio server."),
+    "pull": ("recipe_app.commands.annotate_server:pull", "Keep what people marked at the server."),
     "read": ("recipe_app.commands.annotate_read:read", "Read what an annotation tool exported."),
     "agree": (
         "recipe_app.commands.annotate_agree:agree",
@@ -27,5 +33,8 @@ def annotate(**_: Any) -> None:
 
     \b
     Example:
-      kitchensync annotate read tasks.json --config config.xml --fps 30000/1001
+      kitchensync annotate export data --out to-annotate
+      kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
+      kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
+      kitchensync annotate accept data/take-1 --annotation 1000
     """

@@ -1,8 +1,9 @@
-"""The labelling configuration of a project: XML, which labels there are."""
+"""The labelling configuration of a project: XML that says which labels there are."""
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element, ParseError
+from collections.abc import Iterable
+from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
@@ -39,3 +40,35 @@ def parse_xml(content: bytes, name: str) -> Element:
     if sum(1 for _ in root.iter()) > _MOST_ELEMENTS:
         raise BadGraph(name, "", f"has more than {_MOST_ELEMENTS} elements")
     return root
+
+
+def timeline_config(labels: Iterable[str], *, shows_errors: bool) -> bytes:
+    """Write the configuration for marking steps on a timeline of frames; texts may hold any letters."""
+    view = _view(shows_errors=shows_errors)
+    SubElement(view, "Video", name="video", value="$video", frameRate="$fps", timelineHeight="180")
+    steps = SubElement(view, "TimelineLabels", name="step", toName="video")
+    for label in labels:
+        SubElement(steps, "Label", value=label)
+    flags = SubElement(view, "Choices", name="flag", toName="video", choice="multiple")
+    for flag in ("sync off", "step missing"):
+        SubElement(flags, "Choice", value=flag)
+    return tostring(view, encoding="utf-8")
+
+
+def audio_config(labels: Iterable[str], *, shows_errors: bool) -> bytes:
+    """Write the configuration for writing down what is said, in seconds, by step."""
+    view = _view(shows_errors=shows_errors)
+    steps = SubElement(view, "Labels", name="action", toName="audio")
+    for label in labels:
+        SubElement(steps, "Label", value=label)
+    SubElement(view, "Audio", name="audio", value="$audio")
+    SubElement(view, "TextArea", name="transcription", toName="audio", perRegion="true", editable="true")
+    return tostring(view, encoding="utf-8")
+
+
+def _view(*, shows_errors: bool) -> Element:
+    view = Element("View")
+    SubElement(view, "Header", value="$title")
+    if shows_errors:
+        SubElement(view, "Text", name="errors", value="$errors")
+    return view

@@ -1,0 +1,159 @@
+"""Tasks to an annotation server, and what people marked back: doing either again changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recipe_app.annotation.accept import keep
+from recipe_app.annotation.forms.frame_times import is_rate
+from recipe_app.annotation.forms.narration import read_narration
+from recipe_app.annotation.forms.server_export import Task
+from recipe_app.annotation.forms.steps import Film, read_steps
+from recipe_app.annotation.hand_out import HandedOut
+from recipe_app.annotation.server import Project, Server, ServerRefused
+from recipe_app.errors import BadGraph
+from recipe_app.graphs.formats.strict_json import Reader
+from storage.annotations import PUSHED, PUSHED_SCHEMA, editing, read_annotations, write_annotations
+
+
+@dataclass
+class Pushed:
+    """What a push did: projects that were made, recordings whose task was added, and those that had one."""
+
+    projects: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+
+
+class ProjectDiffers(ServerRefused):
+    """A project or task that is not what was pushed: somebody changed or deleted it."""
+
+
+class PushStopped(ServerRefused):
+    """A push that ended in the middle, with how far it came."""
+
+
+def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> Pushed:
+    """Add a task for every recording that has none yet, a project for each recipe version.
+
+    Raises PushStopped, after which the same push goes on.
+    """
+    made = Pushed()
+    try:
+        for title in dict.fromkeys(one.project for _, one in wanted):
+            _push_project(server, [pair for pair in wanted if pair[1].project == title], made)
+    except ServerRefused as error:
+        raise PushStopped(
+            f"{error} ({len(made.added) + len(made.there)} of {len(wanted)} recordings are there)"
+        ) from error
+    return made
+
+
+def _push_project(server: Server, wanted: list[tuple[Path, HandedOut]], made: Pushed) -> None:
+    first = wanted[0][1]
+    project = server.project(first.project)
+    if project is None:
+        number, tasks = server.add_project(first.project, first.config), {}
+        made.projects.append(first.project)
+    else:
+        _check_labels(project, first)
+        number, tasks = project.id, {task.recording: task for task in server.tasks(project.id)}
+    for path, one in wanted:
+        if one.recording in tasks:
+            _check_same(tasks[one.recording], one)
+            made.there.append(one.recording)
+        else:
+            server.add_task(number, one.task)
+            made.added.append(one.recording)
+        _note(path, server.url, one.project)
+
+
+def _check_labels(project: Project, ours: HandedOut) -> None:
+    """Refuse a project in which somebody changed the labels. Raises ServerRefused."""
+    if lacks := sorted(set(ours.labels) - project.labels):
+        others = sorted(project.labels - set(ours.labels))
+        instead = f", there is {others[0]!r}" if others else ""
+        raise ProjectDiffers(
+            f"project {project.title}: label renamed: {lacks[0]!r} is not in it{instead}; name it as it was"
+        )
+
+
+def _check_same(task: Task, ours: HandedOut) -> None:
+    wanted, found = ours.task["data"]["proxy_sha256"], task.data.get("proxy_sha256")
+    if wanted != found:
+        raise ProjectDiffers(
+            f"task {task.id}: film of another hash: {ours.recording} was pushed with {found}, "
+            f"its film is now {wanted}; delete the task to push it anew"
+        )
+
+
+def _note(recording: Path, url: str, project: str) -> None:
+    """Note in the recording where its task is, so that a deleted one is missed."""
+    with editing(recording):
+        places = _pushed_to(recording)
+        if (place := {"server": url, "project": project}) not in places:
+            write_annotations(recording, PUSHED, {"schema": PUSHED_SCHEMA, "places": [*places, place]})
+
+
+def _pushed_to(recording: Path) -> list[dict[str, Any]]:
+    return list((read_annotations(recording, PUSHED, PUSHED_SCHEMA) or {"places": []})["places"])
+
+
+@dataclass
+class Pulled:
+    """What a pull brought of one recording; `findings` are what does not count, a line each."""
+
+    recording: str
+    task: int
+    new: list[int]
+    same: list[int]
+    findings: list[str]
+
+
+def pull(server: Server, wanted: list[tuple[Path, HandedOut]]) -> tuple[list[Pulled], list[str]]:
+    """Keep what people marked; return it, and a line for each recording of which nothing was kept, with why.
+
+    Raises ServerRefused where the server cannot be asked: what was kept before stays, the same pull goes on.
+    """
+    pulled: list[Pulled] = []
+    refused: list[str] = []
+    for title in dict.fromkeys(one.project for _, one in wanted):
+        mine = [pair for pair in wanted if pair[1].project == title]
+        try:
+            tasks = _tasks(server, mine[0][1])
+        except (BadGraph, ProjectDiffers) as error:
+            refused += [f"{path.name}: {error}" for path, _ in mine]
+            continue
+        for path, one in mine:
+            try:
+                pulled.append(_pull_task(server.url, path, one, tasks.get(one.recording)))
+            except (BadGraph, ProjectDiffers) as error:
+                refused.append(f"{path.name}: {error}")
+    return pulled, refused
+
+
+def _tasks(server: Server, ours: HandedOut) -> dict[str, Task]:
+    project = server.project(ours.project)
+    if project is None:
+        raise ProjectDiffers(f"{server.url}: has no project {ours.project!r}; push first")
+    _check_labels(project, ours)
+    return {task.recording: task for task in server.tasks(project.id)}
+
+
+def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulled:
+    if task is None:
+        was_there = {"server": url, "project": one.project} in _pushed_to(path)
+        why = "deleted task: it was pushed and is gone" if was_there else "it was never pushed"
+        raise ProjectDiffers(f"{why}: project {one.project} has no task of it; push it")
+    _check_same(task, one)
+    read = Reader(one.recording)
+    steps = read_steps(task, Film(one.fps, task.frames, frozenset(one.labels)), read)
+    read_narration(task, steps.findings, read)
+    kept = keep(path, task, f"{url} project {one.project}")
+    findings = [f"{finding.word}: {finding.where}" for finding in steps.findings]
+    findings += [f"cancelled work: annotation {a.id}" for a in task.annotations if a.was_cancelled]
+    if task.fps is None or not is_rate(task.fps, one.fps):
+        findings.append(f"region at another rate: task {task.id} says {task.fps} frames a second")
+    return Pulled(one.recording, task.id, sorted(kept.new), sorted(kept.same), findings)

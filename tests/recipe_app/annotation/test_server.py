@@ -1,0 +1,230 @@
+"""`kitchensync annotate export|push|pull`: what is handed out, again and again, and what people change meanwhile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from click.testing import CliRunner
+from cooked_recording import copied, film_s, write_cooked
+from label_server import TOKEN, KeptProjects, kept_projects
+from labelled import annotation, region
+from numbered_recording import FRAME_S
+from small_takes import FRAMES
+
+from kitchensync.cli import main
+from storage.manifest import edit_manifest
+from virtual_kitchen.kitchen import Kitchen
+
+pytestmark = pytest.mark.slow
+
+SECRET = "spilt"
+"""What the error of the recording is described as."""
+
+
+@pytest.fixture(scope="module")
+def cooked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
+    root = tmp_path_factory.mktemp("cooked")
+    kitchen = write_cooked(root)
+    agreed(root / "take1")
+    assert run("annotate", "export", root, "--out", root.parent / "films").exit_code == 0
+    return kitchen, root
+
+
+@pytest.fixture
+def data(cooked: tuple[Kitchen, Path], tmp_path: Path) -> Path:
+    shutil.copytree(cooked[1], tmp_path / "data")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[KeptProjects]:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    with kept_projects() as kept:
+        yield kept
+
+
+def agreed(recording: Path) -> None:
+    with edit_manifest(recording) as manifest:
+        manifest["consent"] = "form-1"
+        manifest["consent_scopes"] = ["annotate", "release_raw"]
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(main, [*map(str, words), "--json"])
+
+
+def ask(verb: str, data: Path, server: KeptProjects, *words: object) -> Any:
+    return run("annotate", verb, data, "--url", server.url, "--token-file", data.parent / "token", *words)
+
+
+def kept_in(recording: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (recording / "annotations").glob("*")}
+
+
+def test_what_is_handed_out_is_the_film_with_the_touches_in_it(
+    cooked: tuple[Kitchen, Path], data: Path
+) -> None:
+    out = data.parent / "out"
+    done = run("annotate", "export", data, "--out", out)
+    assert done.exit_code == 0, done.stderr
+    (one,) = json.loads(done.stdout)["tasks"]
+    assert (one["recording"], one["frames"], one["predictions"]) == ("take1", FRAMES, 3)
+    folder = out / one["version"]
+    with av.open(str(folder / "films/take1.mp4")) as film:
+        assert sum(1 for _ in film.decode(video=0)) == FRAMES
+        assert film.streams.video[0].average_rate == pytest.approx(1 / FRAME_S)
+    (task,) = json.loads((folder / "tasks.json").read_text())
+    assert task["data"]["video"] == f"/data/local-files/?d=out/{one['version']}/films/take1.mp4"
+    ends = {
+        r["value"]["timelinelabels"][0]: r["value"]["ranges"][0]["end"]
+        for r in task["predictions"][0]["result"]
+    }
+    for label, at_s in (("S01 · thing 1", 3.25), ("S02 · thing 2", 7.777), ("S03 · thing 3", 14.05)):
+        assert ends[label.replace("thing", "Do thing")] * FRAME_S == pytest.approx(
+            film_s(cooked[0], at_s), abs=2 * FRAME_S
+        )
+    read = run("annotate", "read", folder / "tasks.json", "--config", folder / "config.xml")
+    assert json.loads(read.stdout)["recordings"]["take1"]["problems"] == []
+    assert not any(SECRET.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file())
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    assert run("annotate", "export", data, "--out", out).exit_code == 0
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_errors_are_in_the_task_of_who_may_read_them(data: Path) -> None:
+    out = data.parent / "out"
+    assert run("annotate", "export", data, "--out", out, "--errors", "shown").exit_code == 0
+    (tasks,) = out.glob("*/tasks.json")
+    assert json.loads(tasks.read_text())[0]["data"]["errors"] == "S02 · Do thing 2: spilt"
+    assert "$errors" in tasks.with_name("config.xml").read_text()
+
+
+def test_who_did_not_agree_is_refused_before_a_byte_is_written(data: Path, server: KeptProjects) -> None:
+    copied(data, "unwilling", lambda manifest: manifest.update(consent_scopes=["release_raw"]))
+    for ran in (run("annotate", "export", data, "--out", data.parent / "out"), ask("push", data, server)):
+        assert ran.exit_code == 1
+        assert "does not hold `annotate`" in ran.stderr
+    assert not (data.parent / "out").exists()
+    assert server.projects == {}
+    why = ("--without-consent", "a rehearsal")
+    assert run("annotate", "export", data, "--out", data.parent / "out", *why).exit_code == 0
+
+
+def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
+    data: Path, server: KeptProjects
+) -> None:
+    first = ask("push", data, server)
+    assert json.loads(first.stdout)["added"] == ["take1"], first.stderr
+    again = json.loads(ask("push", data, server).stdout)
+    assert (again["added"], again["there"], again["projects"]) == ([], ["take1"], [])
+    assert SECRET not in json.dumps([server.projects, server.tasks])
+    good = annotation(7, 3, region(31, 60, "S01 · Do thing 1"), region(101, 190, "S02 · Do thing 2"))
+    server.mark("take1", good)
+    server.mark("take1", annotation(8, 3, region(1, 9, "S01 · Do thing 1"), cancelled=True))
+    pulled = ask("pull", data, server)
+    assert pulled.exit_code == 0, pulled.stdout
+    said = json.loads(pulled.stdout)
+    assert said["recordings"][0]["new"] == [7, 8]
+    assert "take1: cancelled work: annotation 8" in said["warnings"]
+    kept = kept_in(data / "take1")
+    assert json.loads(kept["steps-1.json"])["raw"] == good
+    said = json.loads(ask("pull", data, server).stdout)
+    assert (said["recordings"][0]["new"], said["recordings"][0]["same"]) == ([], [7, 8])
+    assert kept_in(data / "take1") == kept
+    assert run("annotate", "accept", data / "take1", "--annotation", 7).exit_code == 0
+    server.task("take1")["annotations"][0]["result"][0]["value"]["ranges"][0]["start"] = 41
+    assert json.loads(ask("pull", data, server).stdout)["recordings"][0]["new"] == [7]
+    assert json.loads(kept_in(data / "take1")["steps-3.json"])["annotation"] == 7
+
+
+def test_a_push_that_lost_the_network_says_how_far_it_came_and_goes_on(
+    data: Path, server: KeptProjects
+) -> None:
+    for name in ("take2", "take3"):
+        copied(data, name)
+    films = data.parent / "films2"
+    assert run("annotate", "export", data, "--out", films).exit_code == 0
+    server.lose_after = 2
+    lost = ask("push", data, server)
+    assert lost.exit_code == 1
+    assert "2 of 3 recordings are there" in lost.stderr
+    assert "cannot be reached" in lost.stderr
+    server.lose_after = None
+    said = json.loads(ask("push", data, server).stdout)
+    assert (said["added"], said["there"], said["projects"]) == (["take3"], ["take1", "take2"], [])
+    assert len(server.projects) == 1
+
+
+def test_what_people_change_at_the_server_is_named_and_nothing_is_kept(
+    data: Path, server: KeptProjects
+) -> None:
+    never = ask("pull", data, server)
+    assert (never.exit_code, "has no project" in never.stderr) == (1, True)
+    assert ask("push", data, server).exit_code == 0
+    server.mark("take1", annotation(7, 3, region(31, 60, "S01 · Do thing 1")))
+    before = kept_in(data / "take1")
+    config, task = server.projects[1]["label_config"], dict(server.task("take1")["data"])
+    server.projects[1]["label_config"] = config.replace("S01 · Do", "S01 · Make")
+    renamed = ask("pull", data, server)
+    server.projects[1]["label_config"] = config
+    server.task("take1")["data"]["proxy_sha256"] = "0" * 64
+    other = ask("pull", data, server)
+    server.task("take1")["data"] = task
+    server.tasks[1].clear()
+    gone = ask("pull", data, server)
+    for ran, said in (
+        (renamed, "label renamed: 'S01 · Do thing 1' is not in it, there is 'S01 · Make thing 1'"),
+        (other, "task 100: film of another hash: take1"),
+        (gone, "deleted task: it was pushed and is gone"),
+    ):
+        assert ran.exit_code == 1
+        assert said in ran.stderr
+    assert kept_in(data / "take1") == before
+
+
+def test_narrations_are_pushed_and_pulled_as_they_are(data: Path, server: KeptProjects) -> None:
+    assert ask("push", data, server, "--form", "audio").exit_code == 0
+    (task,) = server.tasks[1]
+    assert (task["predictions"][0]["result"][0]["type"], "audio" in task["data"]) == ("labels", True)
+    value = {"start": 1.5, "end": 2.5, "channel": 0}
+    said = {"id": "a", "from_name": "action", "to_name": "audio", "type": "labels"}
+    written = {"id": "a", "from_name": "transcription", "to_name": "audio", "type": "textarea"}
+    result = [
+        {**said, "value": {**value, "labels": ["S01 · Do thing 1"]}},
+        {**written, "value": {**value, "text": ["I stir"]}},
+    ]
+    server.mark("take1", annotation(7, 3, *result))
+    assert ask("pull", data, server, "--form", "audio").exit_code == 0
+    assert json.loads(kept_in(data / "take1")["steps-1.json"])["raw"]["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://example.org", "in the clear"),
+        ("ftp://127.0.0.1", "is no address of a server"),
+        ("http://127.0.0.1:1", "cannot be reached"),
+    ],
+)
+def test_an_address_that_cannot_be_is_refused(data: Path, url: str, said: str) -> None:
+    (data.parent / "token").write_text(TOKEN)
+    ran = run("annotate", "push", data, "--url", url, "--token-file", data.parent / "token")
+    assert ran.exit_code == 1
+    assert said in ran.stderr
+    assert TOKEN not in ran.output
+
+
+def test_a_wrong_token_is_refused_and_never_shown(data: Path, server: KeptProjects) -> None:
+    (data.parent / "token").write_text("wrongwrongwrong")
+    ran = ask("push", data, server)
+    assert ran.exit_code == 1
+    assert "refuses the token (401)" in ran.stderr
+    assert "wrongwrong" not in ran.output
+    (data.parent / "token").write_text("two words")
+    assert "holds no token" in ask("push", data, server).stderr
