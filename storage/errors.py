@@ -123,6 +123,13 @@ class BadLabFile(StorageError):
         super().__init__(f"{path}: {why}; mend that line")
 
 
+class NotRedactable(StorageError):
+    """A recording of which nothing can be destroyed now, and what to do first."""
+
+    def __init__(self, path: Path, why: str, what_to_do: str) -> None:
+        super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
+
+
 class NotPackable(StorageError):
     """A recording or stream that cannot be packed now."""
 

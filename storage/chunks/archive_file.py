@@ -55,7 +55,7 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
                 raise BadChunk(path, ", ".join(damage))
             index = chunk.index.copy()
             poses.append(chunk.poses)
-            kinds.append(_layout(chunk))
+            kinds.append(layout_in(chunk))
             attributes |= chunk.attributes
         index["offset"] += offset
         offset += int(index["size"].sum(dtype=np.uint64))
@@ -77,7 +77,7 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
     )
 
 
-def _layout(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
+def layout_in(chunk: Chunk) -> tuple[Blob | RecordLayout | Frames, bool]:
     """Return the layout of a file and whether its pictures are compressed."""
     if chunk.layout == RECORDS:
         return RecordLayout(chunk.dataset("records").dtype), False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from storage.ledger import SUSPEND, DeclaredLossNote
+from storage.redact.record import REDACTED
 
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
@@ -40,6 +41,7 @@ def find_gaps(
     closings: Sequence[tuple[int, str]],
     holds: Sequence[Hold] = (),
     harmless_ticks: int = 0,
+    redacted: Sequence[tuple[int, int]] = (),
 ) -> list[Gap]:
     """Name the holes of a stream.
 
@@ -48,7 +50,7 @@ def find_gaps(
     new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
     `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls
     into one of `holds` takes its cause, unless the ledger says more. Of a stream that changes its rate by itself
-    steps up to `harmless_ticks` are no holes.
+    steps up to `harmless_ticks` are no holes. Where numbers of `redacted` (first, last) were, the cause is that.
     """
     if len(index) < 2:
         return []
@@ -61,7 +63,9 @@ def find_gaps(
     seqs = index["seq"].astype(np.int64)
     gaps = []
     for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():
-        if new_run[row]:
+        if any(seqs[row] < first and last < seqs[row + 1] for first, last in redacted):
+            cause = REDACTED
+        elif new_run[row]:
             cause = "restart"
         elif new_connection[row]:
             noted = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
@@ -73,6 +77,18 @@ def find_gaps(
             cause = _held(index, row, holds) or "device_rate"
         gaps.append({"start_ticks": int(ticks[row]), "end_ticks": int(ticks[row + 1]), "cause": cause})
     return gaps
+
+
+def redacted_ends(index: npt.NDArray[np.void], chunks: Sequence[Mapping[str, Any]]) -> list[Gap]:
+    """Name what was destroyed before the first packet that is left, and behind the last."""
+    if not len(index):
+        return []
+    first, last = index[0], index[-1]
+    before = [one["ticks"][0] for one in chunks if one["seq"][1] < first["seq"]]
+    behind = [one["ticks"][1] for one in chunks if one["seq"][0] > last["seq"]]
+    ends = [(min(before), int(first["device_ticks"]))] if before else []
+    ends += [(int(last["device_ticks"]), max(behind))] if behind else []
+    return [{"start_ticks": start, "end_ticks": end, "cause": REDACTED} for start, end in ends]
 
 
 def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:

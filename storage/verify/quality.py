@@ -154,8 +154,10 @@ def _pauses(index: npt.NDArray[np.void], placed: PlacedPackets, gaps: list[Gap])
     if not wanted:
         return []
     order = np.argsort(index["device_ticks"], kind="stable")
-    ticks, at_s = index["device_ticks"][order], placed.at_s[order]
-    return [
-        (float(np.interp(gap["start_ticks"], ticks, at_s)), float(np.interp(gap["end_ticks"], ticks, at_s)))
-        for gap in wanted
-    ]
+    ticks, at_s = index["device_ticks"][order].astype(np.int64), placed.at_s[order]
+
+    def at(one: int) -> float:
+        inside = min(max(one, int(ticks[0])), int(ticks[-1]))
+        return float(np.interp(inside, ticks, at_s)) + (one - inside) / 1e7
+
+    return [(at(gap["start_ticks"]), at(gap["end_ticks"])) for gap in wanted]

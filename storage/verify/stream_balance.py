@@ -8,6 +8,7 @@ import numpy as np
 
 from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
+from storage.redact.record import REDACTED, redacted_chunks
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
@@ -16,6 +17,7 @@ from storage.verify.gaps import (
     early_end,
     find_gaps,
     missing_ranges,
+    redacted_ends,
     stamps_that_go_back,
     uncovered,
 )
@@ -40,16 +42,22 @@ def balance(
     seqs = np.unique(index["seq"])
     ends = of_kind(notes, EndNote)
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
-    named = _named_losses(name, notes, manifest)
+    destroyed = redacted_chunks(manifest, name)
+    redacted = [(one["seq"][0], one["seq"][1]) for one in destroyed]
+    named = _named_losses(name, notes, manifest) + redacted
     queued = _still_queued(name, manifest)
     beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]
     received = max([highest, *beyond])
     missing = missing_ranges(seqs, received)
     closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
     usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
-    gaps = find_gaps(index, closings, _holds(notes), usual) + _early_end(name, index, manifest, ends)
+    gaps = find_gaps(index, closings, _holds(notes), usual, redacted) + redacted_ends(index, destroyed)
+    gaps += _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
-    if not len(index):
+    if destroyed:
+        count = sum(one["packets"] for one in destroyed)
+        findings.add(WARN, f"{name}: {count} packets in {len(destroyed)} chunks were {REDACTED}")
+    elif not len(index):
         findings.add(FAIL, f"{name} was armed and holds no packet")
     if duplicates:
         findings.add(FAIL, f"{name} holds {duplicates} packets twice")
@@ -58,9 +66,9 @@ def balance(
     unnamed = [part for part in missing if uncovered(part, [*named, *queued])]
     if unnamed:
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
-    elif missing and not queued:
+    elif any(uncovered(part, redacted) for part in missing) and not queued:
         findings.add(WARN, f"{name}: packets {missing} are a named loss")
-    for cause in dict.fromkeys(gap["cause"] for gap in gaps):
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] != REDACTED):
         count = sum(gap["cause"] == cause for gap in gaps)
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
     if back := stamps_that_go_back(index):

@@ -20,6 +20,7 @@ from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import notes_in
 from storage.reading.decoded import sensor_stream
+from storage.redact.record import BEGUN, PICTURES, REDACTED, redactions
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover
@@ -60,6 +61,7 @@ def verify(
         return answer(recording.name, findings, {}, life)
     for problem in manifest.get("problems", []):
         findings.add(WARN, problem)
+    _check_redactions(manifest, findings)
     _check_events(recording, findings)
     _check_book(recording, findings)
     _check_constants(recording, manifest, findings)
@@ -72,6 +74,18 @@ def verify(
         _add_decoded(folder, manifest, streams, use["cameras"], findings, most_parts)
     said = answer(str(manifest["recording"]), findings, streams, life) | use
     return said if folder == recording else said | {"read_from": str(folder)}
+
+
+def _check_redactions(manifest: Manifest, findings: Findings) -> None:
+    """Say what was destroyed of films (of streams their balance says it), and what is not done yet."""
+    for one in redactions(manifest):
+        if one["state"] == BEGUN:
+            findings.add(FAIL, "a redaction was interrupted: `kitchensync redact` takes it up")
+        for why in one["open"]:
+            findings.add(WARN, f"{REDACTED} here, not yet elsewhere: {why}")
+        for film, what in one["films"].items():
+            count = sum(last + 1 - first for first, last in what["samples"].get(PICTURES, []))
+            findings.add(WARN, f"{film}: {count} pictures and the sound beside them were {REDACTED}")
 
 
 def _check_files(

@@ -1,0 +1,111 @@
+"""What is to be destroyed of a recording for some spans of time: chunks by number, samples of films."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensors.files_on_disk import file_sha256
+from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
+from sensors.stream import record_of
+from storage.chunks.chunk import chunk_paths, is_archive
+from storage.chunks.chunk_reader import Chunk
+from storage.errors import NotRedactable
+from storage.exports.film_frames import film_frames
+from storage.names import chunk_number, chunk_range, stream_folder
+from storage.privacy import UNKNOWN, Pauses
+from storage.recording import Recording
+from storage.redact.films import hidden_samples
+from storage.redact.record import done_samples
+
+Plan = dict[str, Any]
+"""{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
+
+
+def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
+    """Look what pictures and sound of some spans there are; raises NotRedactable where a film cannot be placed.
+
+    `whole_films` destroys those whole.
+    """
+    recording.pauses = spans
+    streams = {
+        name: list(_chunks(recording, name)) for name in recording.streams if _is_seen(recording, name)
+    }
+    if not whole_films:
+        _check_placed(recording)
+    films = dict(_films(recording))
+    return {"streams": {name: found for name, found in streams.items() if found}, "films": films}
+
+
+def _is_seen(recording: Recording, name: str) -> bool:
+    """Tell whether a stream holds pictures or sound; what nobody knows may."""
+    sensor = recording.sensor(name)
+    if sensor is not None:
+        return sensor.kind in (FRAMES, DEPTH, SOUND)
+    return record_of(recording[name].format) is None
+
+
+def _chunks(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
+    known = recording.manifest["files"]
+    for path in chunk_paths(stream_folder(recording.readable, name)):
+        with Chunk(path) as chunk:
+            index, blocks = chunk.index, chunk.blocks
+        hidden = recording.hides(name, index)
+        if is_archive(path):
+            for block in blocks:
+                rows = slice(int(block["first_row"]), int(block["first_row"] + block["rows"]))
+                if hidden[rows].any():
+                    sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
+                    yield _tombstone(int(block["number"]), size, sha256, index[rows])
+        elif hidden.any():
+            facts = known.get(f"{name}/{path.name}") or {"sha256": file_sha256(path)}
+            yield _tombstone(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
+
+
+def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> dict[str, Any]:
+    """Say what a chunk was."""
+    seqs, ticks = index["seq"], index["device_ticks"]
+    return {
+        "chunk": number,
+        "bytes": size,
+        "sha256": sha256,
+        "packets": len(index),
+        "seq": [int(seqs[0]), int(seqs[-1])],
+        "ticks": [int(ticks[0]), int(ticks[-1])],
+    }
+
+
+def _check_placed(recording: Recording) -> None:
+    from sensors.gopro.names import group_takes
+    from sensors.gopro.take import open_take
+
+    for camera, files in recording.gopro_files.items():
+        for group in group_takes(files):
+            frames = film_frames(recording, camera, open_take(*group.paths))
+            if (frames.capture_ns == UNKNOWN).any():
+                raise NotRedactable(
+                    recording.path,
+                    f"nothing tells when the pictures of {camera}/{group.paths[0].name} were taken "
+                    f"({frames.why or 'not aligned'})",
+                    "run `kitchensync sync`, or give --whole-films to destroy such films whole",
+                )
+
+
+def _films(recording: Recording) -> Iterator[tuple[str, dict[str, Any]]]:
+    for camera, files in recording.gopro_files.items():
+        for file in files:
+            name = f"{camera}/{file.name}"
+            samples = hidden_samples(recording, file)
+            before = done_samples(recording.manifest, name)
+            if any(runs != before.get(handler) for handler, runs in samples.items()):
+                yield name, {"sha256": file_sha256(file), "samples": samples}
+
+
+def is_of(path: Path, numbers: set[int]) -> bool:
+    """Tell whether a sealed file is one of these chunks, or an archive of some."""
+    span = chunk_range(path)
+    return span is not None and any(span[0] <= number <= span[1] for number in numbers)
