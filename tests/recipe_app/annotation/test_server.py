@@ -132,6 +132,7 @@ def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
     said = json.loads(pulled.stdout)
     assert said["recordings"][0]["new"] == [7, 8]
     assert "take1: cancelled work: annotation 8" in said["warnings"]
+    assert "take1: step without region: task 100 annotation 7 S03 · Do thing 3" in said["warnings"]
     kept = kept_in(data / "take1")
     assert json.loads(kept["steps-1.json"])["raw"] == good
     said = json.loads(ask("pull", data, server).stdout)
