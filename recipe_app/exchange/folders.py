@@ -14,6 +14,7 @@ from storage.errors import StorageError
 from storage.events import EventLog, read_lines
 from storage.manifest import edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
+from storage.permission import enter_consent
 
 PLACES = Path("sync") / "events.json"
 
@@ -89,6 +90,15 @@ class Folders:
         if self.state(name) == "recording":
             with edit_manifest(self._path(name)) as manifest:
                 manifest.update(fields)
+
+    def agree(self, name: str, given: tuple[str, list[str]], facts: dict[str, Any]) -> None:
+        """Write the reference and scopes of what was agreed to on the tablet into the manifest.
+
+        A withdrawal stands. Who labels a film that was made elsewhere cannot agree for those in it.
+        """
+        with edit_manifest(self._path(name)) as manifest:
+            if not manifest.get("withdrawn") and not manifest.get("adopted"):
+                enter_consent(manifest, *given, by="tablet", **facts)
 
     def withdraw(self, name: str, *, host_ns: int) -> None:
         """Take the consent back in the manifest: exports refuse it from now on; its files stay."""

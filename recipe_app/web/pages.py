@@ -14,13 +14,14 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from recipe_app.cooking import voices
+from recipe_app.cooking import consent_form, voices
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
+from recipe_app.operations.events import consent_of
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
@@ -196,6 +197,24 @@ def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Respons
     return render(request, "desk/script.html", visitor=visitor, state=state, text=text)
 
 
+def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
+    given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
+    answer = given["body"] if given else {"version": consent_form.CONSENT_VERSION}
+    words = consent_form.words_of_form(tools.records, answer["version"]) or consent_form.WORDS
+    person = tools.records.row(tables.person, given["actor"]) if given else None
+    reference, scopes = consent_of(recording, answer)
+    fields = {
+        "given": given,
+        "version": answer["version"],
+        "words": words.get(answer.get("language") or words_of(request).language, words["en"]),
+        "person": person["pseudonym"] if person else "–",
+        "reference": reference,
+        "scopes": scopes,
+    }
+    return render(request, "desk/consent.html", visitor=visitor, **fields)
+
+
 def people(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Everybody by pseudonym, with roles."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
@@ -279,6 +298,7 @@ ROUTES = [
     Route("/desk", overview, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/consent", consent, Access.OPERATE, page=True),
     Route("/desk/people", people, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),

@@ -20,8 +20,9 @@ import uvicorn
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
-from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
+from recipe_app.cooking.checklist import items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
+from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.app_records import AppRecords, new_id
 from recipe_app.store.database import Database, open_database

@@ -240,6 +240,7 @@ def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
         "audit",
         f"recordings/{recording}",
         f"recordings/{recording}/script",
+        f"recordings/{recording}/consent",
     ):
         answer = admin.get(f"/desk/{address}")
         assert answer.status_code == 200
