@@ -12,7 +12,7 @@ from typing import Any, Literal
 from recipe_app.errors import NotFound
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
-from storage.manifest import edit_manifest, read_manifest
+from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 from storage.permission import enter_consent
 
@@ -49,6 +49,10 @@ class Folders:
             return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
         except StorageError:
             return "unknown"
+
+    def manifest(self, name: str) -> Manifest:
+        """Read what a folder says of itself. Raises NotFound, StorageError."""
+        return read_manifest(self._path(name))
 
     def joinable(self, name: str) -> bool:
         """Tell whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""

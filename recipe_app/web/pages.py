@@ -21,7 +21,7 @@ from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
-from recipe_app.operations.events import consent_of
+from recipe_app.operations.events import consent_of, folder_of
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
@@ -30,6 +30,7 @@ from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
 from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
 from recipe_app.web.tablet_files import shell_files, shell_version
+from storage.permission import Purpose, why_not
 
 FOLDER = Path(__file__).resolve().parent.parent
 AUDIT_PAGE = 100
@@ -237,13 +238,12 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 def export(tools: Tools, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
-    state = tools.records.state(recording)
-    if state["withdrawn"]:
-        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    state, ops = tools.records.state(recording), tools.records.ops(recording)
+    _require_release(tools, recording, state, folder_of(ops))
     content = {
         "schema": "recording-log/1",
         "state": state,
-        "operations": tools.records.ops(recording),
+        "operations": ops,
         "sounds": voices.exported(tools.records, recording),
     }
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
@@ -251,6 +251,21 @@ def export(tools: Tools, recording: str) -> Response:
     return Response(
         json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
     )
+
+
+def _require_release(tools: Collaborators, recording: str, state: dict[str, Any], folder: str | None) -> None:
+    """Let out what may be released: as the folder says where there is one, else as was answered; published ones."""
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    if "annotated" in state["recording"]:
+        return
+    reference, scopes = consent_of(recording, state["consent"])
+    stated = {"consent": reference, "consent_scopes": scopes}
+    if why_not(tools.folders.manifest(folder) if folder else stated, Purpose.RELEASE_RAW):
+        raise NotNow(
+            "nobody agreed to `release_raw`: nothing of it is exported; "
+            "that is given on the tablet, or by `kitchensync consent`"
+        )
 
 
 def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = None) -> Response:

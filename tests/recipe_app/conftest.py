@@ -158,6 +158,12 @@ class Kitchen:
         )
         return recording
 
+    def agree(self, recording: str, *scopes: str, accepted: bool = True, **more: str) -> None:
+        """Answer the form of consent on the tablet."""
+        body = {"version": CONSENT_VERSION, "accepted": accepted, "scopes": list(scopes), **more}
+        (receipt,) = self.post(self.operation(recording, "consent", body))
+        assert "error" not in receipt, receipt
+
     def operation(self, recording: str, kind: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         """An operation as a tablet sends it."""
         fields = {"op_id": new_id(self.utc_ns), "seq": next(self.seq), "recording": recording}

@@ -12,16 +12,10 @@ import pytest
 from recipe_app.cooking import consent_form
 from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.operations import kinds
-from storage.manifest import read_manifest
-from storage.permission import Purpose, Scope, consent_in_words, why_not
+from storage.manifest import edit_manifest, read_manifest
+from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
 
 LOCALES = Path(consent_form.__file__).parents[1] / "locales"
-
-
-def answer(kitchen: Any, recording: str, *scopes: str, accepted: bool = True, **more: str) -> None:
-    body = {"version": CONSENT_VERSION, "accepted": accepted, "scopes": list(scopes), **more}
-    (receipt,) = kitchen.post(kitchen.operation(recording, "consent", body))
-    assert "error" not in receipt, receipt
 
 
 @pytest.fixture
@@ -34,7 +28,7 @@ def test_what_is_agreed_to_stands_in_the_manifest_and_follows_every_change(
     kitchen: Any, recording: str
 ) -> None:
     reference = f"{recording}/{CONSENT_VERSION}"
-    answer(kitchen, recording, "release_raw", "annotate", language="de")
+    kitchen.agree(recording, "release_raw", "annotate", language="de")
     manifest = read_manifest(kitchen.data / "soup_1")
     assert (manifest["consent"], manifest["consent_version"]) == (reference, CONSENT_VERSION)
     assert manifest["consent_scopes"] == ["annotate", "release_raw"]
@@ -47,10 +41,10 @@ def test_what_is_agreed_to_stands_in_the_manifest_and_follows_every_change(
         "utc_ns": kitchen.utc_ns,
     }
     assert why_not(manifest, Purpose.RELEASE_RAW) == ""
-    answer(kitchen, recording, "annotate")
+    kitchen.agree(recording, "annotate")
     manifest = read_manifest(kitchen.data / "soup_1")
     assert (manifest["consent"], manifest["consent_scopes"]) == (reference, ["annotate"])
-    answer(kitchen, recording, "annotate", accepted=False)
+    kitchen.agree(recording, "annotate", accepted=False)
     manifest = read_manifest(kitchen.data / "soup_1")
     assert (manifest["consent"], manifest["consent_scopes"]) == ("none", [])
     assert len(manifest["consent_history"]) == 3
@@ -59,7 +53,7 @@ def test_what_is_agreed_to_stands_in_the_manifest_and_follows_every_change(
 
 def test_nothing_is_agreed_to_after_a_withdrawal(kitchen: Any, recording: str) -> None:
     kitchen.post(kitchen.operation(recording, "withdraw", {}))
-    answer(kitchen, recording, "annotate")
+    kitchen.agree(recording, "annotate")
     manifest = read_manifest(kitchen.data / "soup_1")
     assert manifest["consent"] == "none"
     assert manifest["withdrawn"]
@@ -71,7 +65,7 @@ def test_who_labels_a_film_agrees_for_nobody_in_it(kitchen: Any, recording: str)
     content = json.loads((path / "recording.json").read_text())
     content |= {"adopted": True, "consent": "form-3", "consent_scopes": ["annotate"]}
     (path / "recording.json").write_text(json.dumps({k: v for k, v in content.items() if k != "self_check"}))
-    answer(kitchen, recording, "release_raw")
+    kitchen.agree(recording, "release_raw")
     assert kitchen.manifest("soup_1")["consent_scopes"] == ["annotate"]
 
 
@@ -93,7 +87,7 @@ def test_another_text_is_another_version_and_is_asked_for_again(
     assert len(consent_form.KEYS) == 3 + len(Scope)
     from recipe_app.cooking import checklist
 
-    answer(kitchen, recording)
+    kitchen.agree(recording)
     state = kitchen.tools.records.state(recording)
     assert "consent" not in checklist.still_open(state, devices=False)
     monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
@@ -106,7 +100,7 @@ def test_the_form_is_printed_in_the_words_and_the_language_that_were_agreed_to(
     operator, address = kitchen.desk("operator"), f"/desk/recordings/{recording}/consent"
     unanswered = operator.get(address).text
     assert (unanswered.count("☑"), unanswered.count("☐")) == (0, 5)
-    answer(kitchen, recording, "annotate", language="de")
+    kitchen.agree(recording, "annotate", language="de")
     monkeypatch.setattr(consent_form, "WORDS", {"en": {}})  # the words of today are others
     page = operator.get(address).text
     german = json.loads((LOCALES / "de.json").read_text())
@@ -117,3 +111,25 @@ def test_the_form_is_printed_in_the_words_and_the_language_that_were_agreed_to(
     assert (page.count("☑"), page.count("☐")) == (2, 3)
     assert "Basil" in page
     assert CONSENT_VERSION in page
+
+
+@pytest.mark.parametrize("folder", [None, "soup_1"])
+def test_the_desk_exports_what_may_be_released_and_nothing_else(kitchen: Any, folder: str | None) -> None:
+    recording = str(kitchen.choose(folder=folder)["recording"])
+    desk, address = kitchen.desk("researcher"), f"/desk/recordings/{recording}/export.json"
+    for scopes in ((), ("annotate",)):
+        refused = desk.get(address)
+        assert (refused.status_code, recording in refused.text) == (409, False)
+        assert "release_raw" in refused.text
+        kitchen.agree(recording, *scopes)
+    kitchen.agree(recording, "release_raw")
+    assert desk.get(address).json()["schema"] == "recording-log/1"
+    kitchen.agree(recording, "release_raw", accepted=False)
+    assert desk.get(address).status_code == 409
+
+
+def test_what_was_entered_by_hand_counts_at_the_desk(kitchen: Any, recording: str) -> None:
+    path = kitchen.data / "soup_1"
+    with edit_manifest(path) as manifest:
+        enter_consent(manifest, "form-7", [Scope.RELEASE_RAW], by="operator-2", utc_ns=1)
+    assert kitchen.desk("researcher").get(f"/desk/recordings/{recording}/export.json").status_code == 200
