@@ -229,3 +229,23 @@ def test_a_wrong_token_is_refused_and_never_shown(data: Path, server: KeptProjec
     assert "wrongwrong" not in ran.output
     (data.parent / "token").write_text("two words")
     assert "holds no token" in ask("push", data, server).stderr
+
+
+def test_an_eaf_goes_out_and_what_was_moved_in_it_is_accepted_within_a_frame(data: Path) -> None:
+    out = data.parent / "out"
+    assert run("annotate", "export", data, "--out", out, "--form", "elan").exit_code == 0
+    (path,) = out.glob("*/take1.eaf")
+    first = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"]["annotators"]["touches"]
+    ((start_s, end_s),) = first["S02 · Do thing 2"]
+    before, after = f'TIME_VALUE="{round(end_s * 1000)}"', f'TIME_VALUE="{round(end_s * 1000) + 400}"'
+    path.write_text(path.read_text().replace(before, after))
+    done = run("annotate", "accept", data / "take1", "--annotation", 1, "--file", path)
+    assert done.exit_code == 0, done.stderr
+    again = data.parent / "again"
+    assert run("annotate", "export", data, "--out", again, "--form", "elan").exit_code == 0
+    (path,) = again.glob("*/take1.eaf")
+    ((who, found),) = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"][
+        "annotators"
+    ].items()
+    assert who == "touches"
+    assert found["S02 · Do thing 2"] == [pytest.approx([start_s, end_s + 0.4], abs=FRAME_S)]
