@@ -60,6 +60,8 @@ class Plan:
     sensors: list[SensorPlan] = field(default_factory=list)
     chunk_s: float = 10.0
     """A chunk is closed when its first packet has waited this long."""
+    pause: str = "mark"
+    """What becomes of privacy pauses: "mark" or "drop", as lab.toml says."""
     linger_ms: int = 20
     """How long packets gather before they travel on together; 0: each by itself."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,6 +24,12 @@ class Lab(BaseModel):
     stores: list[str] = Field(
         default=[],
         description="Addresses of stores that belong to the laboratory: copies there need no consent.",
+    )
+
+    pause: Literal["mark", "drop"] = Field(
+        default="mark",
+        description="Privacy pauses: `mark` stores them and hides them from every way out, `drop` does not store "
+        "pictures and sound of them.",
     )
 
     group: str | None = Field(

@@ -23,6 +23,7 @@ from typing import TypeVar
 import redis
 
 from capture.drain.open_chunk import OpenChunk, open_chunk
+from capture.drain.withheld import Withheld
 from capture.plan import Plan
 from capture.process.health import HealthSender
 from capture.process.log import tell, warn
@@ -95,6 +96,7 @@ class Drainer:
         for stream in share:
             self._open(stream)
         self._constants = constants_of(Path(plan.path), share)
+        self._withheld = Withheld(Path(plan.path), share) if plan.pause == "drop" else None
         self._largest_bytes = READ_BYTES // LEAST_COUNT
         self._full_readings = 0
         self._problem = ""
@@ -185,12 +187,45 @@ class Drainer:
     def _seal_due(self, *, everything: bool) -> None:
         now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
         held = sum(chunk.bytes for chunk in self._chunks.values())
+        cut = self._withheld.streams if self._withheld is not None and self._withheld.look() else ()
         for chunk in sorted(self._chunks.values(), key=lambda chunk: -chunk.bytes):
             if not chunk.packets or now_s < chunk.retry_s:
                 continue
-            if everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s):
+            if everything or held >= most or chunk.is_due(now_s, self._plan.chunk_s) or chunk.stream in cut:
                 held -= chunk.bytes
-                self._seal(chunk)
+                self._seal_parts(chunk)
+
+    def _seal_parts(self, chunk: OpenChunk) -> None:
+        """Seal a chunk; where a privacy pause is not stored, what came before it and after it each by itself."""
+        if self._withheld is None:
+            self._seal(chunk)
+            return
+        rest = list(self._withheld.parts(chunk.stream, chunk.packets))
+        while rest:
+            is_hidden, packets = rest.pop(0)
+            chunk.hold(packets)
+            (self._drop if is_hidden else self._seal)(chunk)
+            if chunk.packets:  # it could not be sealed just now
+                chunk.hold([*packets, *(packet for _, later in rest for packet in later)])
+                return
+
+    def _drop(self, chunk: OpenChunk) -> None:
+        """Let go of what is not to be stored, once that is written down."""
+        assert self._withheld is not None
+        try:
+            self._withheld.note(chunk.stream, chunk.packets)
+        except OSError as error:
+            self._wait_with(chunk, error)
+            return
+        self._acknowledge(chunk.stream, chunk.packets, None)
+        tell("not stored", stream=chunk.stream, packets=len(chunk.packets), why="privacy pause")
+        chunk.hold([])
+
+    def _wait_with(self, chunk: OpenChunk, error: Exception) -> None:
+        """Nothing is lost: the packets stay here and in the queue."""
+        chunk.problem = NO_SPACE if _lacks_room(error) else f"{chunk.stream}: {error}"
+        chunk.retry_s = time.monotonic() + RETRY_S
+        self._tell()
 
     def _seal(self, chunk: OpenChunk) -> None:
         """Seal a chunk; where packets come faster than they are compressed, their pictures stay as they are."""
@@ -199,10 +234,7 @@ class Drainer:
         try:
             sealed = seal(chunk.folder, chunk.number, chunk.packets, attributes, disk, hurried=hurried)
         except (OSError, MemoryError) as error:
-            # Nothing is lost: the packets stay here and in the queue.
-            chunk.problem = NO_SPACE if _lacks_room(error) else f"{chunk.stream}: {error}"
-            chunk.retry_s = time.monotonic() + RETRY_S
-            self._tell()
+            self._wait_with(chunk, error)
             return
         except Exception as error:  # noqa: BLE001 (the other streams go on, whatever it is)
             self._set_aside(chunk.stream, error)

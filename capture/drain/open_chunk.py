@@ -31,6 +31,10 @@ class OpenChunk:
     retry_s: float = 0.0
     """Not sealed again before this time."""
 
+    def hold(self, packets: list[Packet]) -> None:
+        """Hold these packets instead."""
+        self.packets, self.bytes = packets, sum(len(packet.payload) for packet in packets)
+
     def is_due(self, now_s: float, longest_s: float) -> bool:
         """Tell whether it is time to seal."""
         return self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s

@@ -34,6 +34,7 @@ from capture.session.supervisor import Supervisor
 from sensors.hololens.remote import RemoteControl, require_version
 from storage.disk.durable import make_durable_folders
 from storage.errors import RecordingExists
+from storage.lab import lab_of
 from storage.manifest import edit_manifest, read_manifest, write_json
 from storage.move.mover_process import MoverProcess
 from storage.names import LOGS, MANIFEST, WORK, check_recording_id
@@ -183,6 +184,7 @@ def _plan(order: RecordingRequest, path: Path) -> Plan:
         linger_ms=order.linger_ms,
         supervisor_pid=os.getpid(),
         chunk_s=order.chunk_s,
+        pause=lab_of(path).pause,
     )
 
 

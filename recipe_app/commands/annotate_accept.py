@@ -15,16 +15,12 @@ from storage.shell.given_recording import GivenRecording
 @click.command()
 @click.argument("recording", type=GivenRecording())
 @click.option(
-    "--annotation",
-    type=click.IntRange(1),
-    required=True,
-    metavar="ID",
-    help="Its number at the server; the person's, from 1, in .eaf and .csv.",
+    "--annotation", type=click.IntRange(1), required=True, metavar="ID", help="Its number at the server."
 )
 @click.option(
     "--file",
     type=given_path(exists=True, dir_okay=False),
-    help="Take it from this file (JSON, .eaf, VIA's .csv) and keep it [default: what `annotate pull` kept].",
+    help="Take it from this export (JSON) instead of what `annotate pull` brought; it is kept.",
 )
 @answers("annotate-accept/1")
 def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
@@ -48,7 +44,7 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
 
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:
-            keep_file(own, file)
+            keep_file(recording, file)
         made = make_accepted(own, annotation)
         labels = labels_of(own.state["recording"])
         accepted = own.accepted

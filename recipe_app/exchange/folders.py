@@ -12,9 +12,11 @@ from typing import Any, Literal
 from recipe_app.errors import NotFound
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
-from storage.manifest import Manifest, edit_manifest, read_manifest
+from storage.lab import lab_of
+from storage.manifest import edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
-from storage.permission import enter_consent
+from storage.privacy import RESUME
+from storage.redact.redact import destroy_where_dropped
 
 PLACES = Path("sync") / "events.json"
 
@@ -43,16 +45,17 @@ class Folders:
         self._lock = threading.Lock()
         self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
 
+    @property
+    def pause(self) -> str:
+        """What becomes of privacy pauses: `mark` or `drop`, as lab.toml says. Raises BadLabFile."""
+        return lab_of(self.data / "any").pause
+
     def state(self, name: str) -> FolderState:
         """Say what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
         try:
             return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
         except StorageError:
             return "unknown"
-
-    def manifest(self, name: str) -> Manifest:
-        """Read what a folder says of itself. Raises NotFound, StorageError."""
-        return read_manifest(self._path(name))
 
     def joinable(self, name: str) -> bool:
         """Tell whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
@@ -78,6 +81,7 @@ class Folders:
         with self._lock:
             late = self.state(name) == "stopped"
             early = _op_ids(path, _WRITERS[False]) if late else set()
+            events = list(events)
             for event in events:
                 if event.op_id in early:
                     continue  # it was appended while it recorded, and the app was killed before it noted that
@@ -88,21 +92,16 @@ class Folders:
                     op_id=event.op_id,
                     body=event.body,
                 )
+            if late and any(event.kind == RESUME for event in events):
+                destroy_where_dropped(
+                    path
+                )  # at the end of a pause: before it is known it would last for ever
 
     def put(self, name: str, fields: dict[str, Any]) -> None:
         """Write what is shown into the manifest of a running recording."""
         if self.state(name) == "recording":
             with edit_manifest(self._path(name)) as manifest:
                 manifest.update(fields)
-
-    def agree(self, name: str, given: tuple[str, list[str]], facts: dict[str, Any]) -> None:
-        """Write the reference and scopes of what was agreed to on the tablet into the manifest.
-
-        A withdrawal stands. Who labels a film that was made elsewhere cannot agree for those in it.
-        """
-        with edit_manifest(self._path(name)) as manifest:
-            if not manifest.get("withdrawn") and not manifest.get("adopted"):
-                enter_consent(manifest, *given, by="tablet", **facts)
 
     def withdraw(self, name: str, *, host_ns: int) -> None:
         """Take the consent back in the manifest: exports refuse it from now on; its files stay."""

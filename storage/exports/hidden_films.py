@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,28 +10,59 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.array_types import Floats, Mask
+from sensors.gopro.names import group_takes
+from sensors.gopro.take import Take, open_take
+from storage.exports.film import rate_of
+from storage.exports.film_frames import FilmFrames, film_frames
+from storage.names import MEDIA
 from storage.privacy import in_pauses
 
 if TYPE_CHECKING:
     from storage.recording import Recording
+
+SHUTTER_LATE_NS = 3_000_000_000
+"""A camera films so long after it was seen to have begun, at the latest."""
+DRIFTS = 10_000
+"""A camera's clock is off by less than one part in so many."""
 
 
 def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     """Tell which moments of a camera's file, (n,) media seconds, may lie in a pause; where nobody can say, all do."""
     if not recording.pauses:
         return np.zeros(len(media_s), np.bool_)
-    from sensors.gopro.names import group_takes
-    from sensors.gopro.take import open_take
-    from storage.exports.film_frames import film_frames
-
     camera = file.parent.name
-    groups = [group.paths for group in group_takes(recording.gopro_files.get(camera, []))]
-    paths = next((paths for paths in groups if file in paths), (file,))
+    paths = next((paths for paths in takes_of(recording, camera) if file in paths), (file,))
     take, chapter = open_take(*paths), paths.index(file)
-    frames = film_frames(recording, camera, take)
+    frames = film_times(recording, camera, take)
     hidden = in_pauses(frames.capture_ns, frames.bound_ns, recording.pauses)
     first, stamps_s = take.first_frames[chapter], take.chapters[chapter].frame_times_s
     return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)
+
+
+def takes_of(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
+    """Return the files of each take of a camera."""
+    return [group.paths for group in group_takes(recording.gopro_files.get(camera, []))]
+
+
+def film_times(recording: Recording, camera: str, take: Take) -> FilmFrames:
+    """Say when the pictures of a take were taken: as `sync` placed them, else roughly, by the shutter."""
+    frames = film_frames(recording, camera, take)
+    return frames if frames.is_placed else _by_shutter(recording, camera, take) or frames
+
+
+def _by_shutter(recording: Recording, camera: str, take: Take) -> FilmFrames | None:
+    """Place the only take of a camera by when its shutter was asked to open and seen to have done so."""
+    try:
+        opened = json.loads((recording.path / camera / MEDIA).read_bytes())["shutter_on"]
+        first_ns = int(opened["before_host_ns"])
+        last_ns = int(opened.get("observed_host_ns") or opened["after_host_ns"]) + SHUTTER_LATE_NS
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if len(takes_of(recording, camera)) != 1:
+        return None
+    media_ns = np.rint(take.frame_times_s * 1e9).astype(np.int64)
+    bound_ns = (last_ns - first_ns) // 2 + media_ns // DRIFTS
+    return FilmFrames(rate_of(take), (first_ns + last_ns) // 2 + media_ns, bound_ns)
 
 
 def _between(hidden: Mask, stamps_s: Floats, media_s: Floats) -> Mask:

@@ -16,7 +16,7 @@ from storage.media_blocks import block_checksums
 from storage.names import CHUNK_SUFFIX, MEDIA, PART_SUFFIX, chunk_name, stream_folder
 from storage.redact.films import blank
 from storage.redact.plan import is_of
-from storage.redact.record import KEY
+from storage.redact.record import KEY, NOT_YET
 from storage.tombstones import destroy
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
@@ -40,6 +40,8 @@ def apply(folder: Path, redaction: dict[str, Any], elsewhere: Facts) -> Facts:
             blank(folder / film, one["samples"])
             blocks = block_checksums(folder / film)
             facts[film] = {"sha256": file_sha256(folder / film), "blocks": blocks}
+        small = (folder / film).parent.glob("proxies/*")
+        destroy(folder, [path.relative_to(folder).as_posix() for path in small])
     destroy(folder, [f"sync/{name}" for name in STALE])
     _media(folder, redaction, facts)
     _manifest(folder, redaction, facts)
@@ -102,5 +104,6 @@ def _manifest(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
                 del files[name]
             elif name in facts:
                 files[name] = facts[name]
+        manifest["problems"] = [one for one in manifest.get("problems", []) if not one.startswith(NOT_YET)]
         others = [one for one in manifest.get(KEY, []) if one["id"] != redaction["id"]]
         manifest[KEY] = [*others, redaction]

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.files_on_disk import file_sha256
-from sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
-from sensors.stream import record_of
+from sensors.gopro.take import open_take
 from storage.chunks.chunk import chunk_paths, is_archive
 from storage.chunks.chunk_reader import Chunk
 from storage.errors import NotRedactable
-from storage.exports.film_frames import film_frames
+from storage.exports.hidden_films import film_times, takes_of
 from storage.names import chunk_number, chunk_range, stream_folder
 from storage.privacy import UNKNOWN, Pauses
 from storage.recording import Recording
 from storage.redact.films import hidden_samples
 from storage.redact.record import done_samples
+from storage.redact.seen import is_seen
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
@@ -33,20 +33,14 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
     """
     recording.pauses = spans
     streams = {
-        name: list(_chunks(recording, name)) for name in recording.streams if _is_seen(recording, name)
+        name: list(_chunks(recording, name))
+        for name in recording.streams
+        if is_seen(recording.manifest, name)
     }
     if not whole_films:
         _check_placed(recording)
     films = dict(_films(recording))
     return {"streams": {name: found for name, found in streams.items() if found}, "films": films}
-
-
-def _is_seen(recording: Recording, name: str) -> bool:
-    """Tell whether a stream holds pictures or sound; what nobody knows may."""
-    sensor = recording.sensor(name)
-    if sensor is not None:
-        return sensor.kind in (FRAMES, DEPTH, SOUND)
-    return record_of(recording[name].format) is None
 
 
 def _chunks(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
@@ -80,16 +74,13 @@ def _tombstone(number: int, size: int, sha256: str, index: npt.NDArray[np.void])
 
 
 def _check_placed(recording: Recording) -> None:
-    from sensors.gopro.names import group_takes
-    from sensors.gopro.take import open_take
-
-    for camera, files in recording.gopro_files.items():
-        for group in group_takes(files):
-            frames = film_frames(recording, camera, open_take(*group.paths))
+    for camera in recording.gopro_files:
+        for paths in takes_of(recording, camera):
+            frames = film_times(recording, camera, open_take(*paths))
             if (frames.capture_ns == UNKNOWN).any():
                 raise NotRedactable(
                     recording.path,
-                    f"nothing tells when the pictures of {camera}/{group.paths[0].name} were taken "
+                    f"nothing tells when the pictures of {camera}/{paths[0].name} were taken "
                     f"({frames.why or 'not aligned'})",
                     "run `kitchensync sync`, or give --whole-films to destroy such films whole",
                 )

@@ -14,6 +14,30 @@ REDACTED = "redacted"
 """Cause of the gaps that stay."""
 
 
+NOT_YET = "a privacy pause is not destroyed yet"
+"""Begins the problem of a recording whose pause could not be destroyed when it was closed."""
+PRIVACY = "privacy"
+"""Cause of gaps in what was never stored, and id of the entry about it."""
+
+
+def withhold(manifest: Manifest, stream: str, facts: dict[str, Any]) -> None:
+    """Note packets that are not stored; what was noted before a restart is not noted twice."""
+    entry = next((one for one in redactions(manifest) if one["id"] == PRIVACY), None)
+    if entry is None:
+        entry = {
+            "id": PRIVACY,
+            "state": DONE,
+            "reason": "privacy pause",
+            "streams": {},
+            "films": {},
+            "open": [],
+        }
+        manifest.setdefault(KEY, []).append(entry)
+    known = entry["streams"].setdefault(stream, [])
+    if not any(one["seq"][0] <= facts["seq"][0] and facts["seq"][1] <= one["seq"][1] for one in known):
+        known.append(facts | {"cause": PRIVACY})
+
+
 def redactions(manifest: Manifest) -> list[dict[str, Any]]:
     """Return what was redacted, in order."""
     found: list[dict[str, Any]] = manifest.get(KEY, [])

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from sensors.errors import UnreadableMedia
+from sensors.errors import SensorError, UnreadableMedia
 from sensors.host_clock import utc_anchor
 from storage.copies.copies import BOOK, Book, read_book
 from storage.copies.copy_list import is_closed
@@ -19,13 +19,14 @@ from storage.copies.read_through import stores_of
 from storage.copies.target import Target
 from storage.errors import NotRedactable, StorageError, words_of
 from storage.events import EventLog
+from storage.lab import lab_of
 from storage.life import usable_manifest
 from storage.manifest import Manifest, edit_manifest, read_manifest
-from storage.privacy import Pauses
+from storage.privacy import Pauses, pauses_of
 from storage.recording import Recording, open_recording
 from storage.redact.apply import Facts, apply
 from storage.redact.plan import plan
-from storage.redact.record import BEGUN, DONE, KEY, redactions
+from storage.redact.record import BEGUN, DONE, KEY, NOT_YET, redactions
 
 WRITER = "researcher"
 Span = tuple[float, float]
@@ -54,12 +55,28 @@ def redact(
     return _said(path, done)
 
 
+def destroy_where_dropped(path: Path) -> None:
+    """Destroy the pauses of a closed recording where lab.toml says that they are not stored.
+
+    Where that cannot be done now, `problems` of the manifest says so, and `verify` with it.
+    """
+    try:
+        if lab_of(path).pause == "drop" and pauses_of(path):
+            redact(path, reason="privacy pause", by="lab.toml")
+    except (StorageError, SensorError, OSError) as error:
+        why = f"{NOT_YET}: {words_of(error)}"
+        with edit_manifest(path) as manifest:
+            manifest["problems"] = list(dict.fromkeys([*manifest.get("problems", []), why]))
+
+
 def _host_span(recording: Recording, span_s: Span) -> Pauses:
     """Put seconds of session time on the capture clock."""
     session = recording.session_time
     if session is None or session.clock is None:
-        start_ns = int(recording.manifest["started"]["host_ns"])
-        first_ns, last_ns = (start_ns + round(at_s * 1e9) for at_s in span_s)
+        started_ns = (recording.manifest.get("started") or {}).get("host_ns")
+        if started_ns is None:
+            raise NotRedactable(recording.path, "nothing tells when it began", "give no --from and --to")
+        first_ns, last_ns = (int(started_ns) + round(at_s * 1e9) for at_s in span_s)
         return ((first_ns, last_ns),)
     line = session.clock.lines[0]
     first, last = (int(line.to_host_ns(session.ticks0 + round(at_s * 1e7))) for at_s in span_s)

@@ -41,7 +41,7 @@ def find_gaps(
     closings: Sequence[tuple[int, str]],
     holds: Sequence[Hold] = (),
     harmless_ticks: int = 0,
-    redacted: Sequence[tuple[int, int]] = (),
+    redacted: Sequence[tuple[int, int, str]] = (),
 ) -> list[Gap]:
     """Name the holes of a stream.
 
@@ -50,7 +50,7 @@ def find_gaps(
     new run of the producer is `restart`, a new connection takes its noted cause, a hole in the sequence is
     `declared_loss`, and a long step of the device's stamps inside one connection is `device_rate`. What falls
     into one of `holds` takes its cause, unless the ledger says more. Of a stream that changes its rate by itself
-    steps up to `harmless_ticks` are no holes. Where numbers of `redacted` (first, last) were, the cause is that.
+    steps up to `harmless_ticks` are no holes. Of `redacted` (first, last, cause) the cause is that.
     """
     if len(index) < 2:
         return []
@@ -63,8 +63,9 @@ def find_gaps(
     seqs = index["seq"].astype(np.int64)
     gaps = []
     for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():
-        if any(seqs[row] < first and last < seqs[row + 1] for first, last in redacted):
-            cause = REDACTED
+        wanted = [why for first, last, why in redacted if seqs[row] < first and last < seqs[row + 1]]
+        if wanted:
+            cause = wanted[0]
         elif new_run[row]:
             cause = "restart"
         elif new_connection[row]:
@@ -84,11 +85,14 @@ def redacted_ends(index: npt.NDArray[np.void], chunks: Sequence[Mapping[str, Any
     if not len(index):
         return []
     first, last = index[0], index[-1]
-    before = [one["ticks"][0] for one in chunks if one["seq"][1] < first["seq"]]
-    behind = [one["ticks"][1] for one in chunks if one["seq"][0] > last["seq"]]
-    ends = [(min(before), int(first["device_ticks"]))] if before else []
-    ends += [(int(last["device_ticks"]), max(behind))] if behind else []
-    return [{"start_ticks": start, "end_ticks": end, "cause": REDACTED} for start, end in ends]
+    before = [one for one in chunks if one["seq"][1] < first["seq"]]
+    behind = [one for one in chunks if one["seq"][0] > last["seq"]]
+    ends = [(min(one["ticks"][0] for one in before), int(first["device_ticks"]), before[0])] if before else []
+    ends += [(int(last["device_ticks"]), max(one["ticks"][1] for one in behind), behind[0])] if behind else []
+    return [
+        {"start_ticks": start, "end_ticks": end, "cause": one.get("cause", REDACTED)}
+        for start, end, one in ends
+    ]
 
 
 def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
-from storage.redact.record import REDACTED, redacted_chunks
+from storage.redact.record import PRIVACY, REDACTED, redacted_chunks
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (
@@ -44,6 +44,7 @@ def balance(
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
     destroyed = redacted_chunks(manifest, name)
     redacted = [(one["seq"][0], one["seq"][1]) for one in destroyed]
+    causes = [(*one["seq"], one.get("cause", REDACTED)) for one in destroyed]
     named = _named_losses(name, notes, manifest) + redacted
     queued = _still_queued(name, manifest)
     beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]
@@ -51,13 +52,13 @@ def balance(
     missing = missing_ranges(seqs, received)
     closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
     usual = round(ADAPTIVE_S * 1e7) if is_adaptive(name, manifest["streams"][name]) else 0
-    gaps = find_gaps(index, closings, _holds(notes), usual, redacted) + redacted_ends(index, destroyed)
+    gaps = find_gaps(index, closings, _holds(notes), usual, causes) + redacted_ends(index, destroyed)
     gaps += _early_end(name, index, manifest, ends)
     duplicates = len(index) - len(seqs)
-    if destroyed:
-        count = sum(one["packets"] for one in destroyed)
-        findings.add(WARN, f"{name}: {count} packets in {len(destroyed)} chunks were {REDACTED}")
-    elif not len(index):
+    for cause, words in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
+        if count := sum(one["packets"] for one in destroyed if one.get("cause", REDACTED) == cause):
+            findings.add(WARN, f"{name}: {count} packets of a privacy pause were {words}")
+    if not len(index) and not destroyed:
         findings.add(FAIL, f"{name} was armed and holds no packet")
     if duplicates:
         findings.add(FAIL, f"{name} holds {duplicates} packets twice")
@@ -68,7 +69,7 @@ def balance(
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
     elif any(uncovered(part, redacted) for part in missing) and not queued:
         findings.add(WARN, f"{name}: packets {missing} are a named loss")
-    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] != REDACTED):
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY)):
         count = sum(gap["cause"] == cause for gap in gaps)
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
     if back := stamps_that_go_back(index):

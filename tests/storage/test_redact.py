@@ -32,7 +32,7 @@ from paused_recording import (
 )  # fmt: skip
 
 from kitchensync.cli import main
-from storage.manifest import edit_manifest
+from storage.manifest import edit_manifest, write_json
 from storage.move.archive import archive
 from storage.move.freeing import FreeRule
 from storage.move.mover import run_mover
@@ -269,6 +269,8 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(
 @pytest.mark.slow
 def test_a_film_that_nobody_placed_needs_a_word(take: Path, made: tuple[Path, Truth]) -> None:
     shutil.rmtree(take / "sync")
+    media = json.loads((take / "gopro" / "media.json").read_text())
+    write_json(take / "gopro" / "media.json", {"files": media["files"]})
     before = contents(take)
     done = CliRunner().invoke(main, ["redact", str(take), "--reason", "x"])
     assert done.exit_code == 1

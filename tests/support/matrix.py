@@ -49,7 +49,9 @@ COMMANDS: dict[str, list[str]] = {
     "consent": [TAKE, "--reference", "form-2", "--scopes", "annotate", "--by", "operator-2"],
     "release captaincook4d": ["data", "--out", "released"],
 }
-"""Every command that works on a recording, as the README calls it: paths from the folder around the data."""
+"""Commands that work on a recording, as the README calls them: paths from the folder around the data.
+
+`redact` is not among them: it destroys in the store that all cells share."""
 HAS_JSON = COMMANDS.keys() - {"side-by-side", "report", "view", "recover"}
 LIVES = ("recording", "complete", "aborted", "archived", "elsewhere", "damaged", "manifest_lost", "withdrawn")
 NO_LIVES = ("no such path", "no recording", "empty folder")

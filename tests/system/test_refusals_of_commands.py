@@ -34,6 +34,7 @@ TABLE: dict[str, list[str]] = {
     "archive": [RECORDING],
     "move": [RECORDING, "--to", "STORE"],
     "upload": [RECORDING, "file://WRITTEN/cloud"],
+    "redact": [RECORDING, "--reason", "a visitor"],
     "consent": [RECORDING, "--reference", "form", "--scopes", "annotate", "--by", "op"],
     "sync": [RECORDING, "--workers", "1"],
     "sync-compare": [RECORDING, RECORDING],
@@ -53,12 +54,6 @@ TABLE: dict[str, list[str]] = {
     "restore": [FILE, "--data", "WRITTEN/data"],
     "take-dump": [FILE, "--data", "WRITTEN/data"],
     "annotations import": [FOLDER, "--data", "WRITTEN/data"],
-    "annotate export": [RECORDING, "--out", "WRITTEN/out"],
-    "annotate push": [RECORDING, "--url", "http://127.0.0.1:9", "--token-file", GRAPH],
-    "annotate pull": [RECORDING, "--url", "http://127.0.0.1:9", "--token-file", GRAPH],
-    "annotate read": [FILE],
-    "annotate agree": [FILE],
-    "annotate accept": [RECORDING, "--annotation", "1"],
     "release captaincook4d": [RECORDING, "--out", "WRITTEN/set"],
     "release split": [RECORDING, "--kind", "type", "--ratio", "1,0,0", "--seed", "1", "--out", "WRITTEN/out"],
     "release stats": [RECORDING],
@@ -220,6 +215,7 @@ def refused(done: subprocess.CompletedProcess[str], command: str, as_json: bool)
 
 WRITING = {
     "rig init": ["LOCKED/rig.toml"],
+    "redact": ["LOCKED/take", "--reason", "a visitor", "--from", "0", "--to", "1"],
     "consent": ["LOCKED/take", "--reference", "form", "--scopes", "annotate", "--by", "op"],
     "report": ["LOCKED/take"],
     "app": ["--data", "LOCKED/data", "--port", "0"],

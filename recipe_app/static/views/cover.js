@@ -29,7 +29,7 @@ export class Cover {
   }
 
   paused() {
-    return [h("h1", {}, t("pause.now")), h("p", {}, t("pause.now.hint")), button(t("pause.resume"), this.resume, { class: "done" })];
+    return [h("h1", {}, t("pause.now")), h("p", {}, t(this.recording.bundle.pause === "drop" ? "pause.now.drop" : "pause.now.hint")), button(t("pause.resume"), this.resume, { class: "done" })];
   }
 
   targets() { // a wet cloth touches one place again and again; two far apart, one after the other, it does not

@@ -130,7 +130,7 @@ export function open(recording) {
     const [current] = opened();
     sheet(t("pause.title"), (close) => h("div", { class: "grid two-tiles" },
       current !== undefined && button([h("span", { class: "name" }, t("pause.step")), h("span", { class: "hint", ...recording.tongue }, quiet ? "" : recording.text(current))], once(close, (touch) => act(touch, { kind: "hold", body: { node: current } })), { class: "cancel whole" }),
-      button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t("pause.privacy.hint"))], once(close, (touch) => act(touch, { kind: "pause" })), { class: "cancel" }),
+      button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t(recording.bundle.pause === "drop" ? "pause.privacy.drop" : "pause.privacy.hint"))], once(close, (touch) => act(touch, { kind: "pause" })), { class: "cancel" }),
       button([h("span", { class: "name" }, t("pause.wipe")), h("span", { class: "hint" }, t("pause.wipe.hint"))], () => { close(); cover.lock(); }, { class: "cancel" }),
       button(t("back"), close, { class: "cancel" })));
   }

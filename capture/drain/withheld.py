@@ -1,0 +1,80 @@
+"""What is not stored where the lab drops privacy pauses: pictures and sound that arrive while one lasts.
+
+What had been sealed before the touch arrived goes when the recording is closed (`storage.redact`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from storage.chunks.chunk import Packet
+from storage.errors import BadEventLog
+from storage.manifest import edit_manifest, read_manifest
+from storage.privacy import WRITERS, Pauses, overlaps, pauses_of
+from storage.redact.record import withhold
+from storage.redact.seen import is_seen
+
+AFTER_NS = 1_000_000_000
+"""What arrives so soon after a pause may have been taken in it."""
+
+
+class Withheld:
+    """The pauses of a running recording, by the tablet's log as it grows."""
+
+    def __init__(self, recording: Path, streams: Iterable[str]) -> None:
+        """Look what of these streams is seen or heard."""
+        manifest = read_manifest(recording)
+        self._recording = recording
+        self.streams = {
+            stream for stream in streams if stream in manifest["streams"] and is_seen(manifest, stream)
+        }
+        self._sizes: list[int] = []
+        self._pauses: Pauses = ()
+        self.look()
+
+    def look(self) -> bool:
+        """Read the log again where it grew; tell whether a pause began or ended."""
+        sizes = [self._size(writer) for writer in WRITERS]
+        if sizes == self._sizes:
+            return False
+        before = self._pauses
+        with suppress(BadEventLog):  # nobody knows: the closing says so
+            self._pauses = pauses_of(self._recording)
+        self._sizes = sizes
+        return self._pauses != before
+
+    def _size(self, writer: str) -> int:
+        try:
+            return (self._recording / "events" / f"{writer}.jsonl").stat().st_size
+        except OSError:
+            return 0
+
+    def parts(self, stream: str, packets: list[Packet]) -> Iterator[tuple[bool, list[Packet]]]:
+        """Cut packets where a pause begins and ends: (whether they are withheld, packets)."""
+        if not self._pauses or stream not in self.streams:
+            yield False, packets
+            return
+        arrived_ns = np.array([packet.host_ns for packet in packets], np.int64)
+        hidden = overlaps(arrived_ns - AFTER_NS, arrived_ns, self._pauses).tolist()
+        at = 0
+        for is_hidden, run in groupby(hidden):
+            count = len(list(run))
+            yield is_hidden, packets[at : at + count]
+            at += count
+
+    def note(self, stream: str, packets: list[Packet]) -> None:
+        """Write down what is not stored, before the queue forgets it. Raises OSError, NotARecording."""
+        first, last = packets[0], packets[-1]
+        facts = {
+            "seq": [first.seq, last.seq],
+            "ticks": [first.device_ticks, last.device_ticks],
+            "packets": len(packets),
+            "bytes": sum(len(packet.payload) for packet in packets),
+        }
+        with edit_manifest(self._recording) as manifest:
+            withhold(manifest, stream, facts)

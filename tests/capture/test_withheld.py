@@ -1,0 +1,147 @@
+"""Privacy pauses that are not stored, over a real queue: what the drainer seals, notes and lets go of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from capture.drain import withheld
+from capture.drain.drainer import Drainer
+from capture.plan import Plan
+from capture.queue.stream_queue import QueuedPacket, QueueReader, QueueWriter
+from storage.chunks.chunk import Chunk, chunk_paths
+from storage.chunks.stored_packets import StoredPackets
+from storage.events import EventLog
+from storage.manifest import read_manifest, write_json
+from storage.verify.findings import Findings
+from storage.verify.sealed_files import Contents
+from storage.verify.stream_balance import balance
+
+pytestmark = pytest.mark.slow
+SECOND = 1_000_000_000
+PV, GYROSCOPE = "hololens/pv", "hololens/gyroscope"
+
+
+@pytest.fixture
+def dropping(plan: Plan) -> Plan:
+    streams = {name: {"format": {}} for name in (PV, GYROSCOPE)}
+    devices = {"hololens": {"kind": "hololens"}}
+    manifest = {"schema": "recording/1", "recording": "take", "state": "recording", "files": {}}
+    write_json(Path(plan.path) / "recording.json", manifest | {"streams": streams, "devices": devices})
+    return replace(plan, pause="drop")
+
+
+def put(client, plan: Plan, seqs: range) -> None:
+    """Ten packets a second of both streams."""
+    for stream in (PV, GYROSCOPE):
+        writer = QueueWriter(client, plan.uuid, stream, 7)
+        for seq in seqs:
+            at_ns = seq * SECOND // 10
+            payload = b"%06d" % seq + bytes(26)
+            assert writer.put([QueuedPacket(seq, at_ns // 100, at_ns, 1, payload, 0)], lambda: True) == 1
+
+
+def touch(plan: Plan, kind: str, at_s: float) -> None:
+    log = EventLog(Path(plan.path), "tablet")
+    log.append(kind, host_ns=round(at_s * SECOND), uncertainty_ns=0, body={}, op_id=f"{kind} {at_s}")
+
+
+def drain(plan: Plan) -> None:
+    drainer = Drainer(plan, 0)
+    drainer.end()
+    drainer.run()
+
+
+def stored(plan: Plan, stream: str) -> list[list[int]]:
+    """The numbers in each chunk."""
+    found = []
+    for path in chunk_paths(Path(plan.path) / stream):
+        with Chunk(path) as chunk:
+            assert chunk.damage() == []
+            found.append(chunk.index["seq"].tolist())
+    return found
+
+
+def withheld_of(plan: Plan) -> dict[str, list[list[int]]]:
+    entries = read_manifest(Path(plan.path)).get("redactions", [])
+    return {
+        name: [one["seq"] for one in chunks] for entry in entries for name, chunks in entry["streams"].items()
+    }
+
+
+def test_pictures_of_a_pause_are_never_stored_and_chunks_end_at_both_ends(dropping: Plan, client) -> None:
+    put(client, dropping, range(200))
+    touch(dropping, "pause", 5.0)
+    touch(dropping, "resume", 9.0)
+    drain(dropping)
+    assert stored(dropping, PV) == [list(range(50)), list(range(101, 200))], "a second behind it too"
+    assert stored(dropping, GYROSCOPE) == [list(range(200))], "motion is neither seen nor heard"
+    assert withheld_of(dropping) == {PV: [[50, 100]]}
+    assert QueueReader(client, dropping.uuid, [PV, GYROSCOPE], "drainer-0").waiting() == 0
+    content = b"".join(path.read_bytes() for path in (Path(dropping.path) / PV).iterdir())
+    assert b"000049" in content
+    assert b"000075" not in content
+
+
+def test_a_pause_that_begins_while_it_records_cuts_the_open_chunk(dropping: Plan, client) -> None:
+    drainer = Drainer(dropping, 0)
+    put(client, dropping, range(60))
+    drainer._take(drainer._fresh(100, 256))
+    drainer._seal_due(everything=False)
+    assert stored(dropping, PV) == []
+    touch(dropping, "pause", 5.0)
+    drainer._seal_due(everything=False)
+    assert stored(dropping, PV) == [list(range(50))]
+    assert stored(dropping, GYROSCOPE) == []
+    touch(dropping, "resume", 7.0)
+    put(client, dropping, range(60, 100))
+    drainer.end()
+    drainer.run()
+    assert list(chain(*stored(dropping, PV))) == [*range(50), *range(81, 100)]
+    assert stored(dropping, GYROSCOPE) == [list(range(100))]
+    numbers = [n for first, last in withheld_of(dropping)[PV] for n in range(first, last + 1)]
+    assert numbers == list(range(50, 81))
+
+
+def test_a_death_after_the_note_stores_nothing_and_notes_nothing_twice(
+    dropping: Plan, client, monkeypatch
+) -> None:
+    put(client, dropping, range(100))
+    touch(dropping, "pause", 4.0)
+    real = withheld.Withheld.note
+
+    def die(self: withheld.Withheld, stream: str, packets: list) -> None:
+        real(self, stream, packets)
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(withheld.Withheld, "note", die)
+        with pytest.raises(RuntimeError, match="killed"):
+            drain(dropping)
+    drain(dropping)
+    assert stored(dropping, PV) == [list(range(40))]
+    assert withheld_of(dropping) == {PV: [[40, 99]]}
+    assert QueueReader(client, dropping.uuid, [PV], "drainer-0").waiting() == 0
+
+
+def test_the_balance_names_the_gap(dropping: Plan, client) -> None:
+    put(client, dropping, range(200))
+    touch(dropping, "pause", 5.0)
+    touch(dropping, "resume", 9.0)
+    drain(dropping)
+    index = StoredPackets(PV, Path(dropping.path) / PV, {}).index
+    findings = Findings()
+    said = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings)
+    assert said["received"] == said["stored"] + 51 == 200
+    assert [gap["cause"] for gap in said["gaps"]] == ["privacy"]
+    assert findings.status == "WARN"
+
+
+def test_marked_pauses_are_stored(dropping: Plan, client) -> None:
+    put(client, dropping, range(100))
+    touch(dropping, "pause", 4.0)
+    drain(replace(dropping, pause="mark"))
+    assert stored(dropping, PV) == [list(range(100))]
