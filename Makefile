@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycop
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -138,6 +138,12 @@ histories: $(VENV)/.dev  ## kill page, network and server at random while somebo
 
 attack: $(VENV)/.dev  ## attack a real `kitchensync app` on loopback in every way we know, others beside it (KINDS= SECONDS=10): 6 minutes
 	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)
+
+label-studio: $(VENV)/.dev  ## install a Label Studio server into .venv/label-studio (800 MB) and send a recording through it
+	@test -x $(VENV)/label-studio/bin/label-studio || { \
+		$(PYTHON) -m venv $(VENV)/label-studio && \
+		$(VENV)/label-studio/bin/pip install --quiet --disable-pip-version-check label-studio==1.23.2; }
+	@$(BIN)/python -m pytest -q tests/system/test_label_studio.py
 
 matrix: $(VENV)/.dev  ## every command x every life of a recording x every condition of the computer
 	@KITCHENSYNC_MATRIX=whole $(BIN)/python -m pytest -q -n $(WORKERS) tests/system/test_matrix.py

@@ -81,7 +81,7 @@ def consent_in_words(manifest: Manifest) -> str:
     reference = str(manifest.get("consent") or NONE)
     if reference == NONE:
         return "none: it may be looked at and copied to your own stores, nothing else"
-    return f"{reference}: {', '.join(manifest.get('consent_scopes') or ()) or 'agreed to nothing'}"
+    return f"{reference}: {', '.join(manifest.get('consent_scopes') or ()) or 'to be recorded, nothing else'}"
 
 
 def overrides_in_words(manifest: Manifest) -> str:
@@ -96,8 +96,20 @@ def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by
     """
     usable_manifest(recording)
     with edit_manifest(recording) as manifest:
-        given = sorted(str(scope) for scope in scopes)
-        manifest["consent"], manifest["consent_scopes"] = reference, given
-        entry = {"reference": reference, "scopes": given, "by": by, "utc_ns": time.time_ns()}
-        manifest.setdefault("consent_history", []).append(entry)
+        enter_consent(manifest, reference, scopes, by=by, utc_ns=time.time_ns())
     return manifest
+
+
+def enter_consent(
+    manifest: Manifest, reference: str, scopes: Iterable[str], *, by: str, utc_ns: int, **facts: str
+) -> None:
+    """Enter a consent, or `none`, into a manifest; the earlier ones stay in its history.
+
+    `facts` are what is known of a form besides: its `version`, the `language` it was read in, the `person`.
+    """
+    given = sorted(str(scope) for scope in scopes)
+    entry = {"reference": reference, "scopes": given, "by": by, "utc_ns": utc_ns, **facts}
+    history = manifest.setdefault("consent_history", [])
+    if entry not in history:
+        history.append(entry)
+    manifest |= {"consent": reference, "consent_scopes": given, "consent_version": facts.get("version", "")}

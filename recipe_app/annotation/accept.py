@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.annotation.forms.frame_times import is_rate
+from recipe_app.annotation.forms.marks import task_of_marks
 from recipe_app.annotation.forms.server_export import Annotation, Task, parse_export
 from recipe_app.annotation.forms.steps import Film, Finding, marked_frames
 from recipe_app.annotation.labels import labels_of
-from recipe_app.annotation.read_file import read_bytes
+from recipe_app.annotation.read_file import marked_in, read_bytes
 from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.strict_json import Reader
 from recipe_app.releases.own import OwnRecording
@@ -67,12 +68,17 @@ def keep(recording: Path, task: Task, source: str) -> Kept:
     return kept
 
 
-def keep_file(recording: Path, file: Path) -> Kept:
-    """Keep the annotations that an exported file has of a recording. Raises BadGraph, NotAcceptable."""
-    for task in parse_export(read_bytes(file), file.name):
-        if task.recording == recording.name:
-            return keep(recording, task, file.name)
-    raise NotAcceptable(f"{file.name}: has no task of the recording {recording.name}; give its own export")
+def keep_file(own: OwnRecording, file: Path) -> Kept:
+    """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
+    name, marked = own.recording.id, marked_in(file)
+    if marked is None:
+        tasks = parse_export(read_bytes(file), file.name)
+    else:
+        tasks = [task_of_marks(one, own.frames.fps, len(own.frames)) for one in marked]
+    for task in tasks:
+        if task.recording == name:
+            return keep(own.recording.path, task, file.name)
+    raise NotAcceptable(f"{file.name}: has nothing of the recording {name}; give its own export")
 
 
 def accept(own: OwnRecording, annotation: int) -> dict[str, Any]:
@@ -147,7 +153,7 @@ def _check_film(own: OwnRecording, film: dict[str, Any], place: str) -> None:
         )
     handed_out = read_annotations(own.recording.path, FILMS, FILMS_SCHEMA) or {"films": []}
     known = {one["sha256"] for one in handed_out["films"]}
-    if film["proxy_sha256"] not in known and (film["proxy_sha256"] or known):
+    if film["proxy_sha256"] is not None and film["proxy_sha256"] not in known:
         raise NotAcceptable(
             f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "
             "annotate the film that `kitchensync annotate export` writes"

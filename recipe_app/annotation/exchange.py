@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from recipe_app.annotation.accept import keep
 from recipe_app.annotation.forms.frame_times import is_rate
 from recipe_app.annotation.forms.narration import read_narration
-from recipe_app.annotation.forms.server_export import Task
+from recipe_app.annotation.forms.server_export import Task, tasks_of
 from recipe_app.annotation.forms.steps import Film, read_steps
 from recipe_app.annotation.hand_out import HandedOut
 from recipe_app.annotation.server import Project, Server, ServerRefused
@@ -149,6 +149,8 @@ def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulle
         raise ProjectDiffers(f"{why}: project {one.project} has no task of it; push it")
     _check_same(task, one)
     read = Reader(one.recording)
+    (ours,) = tasks_of([one.task], one.recording)
+    task = replace(task, prediction=task.prediction or ours.prediction)  # a server may give only its number
     steps = read_steps(task, Film(one.fps, task.frames, frozenset(one.labels)), read)
     read_narration(task, steps.findings, read)
     kept = keep(path, task, f"{url} project {one.project}")

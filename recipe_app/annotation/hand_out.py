@@ -10,7 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from recipe_app.annotation.forms.elan import TIMES, write_elan
 from recipe_app.annotation.forms.label_config import audio_config, timeline_config
+from recipe_app.annotation.forms.marks import Mark, Marked
 from recipe_app.annotation.forms.tasks import Task, task_of
 from recipe_app.annotation.labels import labels_of, version_of
 from recipe_app.annotation.touches import touched_spans
@@ -130,6 +132,29 @@ def handed_out(own: OwnRecording, choice: Choice) -> HandedOut:
         own.frames.fps,
         task_of(data, touched_spans(own), own.frames.fps, choice.form),
     )
+
+
+def elan_files(own: OwnRecording) -> dict[str, bytes]:
+    """Return the files of ELAN for a recording whose film was written: accepted step times, else touched ones."""
+    labels = labels_of(own.state["recording"])
+    accepted = own.accepted
+    spans = (
+        touched_spans(own)
+        if accepted is None
+        else {label: accepted.spans_s(node) for node, label in labels.items()}
+    )
+    by = "touches" if accepted is None else accepted.by
+    marks = tuple(
+        Mark(label, round(start_s * 1e9), round(end_s * 1e9), by, "")
+        for label, many in spans.items()
+        for start_s, end_s in many
+    )
+    film = films_of(own.recording.path)[-1]
+    name = f"{film_place(own).parts[0]}/{own.recording.id}.eaf"
+    marked = Marked(own.recording.id, marks, film["sha256"])
+    made_s = int(own.manifest.get("started", {}).get("utc_ns") or 0) // 10**9
+    content, times = write_elan(marked, f"films/{own.recording.id}.mp4", utc_s=made_s)
+    return {name: content, f"{name}{TIMES}": times}
 
 
 def _project(version: str, choice: Choice) -> str:

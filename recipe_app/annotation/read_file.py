@@ -6,22 +6,27 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from recipe_app.annotation.forms.elan import TIMES, parse_elan
 from recipe_app.annotation.forms.frame_times import is_rate, rate_near
 from recipe_app.annotation.forms.label_config import parse_labels
+from recipe_app.annotation.forms.marks import Marked, steps_of
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
 from recipe_app.annotation.forms.steps import TIMELINE, Film, Steps, read_steps
+from recipe_app.annotation.forms.via import parse_via
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import Reader
 
 
 def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str, Any]:
-    """Return `fps` and `recordings` of a server's export; without `fps` the rate is what the tasks say.
+    """Return `fps` and `recordings` of an export; without `fps` the rate is what the tasks say.
 
     Raises BadGraph.
     """
-    tasks = parse_export(read_bytes(path), path.name)
     labels = parse_labels(read_bytes(config), config.name) if config else None
+    if (found := marked_in(path)) is not None:
+        return _in_seconds(found, labels, fps)
+    tasks = parse_export(read_bytes(path), path.name)
     read = Reader(path.name)
     fps = fps or _rate(tasks, read)
     return {
@@ -29,6 +34,21 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> dict[str
         "recordings": {task.recording: _recording(task, fps, labels, read) for task in tasks},
         "other_rates": [task.recording for task in tasks if fps and is_other_rate(task, fps)],
     }
+
+
+def marked_in(path: Path) -> list[Marked] | None:
+    """Return what a file of ELAN or VIA marks in seconds; None of a file of another kind. Raises BadGraph."""
+    if path.suffix == ".eaf":
+        times = path.with_name(path.name + TIMES)
+        return [parse_elan(read_bytes(path), read_bytes(times) if times.exists() else None, path.name)]
+    return parse_via(read_bytes(path), path.name) if path.suffix == ".csv" else None
+
+
+def _in_seconds(found: list[Marked], labels: frozenset[str] | None, fps: Fraction | None) -> dict[str, Any]:
+    said = {
+        one.recording: {"duration_s": None, **steps_of(one, labels).said(None), "audio": {}} for one in found
+    }
+    return {"fps": str(fps) if fps else None, "recordings": said, "other_rates": []}
 
 
 def read_bytes(path: Path) -> bytes:

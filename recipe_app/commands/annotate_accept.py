@@ -15,12 +15,16 @@ from storage.shell.given_recording import GivenRecording
 @click.command()
 @click.argument("recording", type=GivenRecording())
 @click.option(
-    "--annotation", type=click.IntRange(1), required=True, metavar="ID", help="Its number at the server."
+    "--annotation",
+    type=click.IntRange(1),
+    required=True,
+    metavar="ID",
+    help="Its number at the server; the person's, from 1, in .eaf and .csv.",
 )
 @click.option(
     "--file",
     type=given_path(exists=True, dir_okay=False),
-    help="Take it from this export (JSON) instead of what `annotate pull` brought; it is kept.",
+    help="Take it from this file (JSON, .eaf, VIA's .csv) and keep it [default: what `annotate pull` kept].",
 )
 @answers("annotate-accept/1")
 def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
@@ -44,7 +48,7 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
 
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:
-            keep_file(recording, file)
+            keep_file(own, file)
         made = make_accepted(own, annotation)
         labels = labels_of(own.state["recording"])
         accepted = own.accepted

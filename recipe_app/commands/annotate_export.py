@@ -44,7 +44,13 @@ ERRORS = click.option(
     help="Folder to write into, one folder a recipe version.",
 )
 @ERRORS
-@FORM
+@click.option(
+    "--form",
+    type=click.Choice(["timeline", "audio", "elan"]),
+    default="timeline",
+    show_default=True,
+    help="timeline: steps in frames; audio: narration in seconds, with text; elan: an .eaf a recording.",
+)
 @click.option(
     "--films-at",
     metavar="URL",
@@ -67,11 +73,14 @@ def export(
     such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on
     purpose is in no file unless --errors shown.
 
+    For ELAN steps that overlap stand on tiers of their own; nanoseconds, which ELAN does not know, stand beside in
+    .eaf.times.json. It gets the accepted times where there are some.
+
     \b
     Example:
       kitchensync annotate export data --out to-annotate
     """
-    from recipe_app.annotation.hand_out import Choice, handed_out, open_to_annotate, write_film
+    from recipe_app.annotation.hand_out import Choice, elan_files, handed_out, open_to_annotate, write_film
     from storage.names import recordings_in
     from storage.permission import Purpose, ask
     from storage.shell.progress import Bar
@@ -79,14 +88,20 @@ def export(
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written
         ask(path, Purpose.ANNOTATE, without_consent=without_consent)
-    choice = Choice(form, errors == "shown", films_at or f"/data/local-files/?d={out.name}")
-    made = []
+    choice = Choice(
+        "timeline" if form == "elan" else form,
+        errors == "shown",
+        films_at or f"/data/local-files/?d={out.name}",
+    )
+    made: list[HandedOut] = []
+    files: dict[str, bytes] = {}
     with Bar(unit="pictures") as bar:
         for path in recordings:
             with open_to_annotate(path, without_consent) as own:
                 write_film(own, out, choice, force=force, tell=bar.show)
                 made.append(handed_out(own, choice))
-    write_into(out, _files(made), force=force)
+                files |= elan_files(own) if form == "elan" else {}
+    write_into(out, files or _files(made), force=force)
     said = {"tasks": [_said(one) for one in made], "folder": str(out)}
     return answer(said, [], f"{len(made)} recordings in {out}", strict=False)
 

@@ -1,6 +1,6 @@
 """What is asked before every recording, versioned: the log keeps which version somebody agreed to.
 
-The words are in the message catalogues under `consent.` and `check.`; a changed meaning is a new version.
+The words are in the message catalogues under `check.`; a changed meaning is a new version.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-CONSENT_VERSION = "2026-11"
+from recipe_app.cooking.consent_form import CONSENT_VERSION
+
 CHECKLIST_VERSION = "2026-11"
 
 

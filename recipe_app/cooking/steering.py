@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any, Literal
 
-from recipe_app.cooking.checklist import CHECKLIST_VERSION, CONSENT_VERSION, is_through, still_open
+from recipe_app.cooking.checklist import CHECKLIST_VERSION, is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotNow
 from recipe_app.operations.events import folder_of

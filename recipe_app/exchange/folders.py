@@ -13,8 +13,9 @@ from recipe_app.errors import NotFound
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
 from storage.lab import lab_of
-from storage.manifest import edit_manifest, read_manifest
+from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
+from storage.permission import enter_consent
 from storage.privacy import RESUME
 from storage.redact.redact import destroy_where_dropped
 
@@ -56,6 +57,10 @@ class Folders:
             return "recording" if read_manifest(self._path(name)).get("state") == "recording" else "stopped"
         except StorageError:
             return "unknown"
+
+    def manifest(self, name: str) -> Manifest:
+        """Read what a folder says of itself. Raises NotFound, StorageError."""
+        return read_manifest(self._path(name))
 
     def joinable(self, name: str) -> bool:
         """Tell whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
@@ -102,6 +107,15 @@ class Folders:
         if self.state(name) == "recording":
             with edit_manifest(self._path(name)) as manifest:
                 manifest.update(fields)
+
+    def agree(self, name: str, given: tuple[str, list[str]], facts: dict[str, Any]) -> None:
+        """Write the reference and scopes of what was agreed to on the tablet into the manifest.
+
+        A withdrawal stands. Who labels a film that was made elsewhere cannot agree for those in it.
+        """
+        with edit_manifest(self._path(name)) as manifest:
+            if not manifest.get("withdrawn") and not manifest.get("adopted"):
+                enter_consent(manifest, *given, by="tablet", **facts)
 
     def withdraw(self, name: str, *, host_ns: int) -> None:
         """Take the consent back in the manifest: exports refuse it from now on; its files stay."""

@@ -16,8 +16,9 @@ from recipe_app.exchange.touch_clock import (
     stamp_receipt,
     stamp_wall,
 )
-from recipe_app.operations.events import event_lines, folder_of
+from recipe_app.operations.events import consent_of, event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
+from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
 from storage.errors import StorageError
@@ -138,12 +139,25 @@ class Intake:
         if folder is None:
             return
         self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        if op["kind"] == "consent":
+            self._agree(folder, op)
         if op["kind"] == "withdraw":
             self.folders.withdraw(folder, host_ns=op["host_ns"])
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
             self.folders.put(folder, {"recipe": recipe, "script": said})
+
+    def _agree(self, folder: str, op: dict[str, Any]) -> None:
+        """Let the manifest say what the person agrees to now."""
+        person = self.records.row(tables.person, op["actor"])
+        facts = {
+            "version": op["body"]["version"],
+            "language": op["body"].get("language", ""),
+            "person": person["pseudonym"] if person else "",
+            "utc_ns": op["received_utc_ns"],
+        }
+        self.folders.agree(folder, consent_of(op["subject"], op["body"]), facts)
 
 
 def _receipt(stored: dict[str, Any], known: bool) -> Receipt:

@@ -7,6 +7,8 @@ from typing import Any
 
 from recipe_app.graphs.categories import CATEGORIES
 
+NONE = "none"
+Consent = tuple[str, list[str]]  # reference, scopes
 Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
 
 
@@ -19,6 +21,13 @@ def folder_of(ops: Iterable[dict[str, Any]]) -> str | None:
         if op["kind"] == "capture" and op["body"]["action"] == "start" and not op["body"]["reasons"]:
             folder = op["body"]["folder"]
     return folder
+
+
+def consent_of(recording: str, answer: dict[str, Any] | None) -> Consent:
+    """Return the reference and the scopes that an answer to the form of consent gives; `none` without agreement."""
+    if not answer or answer.get("accepted") is not True:
+        return NONE, []
+    return f"{recording}/{answer['version']}", sorted(answer.get("scopes", ()))
 
 
 def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str, str]) -> list[Line]:

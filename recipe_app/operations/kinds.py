@@ -104,11 +104,16 @@ class HintUse(_AtStep):
     use: Literal["shown", "applied", "edited", "suggested"]
 
 
+Scope = Literal["annotate", "release_raw", "release_faces_hidden", "third_party_processing"]
+
+
 class Consent(Strict):
-    """The answer to one version of the consent text."""
+    """The answer to one version of the form of consent, all of it; the last answer counts."""
 
     version: Short
     accepted: bool
+    scopes: Annotated[list[Scope], Field(max_length=4)] = []
+    language: Annotated[str, Field(max_length=3)] = ""
 
 
 class Check(Strict):

@@ -9,7 +9,7 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import checklist, steering
+from recipe_app.cooking import checklist, consent_form, steering
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
@@ -26,6 +26,7 @@ from recipe_app.web.access import Asking, Device, Route, Tools, require
 from recipe_app.web.bodies import Choose, Control, OperationBatch
 from recipe_app.web.i18n import words_of
 from recipe_app.web.request_bodies import RequestBody
+from storage.permission import Scope
 
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""
@@ -120,6 +121,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
     if not known:
         recipe = tools.shelf.get(body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
+        consent_form.keep_form(tools.records)
         content = frozen(
             recipe,
             strategy=body.strategy,
@@ -168,7 +170,8 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "categories": [category.number for category in CATEGORIES],
         "checklist": {
             "version": checklist.CHECKLIST_VERSION,
-            "consent": checklist.CONSENT_VERSION,
+            "consent": consent_form.CONSENT_VERSION,
+            "scopes": list(Scope),
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
         **help_for(graph, seed=body["seed"], language=body["language"]),

@@ -14,13 +14,14 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from recipe_app.cooking import voices
+from recipe_app.cooking import consent_form, voices
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
+from recipe_app.operations.events import consent_of, folder_of
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
@@ -29,6 +30,7 @@ from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
 from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
 from recipe_app.web.tablet_files import shell_files, shell_version
+from storage.permission import Purpose, why_not
 
 FOLDER = Path(__file__).resolve().parent.parent
 AUDIT_PAGE = 100
@@ -196,6 +198,24 @@ def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Respons
     return render(request, "desk/script.html", visitor=visitor, state=state, text=text)
 
 
+def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
+    given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
+    answer = given["body"] if given else {"version": consent_form.CONSENT_VERSION}
+    words = consent_form.words_of_form(tools.records, answer["version"]) or consent_form.WORDS
+    person = tools.records.row(tables.person, given["actor"]) if given else None
+    reference, scopes = consent_of(recording, answer)
+    fields = {
+        "given": given,
+        "version": answer["version"],
+        "words": words.get(answer.get("language") or words_of(request).language, words["en"]),
+        "person": person["pseudonym"] if person else "–",
+        "reference": reference,
+        "scopes": scopes,
+    }
+    return render(request, "desk/consent.html", visitor=visitor, **fields)
+
+
 def people(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Everybody by pseudonym, with roles."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
@@ -218,13 +238,12 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 def export(tools: Tools, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
-    state = tools.records.state(recording)
-    if state["withdrawn"]:
-        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    state, ops = tools.records.state(recording), tools.records.ops(recording)
+    _require_release(tools, recording, state, folder_of(ops))
     content = {
         "schema": "recording-log/1",
         "state": state,
-        "operations": tools.records.ops(recording),
+        "operations": ops,
         "sounds": voices.exported(tools.records, recording),
     }
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
@@ -232,6 +251,21 @@ def export(tools: Tools, recording: str) -> Response:
     return Response(
         json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
     )
+
+
+def _require_release(tools: Collaborators, recording: str, state: dict[str, Any], folder: str | None) -> None:
+    """Let out what may be released: as the folder says where there is one, else as was answered; published ones."""
+    if state["withdrawn"]:
+        raise NotNow("this recording is withdrawn; nothing of it is exported")
+    if "annotated" in state["recording"]:
+        return
+    reference, scopes = consent_of(recording, state["consent"])
+    stated = {"consent": reference, "consent_scopes": scopes}
+    if why_not(tools.folders.manifest(folder) if folder else stated, Purpose.RELEASE_RAW):
+        raise NotNow(
+            "nobody agreed to `release_raw`: nothing of it is exported; "
+            "that is given on the tablet, or by `kitchensync consent`"
+        )
 
 
 def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = None) -> Response:
@@ -279,6 +313,7 @@ ROUTES = [
     Route("/desk", overview, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
+    Route("/desk/recordings/{recording}/consent", consent, Access.OPERATE, page=True),
     Route("/desk/people", people, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),

@@ -20,8 +20,9 @@ import uvicorn
 from browser import Tablet, chromium, on_screen
 from databases import emptied, postgresql
 
-from recipe_app.cooking.checklist import CONSENT_VERSION, items_for
+from recipe_app.cooking.checklist import items_for
 from recipe_app.cooking.collaborators import Collaborators, collaborators
+from recipe_app.cooking.consent_form import CONSENT_VERSION
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.app_records import AppRecords, new_id
 from recipe_app.store.database import Database, open_database
@@ -156,6 +157,12 @@ class Kitchen:
             self.operation(recording, "checked", {"version": "1", "confirmed_by": "Clove"}),
         )
         return recording
+
+    def agree(self, recording: str, *scopes: str, accepted: bool = True, **more: str) -> None:
+        """Answer the form of consent on the tablet."""
+        body = {"version": CONSENT_VERSION, "accepted": accepted, "scopes": list(scopes), **more}
+        (receipt,) = self.post(self.operation(recording, "consent", body))
+        assert "error" not in receipt, receipt
 
     def operation(self, recording: str, kind: str, body: dict[str, Any], **more: Any) -> dict[str, Any]:
         """An operation as a tablet sends it."""

@@ -67,6 +67,7 @@ def clients(kitchen: Any) -> dict[str, httpx.Client]:
 @pytest.mark.slow
 def test_every_route_lets_in_whom_it_names_and_nobody_else(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
+    kitchen.agree(recording, "release_raw")
     people = clients(kitchen)
     for route in ROUTES:
         if route.path.endswith("/sign-out"):
@@ -240,6 +241,7 @@ def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
         "audit",
         f"recordings/{recording}",
         f"recordings/{recording}/script",
+        f"recordings/{recording}/consent",
     ):
         answer = admin.get(f"/desk/{address}")
         assert answer.status_code == 200

@@ -55,11 +55,13 @@ def test_nothing_done_is_not_judged(kitchen: Any) -> None:
 def test_everything_of_a_recording_is_one_file_unless_it_is_withdrawn(kitchen: Any) -> None:
     order = kitchen.choose()["ops"][0]["body"]["order"]
     recording = cook(kitchen, order[:2])
+    kitchen.agree(recording, "release_raw")
     desk = kitchen.desk("researcher")
     address = f"/desk/recordings/{recording}/export.json"
     content = json.loads(desk.get(address).text)
     assert content["schema"] == "recording-log/1"
-    assert [op["kind"] for op in content["operations"]] == ["recording", "start", "done", "start", "done"]
+    cooked = ["start", "done"] * 2
+    assert [op["kind"] for op in content["operations"]] == ["recording", *cooked, "consent"]
     assert all(op["hash"] for op in content["operations"])
     kitchen.post(kitchen.operation(recording, "withdraw", {}))
     assert desk.get(address).status_code == 409

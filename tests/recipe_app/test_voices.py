@@ -41,6 +41,7 @@ def test_a_sound_comes_out_byte_for_byte(kitchen: Any) -> None:
 
 def test_a_sound_is_in_the_file_of_everything(kitchen: Any) -> None:
     recording = kitchen.choose()["recording"]
+    kitchen.agree(recording, "release_raw")
     said(kitchen, recording)
     said(kitchen, kitchen.choose()["recording"], b"of another recording")
     address = f"/desk/recordings/{recording}/export.json"

@@ -13,6 +13,7 @@ from recipe_app.cooking.checklist import ITEMS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
+from storage.permission import Scope
 
 ROOM = Path(__file__).resolve().parents[2] / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
@@ -20,6 +21,7 @@ FAMILIES = {
     "category": [f"{n}{more}" for n in range(8) for more in ("", ".hint")],
     "check": [item.name for item in ITEMS],
     "checklist": ["person", "room", "devices"],
+    "consent.scope": list(Scope),
     "cooking": ["dark", "light"],
     "display": [f"{name}{more}" for name in ("steps", "paragraph", "hidden") for more in ("", ".hint")],
     "doctor": [

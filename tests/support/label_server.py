@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import httpx
+import pytest
+from processes import running
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 
@@ -45,7 +55,7 @@ class KeptProjects:
         assert found is not None
         number, what = int(found[1]), found[2]
         if what == "/export":
-            return 200, self.tasks[number]
+            return 200, [{**one, "predictions": [1]} for one in self.tasks[number]]  # as a real one
         if what == "/import":
             return self._import(number, body)
         return 200, self.projects[number]
@@ -96,3 +106,91 @@ def kept_projects() -> Iterator[KeptProjects]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+EMAIL, PASSWORD = "annotator@example.com", "only-on-loopback-1"
+START_S = 240
+"""A first start makes a database of some hundred migrations."""
+
+
+@dataclass
+class LabelStudio:
+    """A real server that runs: its address, its folder, and a session of its only user."""
+
+    url: str
+    folder: Path
+    token: str
+    session: httpx.Client
+
+    def write(self, path: str, body: Any, method: str = "POST") -> Any:
+        """Change something as the page of the server does."""
+        headers = {"X-CSRFToken": self.session.cookies["csrftoken"], "Referer": self.url}
+        answer = self.session.request(method, path, json=body, headers=headers)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:300]}"
+        return answer.json()
+
+
+def label_studio_command() -> str:
+    """Return the command of a real server, or skip the test with a reason."""
+    command = Path(__file__).resolve().parents[2] / ".venv" / "label-studio" / "bin" / "label-studio"
+    if not command.exists():
+        pytest.skip("no Label Studio server here; `make label-studio` installs it and runs this test")
+    return str(command)
+
+
+@contextmanager
+def label_studio(folder: Path, films: Path) -> Iterator[LabelStudio]:
+    """Run a real server with a new database below `folder`; it may serve what lies below `films`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "base").mkdir()
+    settings = {
+        "LABEL_STUDIO_BASE_DATA_DIR": str(folder / "base"),
+        "DJANGO_DB": "sqlite",
+        "COLLECT_ANALYTICS": "false",
+        "LATEST_VERSION_CHECK": "false",
+        "SENTRY_DSN": "",
+        "FRONTEND_SENTRY_DSN": "",
+        "FEATURE_FLAGS_OFFLINE": "true",
+        "LOCAL_FILES_SERVING_ENABLED": "true",
+        "LOCAL_FILES_DOCUMENT_ROOT": str(films),
+        "HOME": str(folder),
+    }
+    words = ["start", "--internal-host", "127.0.0.1", "--port", str(port), "--no-browser"]
+    who = ["--username", EMAIL, "--password", PASSWORD]
+    log = folder / "log"
+    with (
+        log.open("w") as said,
+        running(
+            [label_studio_command(), *words, *who],
+            env=os.environ | settings,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as session,
+    ):
+        _wait(session, process, log)
+        yield LabelStudio(str(session.base_url), folder / "base", _sign_in(session), session)
+
+
+def _wait(session: httpx.Client, process: subprocess.Popen[str], log: Path) -> None:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        assert process.poll() is None, log.read_text()[-2000:]
+        with suppress(httpx.HTTPError):
+            if session.get("/health").is_success:
+                return
+        time.sleep(0.5)
+    raise AssertionError(f"no server after {START_S} s: {log.read_text()[-2000:]}")
+
+
+def _sign_in(session: httpx.Client) -> str:
+    """Sign in as the page does, and make the one personal access token of the user."""
+    session.get("/user/login/")
+    form = {"email": EMAIL, "password": PASSWORD, "csrfmiddlewaretoken": session.cookies["csrftoken"]}
+    session.post("/user/login/", data=form, headers={"Referer": f"{session.base_url}/user/login/"})
+    headers = {"X-CSRFToken": session.cookies["csrftoken"], "Referer": str(session.base_url)}
+    answer = session.post("/api/token/", headers=headers)
+    assert answer.status_code == 201, answer.text[:300]
+    return str(answer.json()["token"])

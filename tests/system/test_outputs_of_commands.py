@@ -24,6 +24,7 @@ WRITES = {
     "graph convert": ["graph.json", "--out", OUT],
     "backup": [OUT, "--data", "recordings"],
     "annotations export": ["--out", OUT, "--data", "recordings"],
+    "annotate export": ["TAKE", "--out", OUT],
     "release captaincook4d": ["TAKE", "--out", OUT],
     "release split": ["TAKE", "--kind", "type", "--ratio", "1,0,0", "--seed", "1", "--out", OUT],
     "release stats": ["TAKE", "--html", OUT],
@@ -48,6 +49,7 @@ WRITES = {
 """Commands that write where they are told, each with a call."""
 INTO_FOLDERS = {
     "annotations export",
+    "annotate export",
     "release captaincook4d",
     "release split",
     "export localization",
@@ -79,6 +81,12 @@ READS = {
     "info": {"path"},
     "batch": {"paths"},
     "consent": {"path"},
+    "annotate export": {"paths"},
+    "annotate push": {"paths", "token_file"},
+    "annotate pull": {"paths", "token_file"},
+    "annotate read": {"file", "config"},
+    "annotate agree": {"files", "config"},
+    "annotate accept": {"recording", "file"},
     "redact": {"path"},
     "release captaincook4d": {"paths", "about"},
     "release split": {"folder", "numbering"},

@@ -87,8 +87,13 @@ def _is_flat(one: dict[str, Any]) -> bool:
 
 
 def _many(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
+    """Read annotations or predictions; servers of today give only the numbers of predictions."""
     found = read.array(task.get(key) or [], f"{place} {key}")
-    return [_annotation(one, f"{place} {key[:-1]} {number}", read) for number, one in enumerate(found, 1)]
+    return [
+        _annotation(one, f"{place} {key[:-1]} {number}", read)
+        for number, one in enumerate(found, 1)
+        if not (key == "predictions" and type(one) is int)
+    ]
 
 
 def _annotation(value: Any, place: str, read: Reader) -> Annotation:

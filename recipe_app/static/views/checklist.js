@@ -26,7 +26,6 @@ export function open(recording) {
 
   let told = false;
   const overridden = () => Boolean(recording.state.checked?.override); // an admin at the desk lets it begin
-  const agreed = () => recording.state.consent?.accepted === true && recording.state.consent.version === checklist.consent;
   const named = () => /^\S+$/.test(second.trim()); // one word: no first name with a surname
   const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (named() ? 0 : 1);
 
@@ -34,6 +33,16 @@ export function open(recording) {
     await recording.act(touch, action);
     draw();
   }
+
+  const answer = () => recording.state.consent?.version === checklist.consent ? recording.state.consent : { accepted: false, scopes: [] }; // to another text it is none
+  const given = () => answer().scopes ?? [];
+  const agreed = () => answer().accepted === true;
+  let answered = Promise.resolve(); // each answer is the whole form: one after the other
+  const consent = (change, touch) => {
+    answered = answered.then(() => set({ kind: "consent", body: { version: checklist.consent, language: document.documentElement.lang, accepted: agreed(), scopes: given(), ...change() } }, touch));
+    return answered;
+  };
+  const toggled = (scope) => ({ scopes: given().includes(scope) ? given().filter((one) => one !== scope) : [...given(), scope] });
 
   async function begin(touch) {
     if (missing() && !overridden()) return null;
@@ -83,7 +92,9 @@ export function open(recording) {
   function paint() {
     redraw(main, tour("checklist"),
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
-        row("consent", agreed(), t("consent.agree"), (touch) => set({ kind: "consent", body: { version: checklist.consent, accepted: !agreed() } }, touch)),
+        row("consent", agreed(), t("consent.agree"), (touch) => consent(() => ({ accepted: !agreed() }), touch)),
+        h("p", {}, t("consent.scopes")),
+        checklist.scopes.map((scope) => row(`scope-${scope}`, given().includes(scope), t(`consent.scope.${scope}`), (touch) => consent(() => toggled(scope), touch))),
         h("p", { class: "hint" }, t("consent.version", { version: checklist.consent }))),
       GROUPS.map((group) => {
         const items = checklist.items.filter((item) => item.group === group);

@@ -125,7 +125,7 @@ def test_cancelled_unknown_and_foreign_work_is_refused(data: Path) -> None:
         assert done.exit_code == 1
         assert said in done.stderr
     other = exported(data.parent, annotation(7, 3, *GOOD), recording="take2")
-    assert "has no task of the recording take1" in accept(data, 7, "--file", other).stderr
+    assert "has nothing of the recording take1" in accept(data, 7, "--file", other).stderr
 
 
 def test_a_damaged_choice_is_named_and_never_released(data: Path) -> None:

@@ -132,6 +132,7 @@ def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
     said = json.loads(pulled.stdout)
     assert said["recordings"][0]["new"] == [7, 8]
     assert "take1: cancelled work: annotation 8" in said["warnings"]
+    assert "take1: step without region: task 100 annotation 7 S03 · Do thing 3" in said["warnings"]
     kept = kept_in(data / "take1")
     assert json.loads(kept["steps-1.json"])["raw"] == good
     said = json.loads(ask("pull", data, server).stdout)
@@ -228,3 +229,23 @@ def test_a_wrong_token_is_refused_and_never_shown(data: Path, server: KeptProjec
     assert "wrongwrong" not in ran.output
     (data.parent / "token").write_text("two words")
     assert "holds no token" in ask("push", data, server).stderr
+
+
+def test_an_eaf_goes_out_and_what_was_moved_in_it_is_accepted_within_a_frame(data: Path) -> None:
+    out = data.parent / "out"
+    assert run("annotate", "export", data, "--out", out, "--form", "elan").exit_code == 0
+    (path,) = out.glob("*/take1.eaf")
+    first = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"]["annotators"]["touches"]
+    ((start_s, end_s),) = first["S02 · Do thing 2"]
+    before, after = f'TIME_VALUE="{round(end_s * 1000)}"', f'TIME_VALUE="{round(end_s * 1000) + 400}"'
+    path.write_text(path.read_text().replace(before, after))
+    done = run("annotate", "accept", data / "take1", "--annotation", 1, "--file", path)
+    assert done.exit_code == 0, done.stderr
+    again = data.parent / "again"
+    assert run("annotate", "export", data, "--out", again, "--form", "elan").exit_code == 0
+    (path,) = again.glob("*/take1.eaf")
+    ((who, found),) = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"][
+        "annotators"
+    ].items()
+    assert who == "touches"
+    assert found["S02 · Do thing 2"] == [pytest.approx([start_s, end_s + 0.4], abs=FRAME_S)]

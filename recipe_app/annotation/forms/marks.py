@@ -1,0 +1,82 @@
+"""Marks in seconds, as tools write them that do not count frames: read as spans, or as regions of frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from recipe_app.annotation.forms.frame_times import region_of
+from recipe_app.annotation.forms.server_export import Task, tasks_of
+from recipe_app.annotation.forms.steps import TIMELINE, Finding, Steps
+
+NOBODY = "unknown"
+"""Who marked what a file names nobody for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One span of a film with its label, and who marked it."""
+
+    label: str
+    start_ns: int
+    end_ns: int
+    by: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Marked:
+    """All marks of one recording; `proxy_sha256` where the file says which film they are of."""
+
+    recording: str
+    marks: tuple[Mark, ...]
+    proxy_sha256: str | None = None
+
+
+def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
+    """Return the spans by person, and what does not count."""
+    steps = Steps()
+    for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
+        mine = steps.annotators.setdefault(one.by, {})
+        if word := _wrong(one, labels):
+            steps.findings.append(Finding(word, one.place))
+        else:
+            mine.setdefault(one.label, []).append((one.start_ns / 1e9, one.end_ns / 1e9))
+    return steps
+
+
+def _wrong(one: Mark, labels: frozenset[str] | None) -> str:
+    if not one.label:
+        return "region without label"
+    if labels is not None and one.label not in labels:
+        return "unknown label"
+    return "end before start" if one.end_ns < one.start_ns else ""
+
+
+def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
+    """Return marks as a task: one annotation a person, numbered from 1 in the order of their names."""
+    people = sorted({one.by for one in marked.marks})
+    annotations = [
+        {
+            "id": number,
+            "completed_by": person,
+            "result": [_region(one, fps) for one in marked.marks if one.by == person],
+        }
+        for number, person in enumerate(people, 1)
+    ]
+    data = {
+        "recording_id": marked.recording,
+        "fps": float(fps),
+        "frames": frames,
+        "proxy_sha256": marked.proxy_sha256,
+    }
+    (task,) = tasks_of([{"data": data, "annotations": annotations}], marked.recording)
+    return task
+
+
+def _region(one: Mark, fps: Fraction) -> dict[str, Any]:
+    start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
+    end = end if one.end_ns >= one.start_ns else start - 1
+    value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}
+    return {"id": one.place, "type": TIMELINE, "value": value, "ns": [one.start_ns, one.end_ns]}

@@ -1,0 +1,82 @@
+"""Consent in a real browser: each scope is a box of its own; what is agreed to stands in recording.json."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from browser import Tablet
+from screens import serious
+
+from recipe_app.cooking import checklist, consent_form
+from storage.permission import Scope
+from sync.report.facts import consent_in_words
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def agreed(kitchen: Any, scopes: list[str] | None) -> dict[str, Any]:
+    """Wait until the manifest says what is agreed to, nothing where it is None; return it."""
+    while True:
+        manifest: dict[str, Any] = kitchen.manifest("soup_1")
+        is_given = manifest.get("consent", "none") != "none"
+        if is_given is (scopes is not None) and manifest.get("consent_scopes", []) == (scopes or []):
+            return manifest
+        time.sleep(0.05)
+
+
+def test_agreeing_goes_into_the_manifest_and_undoing_takes_it_out(kitchen: Any, tablet: Tablet) -> None:
+    page = tablet.page
+    tablet.page.locator("#recipes").get_by_role("button", name="Tea and toast").click()
+    tablet.screen("recipe")
+    page.get_by_label("soup_1").check()
+    tablet.tap("Begin", exact=True)
+    tablet.screen("prepare")
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    boxes = {scope: page.locator(f'[data-key="scope-{scope}"]') for scope in Scope}
+    agree = page.locator('[data-key="consent"]')
+    for box in (agree, *boxes.values()):
+        assert box.get_attribute("aria-checked") == "false"  # nobody ticks for somebody else
+    assert serious(page) == []
+    boxes[Scope.RELEASE_RAW].click()
+    agree.click()
+    boxes[Scope.ANNOTATE].click()
+    manifest = agreed(kitchen, ["annotate", "release_raw"])
+    said = f"{manifest['consent']}: annotate, release_raw"
+    assert consent_in_words(manifest) == said
+    assert manifest["consent_history"][-1] == {
+        "reference": manifest["consent"],
+        "scopes": ["annotate", "release_raw"],
+        "by": "tablet",
+        "utc_ns": manifest["consent_history"][-1]["utc_ns"],
+        "version": consent_form.CONSENT_VERSION,
+        "language": "en",
+        "person": "Basil",
+    }
+    tablet.rest()
+    boxes[Scope.RELEASE_RAW].click()
+    agreed(kitchen, ["annotate"])
+    tablet.rest()
+    agree.click()
+    assert consent_in_words(agreed(kitchen, None)).startswith("none: ")
+
+
+def test_a_changed_text_is_asked_for_again(
+    kitchen: Any, tablet: Tablet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tablet.page
+    tablet.begin("Tea and toast")
+    tablet.tap("Ready: to the checklist")
+    tablet.screen("checklist")
+    agree, annotate = page.locator('[data-key="consent"]'), page.locator('[data-key="scope-annotate"]')
+    agree.click()
+    annotate.click()
+    page.locator('[data-key="scope-annotate"][aria-checked="true"]').wait_for()
+    tablet.saved()
+    monkeypatch.setattr(consent_form, "CONSENT_VERSION", "another")
+    monkeypatch.setattr(checklist, "CONSENT_VERSION", "another")
+    page.reload()
+    page.locator('[data-key="consent"][aria-checked="false"]').wait_for()
+    assert annotate.get_attribute("aria-checked") == "false"
