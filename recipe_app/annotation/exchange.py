@@ -81,11 +81,11 @@ def _check_labels(project: Project, ours: HandedOut) -> None:
 
 
 def _check_same(task: Task, ours: HandedOut) -> None:
-    wanted, found = ours.task["data"]["proxy_sha256"], task.data.get("proxy_sha256")
-    if wanted != found:
+    """Refuse marks in a film that was never handed out. Raises ProjectDiffers."""
+    if (found := task.data.get("proxy_sha256")) not in ours.films:
         raise ProjectDiffers(
-            f"task {task.id}: film of another hash: {ours.recording} was pushed with {found}, "
-            f"its film is now {wanted}; delete the task to push it anew"
+            f"task {task.id}: film of another hash: {found} was never written of {ours.recording}; "
+            "delete the task and push it anew"
         )
 
 

@@ -39,7 +39,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class HandedOut:
-    """One recording as an annotation server takes it: its project's name and configuration, and its task."""
+    """One recording as an annotation server takes it: its project's name and configuration, and its task.
+
+    `films` are the hashes of all films that were handed out of it: the same pictures, encoded at some time.
+    """
 
     recording: str
     project: str
@@ -47,6 +50,7 @@ class HandedOut:
     labels: tuple[str, ...]
     fps: Fraction
     task: Task
+    films: frozenset[str]
 
 
 def open_to_annotate(path: Path, without_consent: str) -> OwnRecording:
@@ -131,6 +135,7 @@ def handed_out(own: OwnRecording, choice: Choice) -> HandedOut:
         labels,
         own.frames.fps,
         task_of(data, touched_spans(own), own.frames.fps, choice.form),
+        frozenset(film["sha256"] for film in films),
     )
 
 

@@ -77,14 +77,15 @@ class Server:
         return _number(self._ask("POST", "/api/projects", body), self.url)
 
     def tasks(self, project: int) -> list[Task]:
-        """Return all tasks of a project with annotations and predictions. Raises ServerRefused, BadGraph."""
+        """Return the tasks of recordings in a project, with annotations. Raises ServerRefused, BadGraph."""
         path = f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true"
         found = self._ask("GET", path)
         if not isinstance(found, list):
             raise ServerRefused(
                 f"{self.url}: its export is no list of tasks; is it Label Studio 1.10 or newer?"
             )
-        return tasks_of(found, f"project {project}")
+        ours = [one for one in found if isinstance(one, dict) and "recording_id" in (one.get("data") or ())]
+        return tasks_of(ours, f"project {project}")
 
     def add_task(self, project: int, task: dict[str, Any]) -> None:
         """Add a task with its proposals. Raises ServerRefused."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.files_on_disk import file_sha256
+from storage.annotations import FOLDER as ANNOTATIONS
 from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK
@@ -64,6 +65,7 @@ def verify(
     _check_redactions(manifest, findings)
     _check_events(recording, findings)
     _check_book(recording, findings)
+    _check_annotations(recording, findings)
     _check_constants(recording, manifest, findings)
     try:
         folder = readable_folder(recording, manifest)
@@ -221,6 +223,13 @@ def _check_book(recording: Path, findings: Findings) -> None:
     path = recording / BOOK
     for number in _damaged_lines(path.read_bytes() if path.exists() else b""):
         findings.damage(BOOK, "copies", f"line {number}")
+
+
+def _check_annotations(recording: Path, findings: Findings) -> None:
+    """Check what people marked, by the checksum that each file carries."""
+    for path in sorted((recording / ANNOTATIONS).glob("*.json")):
+        if not is_sound(path.read_bytes()):
+            findings.damage(f"{ANNOTATIONS}/{path.name}", ANNOTATIONS, WHOLE)
 
 
 def _damaged_lines(content: bytes) -> list[int]:

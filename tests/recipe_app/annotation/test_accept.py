@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -77,6 +78,10 @@ def test_a_release_has_the_accepted_times_within_a_frame_and_says_so(data: Path)
     assert times == [pytest.approx(one, abs=0.001) for one in expected]
     assert before[0]["end_time"] != steps[0]["end_time"]
     assert run("verify", data / "take1").stdout == verdict
+    assert run("export", "steps", data / "take1", "--out", data.parent / "steps.csv").exit_code == 0
+    with (data.parent / "steps.csv").open(newline="") as file:
+        rows = {row["step_id"]: row for row in csv.DictReader(file)}
+    assert float(rows["2"]["end"]) == pytest.approx(190 * FRAME_S, abs=0.001)
 
 
 def test_another_choice_keeps_all_versions(data: Path) -> None:
@@ -132,6 +137,8 @@ def test_a_damaged_choice_is_named_and_never_released(data: Path) -> None:
     assert accept(data, 7, "--file", exported(data.parent, annotation(7, 3, *GOOD))).exit_code == 0
     path = data / "take1" / "annotations" / "accepted.json"
     path.write_bytes(path.read_bytes().replace(b'"end_frame": 60', b'"end_frame": 61'))
+    said = json.loads(run("verify", data / "take1").stdout)
+    assert {"file": "annotations/accepted.json", "stream": "annotations", "block": "file"} in said["corrupt"]
     done = run("release", "captaincook4d", data / "take1", "--out", data.parent / "out", "--media", "")
     assert done.exit_code == 1
     assert "accepted.json: is not what was written" in done.stderr

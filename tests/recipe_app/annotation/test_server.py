@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import httpx
 import pytest
 from click.testing import CliRunner
 from cooked_recording import copied, film_s, write_cooked
@@ -18,6 +19,7 @@ from numbered_recording import FRAME_S
 from small_takes import FRAMES
 
 from kitchensync.cli import main
+from recipe_app.annotation.server import Server
 from storage.manifest import edit_manifest
 from virtual_kitchen.kitchen import Kitchen
 
@@ -142,6 +144,9 @@ def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
     server.task("take1")["annotations"][0]["result"][0]["value"]["ranges"][0]["start"] = 41
     assert json.loads(ask("pull", data, server).stdout)["recordings"][0]["new"] == [7]
     assert json.loads(kept_in(data / "take1")["steps-3.json"])["annotation"] == 7
+    server.mark("take1", annotation(9, 3, region(40, 60, "S01 · Do thing 1")))
+    warnings = json.loads(ask("pull", data, server).stdout)["warnings"]
+    assert "take1: two annotations by one person: task 100 annotation 9" in warnings
 
 
 def test_a_push_that_lost_the_network_says_how_far_it_came_and_goes_on(
@@ -177,11 +182,12 @@ def test_what_people_change_at_the_server_is_named_and_nothing_is_kept(
     server.task("take1")["data"]["proxy_sha256"] = "0" * 64
     other = ask("pull", data, server)
     server.task("take1")["data"] = task
-    server.tasks[1].clear()
+    server.tasks[1].append({"id": 5, "data": {"image": "/cat.png"}, "annotations": []})
+    server.tasks[1].pop(0)
     gone = ask("pull", data, server)
     for ran, said in (
         (renamed, "label renamed: 'S01 · Do thing 1' is not in it, there is 'S01 · Make thing 1'"),
-        (other, "task 100: film of another hash: take1"),
+        (other, f"task 100: film of another hash: {'0' * 64} was never written of take1"),
         (gone, "deleted task: it was pushed and is gone"),
     ):
         assert ran.exit_code == 1
@@ -203,6 +209,30 @@ def test_narrations_are_pushed_and_pulled_as_they_are(data: Path, server: KeptPr
     server.mark("take1", annotation(7, 3, *result))
     assert ask("pull", data, server, "--form", "audio").exit_code == 0
     assert json.loads(kept_in(data / "take1")["steps-1.json"])["raw"]["result"] == result
+
+
+def test_an_access_that_ran_out_is_renewed_and_the_token_itself_is_sent_to_nobody_else(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "token").write_text("a.b.c")
+    given, seen = iter(("first", "second")), []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        said = request.headers.get("Authorization", "")
+        seen.append((request.url.path, said))
+        if request.url.path == "/api/token/refresh/":
+            assert json.loads(request.content) == {"refresh": "a.b.c"}
+            return httpx.Response(200, json={"access": next(given)})
+        if said == "Bearer first":
+            return httpx.Response(401, json={"detail": "expired"})
+        return httpx.Response(200, json={"results": [], "next": None})
+
+    with Server("http://127.0.0.1:1", tmp_path / "token", httpx.MockTransport(answer)) as server:
+        assert server.project("tea") is None
+        assert server.project("tea") is None
+    renewal, projects = ("/api/token/refresh/", ""), "/api/projects"
+    asked = [renewal, (projects, "Bearer first"), renewal, *([(projects, "Bearer second")] * 2)]
+    assert seen == asked
 
 
 @pytest.mark.parametrize(
