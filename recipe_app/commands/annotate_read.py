@@ -12,9 +12,21 @@ from recipe_app.commands.export_source import STRICT, answer, rate
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 
+
+def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
+    """Return a rate as an exact fraction. Raises BadParameter."""
+    from recipe_app.annotation.forms.frame_times import MOST_FPS
+
+    if text is None:
+        return None
+    if not 1 <= (fps := Fraction(rate(text))) <= MOST_FPS:
+        raise click.BadParameter(f"{text!r}: films have 1 to {MOST_FPS} frames a second", param_hint="--fps")
+    return fps
+
+
 FPS = click.option(
     "--fps",
-    callback=lambda _ctx, _param, text: None if text is None else Fraction(rate(text)),
+    callback=_exact,
     help="Frames a second of the films, as a fraction: 25, 30000/1001 [default: what the tasks say].",
 )
 CONFIG = click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, floor
 
+MOST_FPS = 10_000
 _DIGITS = 9
 _MOST_PARTS = 1001
 """Rates are whole numbers, or thousandths of 1.001 (30000/1001): a float near one of them is that one."""

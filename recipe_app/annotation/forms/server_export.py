@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from recipe_app.annotation.forms.frame_times import MOST_FPS
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import Reader, refuse_half_letters
 from sensors.untrusted_json import BadJson, parse_json
@@ -107,6 +108,6 @@ def _annotation(value: Any, place: str, read: Reader) -> Annotation:
 
 
 def _number(value: Any, place: str, read: Reader) -> float:
-    if type(value) in (int, float) and value > 0:
+    if type(value) in (int, float) and 1 <= value <= MOST_FPS:
         return float(value)
-    raise read.fail(place, "not a number of frames a second")
+    raise read.fail(place, f"not a number of frames a second, 1 to {MOST_FPS}")

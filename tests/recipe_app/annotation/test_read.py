@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -157,6 +158,47 @@ def test_a_configuration_that_is_none_is_refused(tmp_path: Path, config: str, sa
     ran = run(tmp_path / "tasks.json", "--config", tmp_path / "config.xml")
     assert ran.exit_code == 1
     assert said in ran.stderr
+
+
+ODD = st.sampled_from(
+    [None, True, -1, 0, 1e-300, 1e300, 10**20, "", "x", [], {}, [[]], [None], [{}], {"id": []}]
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
+
+
+def spoken(text: str) -> dict[str, Any]:
+    value = {"start": 1.0, "end": 2.0, "labels": ["S01 · stir"], "text": [text]}
+    return {"id": "a", "type": "labels" if not text else "textarea", "original_length": 9.0, "value": value}
+
+
+@given(st.data())
+def test_an_export_with_anything_anywhere_is_read_or_refused(data: st.DataObject) -> None:
+    marked = annotation(7, 1, region(1, 9, "S01 · stir"), spoken(""), spoken("I stir"))
+    export = [task(marked, annotation(8, 2, region(2, 9, "S02 · pour")))]
+    export[0]["predictions"] = [{"result": [region(1, 9, "S01 · stir")]}]
+    *above, last = data.draw(st.sampled_from([place for place in places(export) if place]))
+    inside: Any = export
+    for key in above:
+        inside = inside[key]
+    inside[last] = data.draw(ODD)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "tasks.json").write_text(json.dumps(export))
+        ran = run(Path(folder) / "tasks.json", "--json")
+    assert isinstance(ran.exception, SystemExit | None), ran.exc_info
+    assert ran.exit_code in (0, 1)
+    assert json.loads(ran.stdout)["schema"] == "annotate-read/1"
+
+
+@pytest.mark.parametrize("fps", ["0", "1e-400", "1/0", "nan", "1e9"])
+def test_a_rate_that_no_film_has_is_wrong_usage(tmp_path: Path, fps: str) -> None:
+    (tmp_path / "tasks.json").write_text(json.dumps([task()]))
+    ran = run(tmp_path / "tasks.json", "--fps", fps)
+    assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1)
 
 
 def test_films_without_one_rate_ask_for_it(tmp_path: Path) -> None:
