@@ -196,11 +196,14 @@ class Withdrawn(Unusable):
         )
 
 
+_ENTER = "enter what was signed with `kitchensync consent`"
+
+
 class NotPermitted(Unusable):
     """A use of a recording that its consent does not allow."""
 
-    def __init__(self, recording: Path, why: str, or_else: str = "") -> None:
-        super().__init__(f"{recording}: {why}; enter what was signed with `kitchensync consent`{or_else}")
+    def __init__(self, recording: Path, why: str, or_else: str = "", *, do: str = _ENTER) -> None:
+        super().__init__(f"{recording}: {why}; {do}{or_else}")
 
 
 class FilesMissing(StorageError):

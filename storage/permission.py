@@ -49,6 +49,9 @@ def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else
     `or_else` is what else can be done, for the refusal.
     """
     manifest = usable_manifest(recording)
+    if purpose == Purpose.RELEASE_FACES_HIDDEN:
+        why = f"`{purpose}` is not possible: no release can hide faces yet"
+        raise NotPermitted(recording, why, do="ask the participant for `release_raw`")
     if not (why := why_not(manifest, purpose)):
         return manifest
     if not without_consent:
@@ -66,19 +69,23 @@ def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:
 
 def why_not(manifest: Manifest, purpose: Purpose) -> str:
     """Say what the consent of a recording lacks for a purpose; nothing where it does not."""
-    if purpose in FREE:
+    if purpose in FREE or manifest.get("virtual") is True:
         return ""
-    scope = Scope(purpose)
+    scope, scopes = Scope(purpose), manifest.get("consent_scopes", ())
     if manifest.get("consent", NONE) == NONE:
         return f"nobody agreed to `{scope}`"
-    if scope not in manifest.get("consent_scopes", ()):
-        return f"the consent {manifest['consent']} does not hold `{scope}`"
+    if scope not in scopes:
+        hidden = Scope.RELEASE_FACES_HIDDEN
+        more = f", only `{hidden}`, and no release can hide faces yet" if hidden in scopes else ""
+        return f"the consent {manifest['consent']} does not hold `{scope}`{more}"
     return ""
 
 
 def consent_in_words(manifest: Manifest) -> str:
     """Say what a participant agreed to."""
     reference = str(manifest.get("consent") or NONE)
+    if manifest.get("virtual") is True:
+        return "not needed: a virtual kitchen, there is nobody in it"
     if reference == NONE:
         return "none: it may be looked at and copied to your own stores, nothing else"
     return f"{reference}: {', '.join(manifest.get('consent_scopes') or ()) or 'to be recorded, nothing else'}"

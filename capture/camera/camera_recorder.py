@@ -80,7 +80,7 @@ class CameraRecorder(threading.Thread):
             "firmware": info.firmware,
             "serial": info.serial,
             "notes": notes,
-        }
+        } | ({"virtual": True} if info.is_virtual else {})
 
     def _set_up(self) -> list[str]:
         """Hand over control, set clock and settings; what does not work is a note, not a refusal."""

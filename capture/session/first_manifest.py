@@ -40,6 +40,7 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
                     "adaptive": other.adaptive,
                     "format": other.kept_format,
                 }
+    is_virtual = bool(devices) and all("virtual" in device for device in devices.values())
     return {
         "schema": SCHEMA,
         "recording": plan.recording,
@@ -58,4 +59,5 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
         "streams": streams,
         "software": {"kitchensync": version("kitchensync")},
         "files": {},
+        **({"virtual": True} if is_virtual else {}),
     }

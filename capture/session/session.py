@@ -31,7 +31,7 @@ from capture.session.first_manifest import first_manifest
 from capture.session.recover import recover_all
 from capture.session.reserve import set_aside
 from capture.session.supervisor import Supervisor
-from sensors.hololens.remote import RemoteControl, require_version
+from sensors.hololens.remote import RemoteControl, is_virtual, require_version
 from storage.disk.durable import make_durable_folders
 from storage.errors import RecordingExists
 from storage.lab import lab_of
@@ -161,7 +161,7 @@ def _check_headsets(order: RecordingRequest) -> tuple[dict[str, Any], list[str]]
                 "version": ".".join(map(str, server)),
                 "utc_offset_ticks": remote.utc_offset(),
                 "gyroscope_unit": order.gyroscope_unit,
-            }
+            } | ({"virtual": True} if is_virtual(headset.host) else {})
         warnings += [warning] if warning else []
     return devices, warnings
 

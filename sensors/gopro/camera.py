@@ -60,7 +60,7 @@ class GoProHttp:
         model, firmware, serial = (
             str(facts.get(key, "")) for key in ("model_name", "firmware_version", "serial_number")
         )
-        return CameraInfo(model, firmware, serial, raw)
+        return CameraInfo(model, firmware, serial, raw, facts.get("virtual") is True)
 
     def state(self) -> CameraState:
         """Ask for all statuses and settings."""

@@ -91,6 +91,8 @@ class CameraInfo(NamedTuple):
     firmware: str
     serial: str
     raw: dict[str, Any]
+    is_virtual: bool = False
+    "Whether the camera says that it is simulated; a real one never does."
 
 
 class CameraClock(NamedTuple):

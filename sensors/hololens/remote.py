@@ -184,6 +184,19 @@ def stop_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
     _wait_for_pv(host, False, timeout_s)
 
 
+def is_virtual(host: str) -> bool:
+    """Tell whether the headset at an address is simulated on this computer.
+
+    The simulator says so by a name of this computer's network, never on the wire: nothing is asked of a real headset.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(f"\0kitchensync-virtual-headset/{socket.gethostbyname(host)}")
+        except OSError:
+            return False
+        return True
+
+
 def parse_version(text: str) -> tuple[int, int, int]:
     """Read `A.B.C`; raise ValueError otherwise."""
     parts = text.split(".")

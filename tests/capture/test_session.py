@@ -8,7 +8,10 @@ import pytest
 
 from capture.errors import FolderNotWritable
 from capture.order import RecordingRequest
+from capture.plan import Plan
+from capture.session.first_manifest import first_manifest
 from capture.session.session import record
+from storage.permission import Purpose, why_not
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])
@@ -20,3 +23,22 @@ def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, 
     with pytest.raises(FolderNotWritable, match=rf"{closed}: cannot write there \(no permission\)"):
         record(RecordingRequest("take", tmp_path / "data", [], {}), print)
     assert sorted(tmp_path.rglob("*")) == sorted({tmp_path / "data", folder})
+
+
+@pytest.mark.parametrize(
+    ("devices", "virtual"),
+    [
+        ({}, False),
+        ({"hololens": {"virtual": True}}, True),
+        ({"hololens": {"virtual": True}, "gopro": {"virtual": True}}, True),
+        ({"hololens": {"virtual": True}, "gopro": {}}, False),
+        ({"hololens": {}, "gopro": {"virtual": True}}, False),
+    ],
+)
+def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, devices, virtual):
+    """One real device is enough: somebody may be in it."""
+    order = RecordingRequest("take", tmp_path, [], {})
+    plan = Plan("take", "u", str(tmp_path), "", "", "", [])
+    manifest = first_manifest(order, plan, devices)
+    assert manifest.get("virtual", "is not said") == (True if virtual else "is not said")
+    assert (why_not(manifest, Purpose.RELEASE_RAW) == "") is virtual

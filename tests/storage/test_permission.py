@@ -33,7 +33,7 @@ def take(tmp_path: Path) -> Path:
 
 
 def test_without_consent_it_may_be_copied_and_looked_at_and_nothing_else(take: Path) -> None:
-    for purpose in Purpose:
+    for purpose in set(Purpose) - {Purpose.RELEASE_FACES_HIDDEN}:
         if purpose in FREE:
             ask(take, purpose)
         else:
@@ -45,7 +45,7 @@ def test_each_scope_opens_its_own_purpose(take: Path) -> None:
     for scope in Scope:
         give_consent(take, "form-1", [scope], by="op")
         allowed = {purpose for purpose in Purpose if _may(take, purpose)}
-        assert allowed == FREE | {Purpose(scope)}
+        assert allowed == FREE | {Purpose(scope)} - {Purpose.RELEASE_FACES_HIDDEN}
     assert [entry["scopes"] for entry in read_manifest(take)["consent_history"]] == [[one] for one in Scope]
 
 
@@ -65,6 +65,31 @@ def test_after_a_withdrawal_nothing_may_be_done_and_nothing_entered(take: Path) 
             ask(take, purpose)
     with pytest.raises(Withdrawn):
         give_consent(take, "form-1", Scope, by="op")
+
+
+def test_no_release_hides_faces_yet_and_says_so_by_name(take: Path) -> None:
+    give_consent(take, "form-1", [Scope.RELEASE_FACES_HIDDEN], by="op")
+    for words in ({}, {"without_consent": "we filmed ourselves"}):
+        with pytest.raises(NotPermitted, match="`release_faces_hidden` is not possible: no release can hide"):
+            ask(take, Purpose.RELEASE_FACES_HIDDEN, **words)
+    with pytest.raises(NotPermitted, match="only `release_faces_hidden`, and no release can hide faces yet"):
+        ask(take, Purpose.RELEASE_RAW)
+
+
+def test_a_virtual_kitchen_needs_nobody_s_consent_and_no_withdrawal_is_overridden(take: Path) -> None:
+    with edit_manifest(take) as manifest:
+        manifest["virtual"] = True
+    for purpose in set(Purpose) - {Purpose.RELEASE_FACES_HIDDEN}:
+        assert ask(take, purpose)["consent"] == "none"
+    with edit_manifest(take) as manifest:
+        manifest["virtual"] = "yes"  # nobody writes that
+    with pytest.raises(NotPermitted):
+        ask(take, Purpose.ANNOTATE)
+    with edit_manifest(take) as manifest:
+        manifest |= {"virtual": True, "withdrawn": {"host_ns": 1}}
+    for purpose in Purpose:
+        with pytest.raises(Withdrawn):
+            ask(take, purpose)
 
 
 def test_a_manifest_that_cannot_be_read_permits_nothing(take: Path) -> None:

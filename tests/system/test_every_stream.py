@@ -85,6 +85,7 @@ def test_a_server_that_the_project_did_not_write_is_recorded_without_a_differenc
         server.close()
     assert server.errors == []
     assert answer["ended"] == "ended_by_device"
+    assert "virtual" not in json.loads((tmp_path / "data" / "take" / "recording.json").read_text())
     for name in chosen.split(","):
         stored = answer["streams"][f"hololens/{name}"]
         assert stored["stored"] == len(server.sent[name]) > 10, name

@@ -58,7 +58,17 @@ def test_a_take_that_the_devices_end_is_equal_to_the_truth_and_aligned_with_it(k
         assert abs(ticks - true) < 20_000, f"{(ticks - true) / 1e4:.2f} ms off at {t:.2f} s"
     assert (data / "take" / "sync" / "index.parquet").exists()
     described_as_sent(data, truth, place.out / "truth", pair["status"])
+    needs_nobody_s_consent(data, tmp_path / "cloud")
     only_its_owner_reads(data, tmp_path / "store")
+
+
+def needs_nobody_s_consent(data: Path, cloud: Path) -> None:
+    """What the virtual kitchen's devices made says so and may go anywhere, until somebody withdraws."""
+    manifest = json.loads((data / "take" / "recording.json").read_text())
+    assert (manifest["virtual"], manifest["consent"]) == (True, "none")
+    sent = kitchensync("upload", data / "take", f"file://{cloud}")
+    assert sent.returncode == 0, sent.stderr
+    assert (cloud / "take" / "recording.json").read_bytes() == (data / "take" / "recording.json").read_bytes()
 
 
 def only_its_owner_reads(data: Path, store: Path) -> None:

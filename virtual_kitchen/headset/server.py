@@ -1,5 +1,7 @@
 """The virtual HoloLens: all its ports, taken together or not at all."""
 
+import contextlib
+import socket
 import threading
 
 from virtual_kitchen.headset.ahat_stream import HZ, AhatConfiguration, AhatFeed, AhatStream, GroupShelf
@@ -24,6 +26,7 @@ from virtual_kitchen.headset.stream_port import ListeningPort, StreamPort
 from virtual_kitchen.headset.vlc_stream import VlcStream
 
 _RESEARCH_PORTS = range(3800, 3809)
+_MARK = "\0kitchensync-virtual-headset/{host}"
 _TICK_S = 0.1
 _LAST_PACKETS_S = 15.0  # a client that does not read for this long after the end is cut off
 
@@ -34,6 +37,8 @@ class VirtualHeadset:
     def __init__(self, headset: HeadsetState, host: str) -> None:
         self._headset = headset
         self._are_ending = threading.Event()
+        self._host = host
+        self._mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         streams: tuple[Stream, ...] = (
             PvStream(headset),
             AhatStream(headset),
@@ -83,10 +88,19 @@ class VirtualHeadset:
 
     def listen(self) -> None:
         """Let clients in on every port."""
+        self._say_virtual()
         for port in self._ports:
             port.listen()
         if self._headset.faults.whole():
             self._restarter.start()
+
+    def _say_virtual(self) -> None:
+        """Let whoever asks this computer, not the wire, know that the headset at this address is simulated.
+
+        A name that lives and ends with this process; a system without such names leaves it unsaid.
+        """
+        with contextlib.suppress(OSError):
+            self._mark.bind(_MARK.format(host=self._host))
 
     def _restart_when_due(self) -> None:
         """Close and open all ports as the app is closed and started again; a headset that died stays closed."""
@@ -138,6 +152,7 @@ class VirtualHeadset:
     def stop(self) -> None:
         """End everything."""
         self._headset.stopping.set()
+        self._mark.close()
         self.end_streams()
         for port in self._commands:
             port.refuse()

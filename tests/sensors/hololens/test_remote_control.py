@@ -66,6 +66,16 @@ class Device:
         return {3809: self.remote, 3810: self.pv}
 
 
+def test_a_headset_is_virtual_where_the_simulator_says_so_and_nowhere_else(headset: Headset) -> None:
+    with headset(Device().scripts) as host:
+        assert not remote.is_virtual(host)  # it speaks as a real one does
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
+            said.bind(f"\0kitchensync-virtual-headset/{host}")
+            assert remote.is_virtual(host)
+        assert not remote.is_virtual(host)
+    assert not remote.is_virtual("no-such-host.invalid")
+
+
 def test_version_offset_and_time(headset: Headset) -> None:
     with headset(Device().scripts) as host, RemoteControl(host) as remote:
         assert remote.version() == (1, 0, 37, 0)
