@@ -127,7 +127,7 @@ class LabelStudio:
         headers = {"X-CSRFToken": self.session.cookies["csrftoken"], "Referer": self.url}
         answer = self.session.request(method, path, json=body, headers=headers)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:300]}"
-        return answer.json()
+        return answer.json() if answer.content else None
 
 
 def label_studio_command() -> str:

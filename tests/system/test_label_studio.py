@@ -51,6 +51,12 @@ def mark(server: LabelStudio, project: int) -> int:
     return int(made["id"])
 
 
+def named(take: Path, there: tuple[object, ...], said: str) -> None:
+    done = CliRunner().invoke(main, ["annotate", "pull", str(take), *map(str, there)])
+    assert done.exit_code == 1, done.output
+    assert said in done.stderr
+
+
 def is_in_database(server: LabelStudio, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in server.folder.rglob("*") if path.is_file())
 
@@ -83,6 +89,18 @@ def test_regions_drawn_and_moved_at_a_real_server_are_in_the_release_within_a_fr
         (tmp_path / "export.json").write_bytes(exported)
         flat = server.session.get(f"/api/projects/{project['id']}/export?exportType=JSON_MIN").content
         (tmp_path / "flat.json").write_bytes(flat)
+        (task,) = server.session.get(f"/api/tasks?project={project['id']}").json()["tasks"]
+        server.write(f"/api/tasks/{task['id']}/annotations", {"result": [], "was_cancelled": True})
+        cancelled = run("annotate", "pull", take, *there)
+        assert len(cancelled["recordings"][0]["new"]) == 1
+        assert "cancelled work" in " ".join(cancelled["warnings"])
+        kept = {path.name: path.read_bytes() for path in (take / "annotations").iterdir()}
+        server.write(f"/api/tasks/{task['id']}", None, "DELETE")
+        named(take, there, "deleted task: it was pushed and is gone")
+        renamed = project["label_config"].replace("S01 · Do", "S01 · Make")
+        server.write(f"/api/projects/{project['id']}", {"label_config": renamed}, "PATCH")
+        named(take, there, "label renamed: 'S01 · Do thing 1' is not in it, there is 'S01 · Make thing 1'")
+        assert {path.name: path.read_bytes() for path in (take / "annotations").iterdir()} == kept
     read = run("annotate", "read", tmp_path / "export.json")["recordings"]["take1"]
     (spans,) = read["annotators"].values()
     assert spans[DRAWN] == [[pytest.approx(300 * FRAME_S), pytest.approx(330 * FRAME_S)]]
