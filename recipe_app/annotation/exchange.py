@@ -45,9 +45,8 @@ def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> Pushed:
         for title in dict.fromkeys(one.project for _, one in wanted):
             _push_project(server, [pair for pair in wanted if pair[1].project == title], made)
     except ServerRefused as error:
-        raise PushStopped(
-            f"{error} ({len(made.added) + len(made.there)} of {len(wanted)} recordings are there)"
-        ) from error
+        done = len(made.added) + len(made.there)
+        raise PushStopped(f"{done} of {len(wanted)} recordings are there: {error}") from error
     return made
 
 

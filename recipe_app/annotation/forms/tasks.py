@@ -18,14 +18,16 @@ Task = dict[str, Any]
 def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> Task:
     """Return a task as a server takes it; `data` holds `frames`, which no region passes."""
     frames = int(data["frames"])
-    regions = [
-        _timeline(label, start_s, end_s, fps, frames)
-        if form == "timeline"
-        else _audio(label, start_s, end_s, float(frames / fps))
+    result = [
+        {"id": f"touch-{label.partition(' ')[0]}-{number}"}
+        | (
+            _timeline(label, start_s, end_s, fps, frames)
+            if form == "timeline"
+            else _audio(label, start_s, end_s, float(frames / fps))
+        )
         for label, spans in touched.items()
-        for start_s, end_s in spans
+        for number, (start_s, end_s) in enumerate(spans, 1)
     ]
-    result = [{"id": f"touch{number}", **region} for number, region in enumerate(regions, 1)]
     proposal = [{"model_version": MODEL, "score": 1.0, "result": result}] if result else []
     return {"data": data, "predictions": proposal}
 

@@ -94,6 +94,8 @@ def test_another_choice_keeps_all_versions(data: Path) -> None:
     assert kept.items() <= after.items()
     accepted = json.loads(after["accepted.json"])
     assert (accepted["annotation"], [one["annotation"] for one in accepted["earlier"]]) == (8, [7])
+    assert accept(data, 8).exit_code == 0
+    assert annotations_of(data) == after, "the same again changes nothing"
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ def test_what_is_handed_out_is_the_film_with_the_touches_in_it(
         assert ends[label.replace("thing", "Do thing")] * FRAME_S == pytest.approx(
             film_s(cooked[0], at_s), abs=2 * FRAME_S
         )
+    regions = [region["id"] for region in task["predictions"][0]["result"]]
+    assert regions == ["touch-S01-1", "touch-S02-1", "touch-S03-1"], "the same in every export"
     read = run("annotate", "read", folder / "tasks.json", "--config", folder / "config.xml")
     assert json.loads(read.stdout)["recordings"]["take1"]["problems"] == []
     assert not any(SECRET.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file())
