@@ -81,16 +81,17 @@ def keep_file(own: OwnRecording, file: Path) -> Kept:
     raise NotAcceptable(f"{file.name}: has nothing of the recording {name}; give its own export")
 
 
-def accept(own: OwnRecording, annotation: int) -> dict[str, Any]:
+def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Make the newest version of an annotation the step times of a recording; return what was written.
 
+    `films` are hashes of films that were not handed out but shown here.
     Raises NotAcceptable, and then nothing changed.
     """
     number, version = _version(own.recording.path, annotation)
     place = f"annotation {annotation}"
     if version["was_cancelled"]:
         raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
-    _check_film(own, version["film"], place)
+    _check_film(own, version["film"], films, place)
     labels = {label: node for node, label in labels_of(own.state["recording"]).items()}
     steps = [
         {"node": labels[label], "start_frame": start, "end_frame": end}
@@ -141,7 +142,7 @@ def _earlier(before: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [*before["earlier"], {key: before[key] for key in kept}]
 
 
-def _check_film(own: OwnRecording, film: dict[str, Any], place: str) -> None:
+def _check_film(own: OwnRecording, film: dict[str, Any], films: frozenset[str], place: str) -> None:
     """Refuse frames that were counted in another film than ours. Raises NotAcceptable."""
     if film["fps"] is None or not is_rate(film["fps"], own.frames.fps):
         raise NotAcceptable(
@@ -154,7 +155,7 @@ def _check_film(own: OwnRecording, film: dict[str, Any], place: str) -> None:
             "annotate the film that `kitchensync annotate export` writes"
         )
     handed_out = read_annotations(own.recording.path, FILMS, FILMS_SCHEMA) or {"films": []}
-    known = {one["sha256"] for one in handed_out["films"]}
+    known = films | {one["sha256"] for one in handed_out["films"]}
     if film["proxy_sha256"] is not None and film["proxy_sha256"] not in known:
         raise NotAcceptable(
             f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "

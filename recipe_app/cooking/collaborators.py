@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 
 from recipe_app.cooking.capture_link import Capture, RecordingWatch
 from recipe_app.cooking.judging import Judge
@@ -13,6 +15,7 @@ from recipe_app.people.accounts import Accounts
 from recipe_app.people.attempts import Bucket
 from recipe_app.people.quotas import Quotas
 from recipe_app.people.visitors import Visitors
+from recipe_app.review.film_jobs import FilmJobs
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
 
@@ -30,6 +33,10 @@ class Collaborators:
     visitors: Visitors
     quotas: Quotas
     judge: Judge
+    films: FilmJobs = field(default_factory=FilmJobs)
+    "Who makes small films for the browser."
+    film_key: bytes = field(default_factory=partial(secrets.token_bytes, 32))
+    "What seals the addresses of films; another one each time the app starts."
     capture: Capture | None = None
     watch: RecordingWatch | None = None
     "Who knows how recordings are, those that somebody else began too."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-ROLES = ("participant", "operator", "researcher", "admin")
+ROLES = ("participant", "operator", "annotator", "researcher", "admin")
 
 
 class Access(StrEnum):
@@ -20,6 +20,8 @@ class Access(StrEnum):
     "Somebody who is signed in on a paired tablet."
     OPERATE = "operate"
     "Run sessions: start and stop capture, pair tablets, add participants."
+    ANNOTATE = "annotate"
+    "Mark steps on films, without seeing which errors were made."
     STUDY = "study"
     "Read every recording, correct errors, export."
     ADMIN = "admin"
@@ -30,12 +32,13 @@ HOLDERS: dict[Access, frozenset[str]] = {
     Access.PERSON: frozenset(ROLES),
     Access.COOK: frozenset(ROLES),
     Access.OPERATE: frozenset(("operator", "researcher", "admin")),
+    Access.ANNOTATE: frozenset(("annotator", "researcher", "admin")),
     Access.STUDY: frozenset(("researcher", "admin")),
     Access.ADMIN: frozenset(("admin",)),
 }
 """Which roles hold an access that asks for a person; the desk ones only in a session of the desk."""
 
-DESK = frozenset((Access.OPERATE, Access.STUDY, Access.ADMIN))
+DESK = frozenset((Access.OPERATE, Access.ANNOTATE, Access.STUDY, Access.ADMIN))
 
 
 def allowed(access: Access, *, device: bool, roles: frozenset[str], desk: bool) -> bool:

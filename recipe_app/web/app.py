@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
-from recipe_app.web import api_desk, api_facts, api_tablet, pages, pages_recipes
+from recipe_app.web import api_desk, api_facts, api_review, api_tablet, pages, pages_recipes
 from recipe_app.web import api_sign_in as api_sign_in
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
@@ -28,6 +28,7 @@ ROUTES = [
     *api_tablet.ROUTES,
     *api_desk.ROUTES,
     *api_facts.ROUTES,
+    *api_review.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

@@ -11,7 +11,9 @@ from recipe_app.operations.kinds import Misfit, Operation, OpId, Strict
 Name = Annotated[str, Field(min_length=1, max_length=40)]
 Id = Annotated[str, Field(max_length=64)]
 Secret = Annotated[str, Field(max_length=200)]
-Roles = Annotated[list[Literal["participant", "operator", "researcher", "admin"]], Field(max_length=4)]
+Roles = Annotated[
+    list[Literal["participant", "operator", "annotator", "researcher", "admin"]], Field(max_length=5)
+]
 
 
 class PairRequest(Strict):

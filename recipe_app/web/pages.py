@@ -59,7 +59,7 @@ def _when(words: Words) -> Any:
 def start(visitor: Asking) -> Response:
     """Send everybody where they belong."""
     if visitor.desk:
-        return RedirectResponse("/desk", 303)
+        return RedirectResponse("/desk" if visitor.may(Access.OPERATE) else "/desk/review", 303)
     return RedirectResponse("/t/choose" if visitor.device else "/t/welcome", 303)
 
 

@@ -18,15 +18,16 @@ from storage.shell.loopback import is_loopback_address
 
 PAGES = Path(__file__).resolve().parents[2] / "recipe_app"
 PASSWORD = "a long enough pass phrase"
-WHO = ("nobody", "tablet", "participant", "operator", "researcher", "admin")
+WHO = ("nobody", "tablet", "participant", "operator", "annotator", "researcher", "admin")
 REFUSED = (401, 403)
 
 EXPECTED = {
-    "public": "nobody tablet participant operator researcher admin",
+    "public": "nobody tablet participant operator annotator researcher admin",
     "device": "tablet participant",
-    "person": "participant operator researcher admin",
+    "person": "participant operator annotator researcher admin",
     "cook": "participant",
     "operate": "operator researcher admin",
+    "annotate": "annotator researcher admin",
     "study": "researcher admin",
     "admin": "admin",
 }
@@ -60,7 +61,7 @@ def clients(kitchen: Any) -> dict[str, httpx.Client]:
         "nobody": kitchen.client(),
         "tablet": kitchen.client(**bearer),
         "participant": kitchen.client(**bearer, **{"x-kitchensync-login": login}),
-        **{role: kitchen.desk(role) for role in ("operator", "researcher", "admin")},
+        **{role: kitchen.desk(role) for role in ("operator", "annotator", "researcher", "admin")},
     }
 
 

@@ -175,8 +175,10 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_process(kitchen, runtime, tmp_path):
         assert len(pids) >= 3
         recorder.send_signal(signal.SIGINT)
         output, errors = recorder.communicate(timeout=60)
-    assert recorder.returncode == 0, errors
-    assert json.loads(output)["ended"] == "signal"
+    assert "Traceback" not in errors
+    answer = json.loads(output)
+    assert answer["ended"] == "signal"  # its verdict after half a second is up to a busy kitchen
+    assert recorder.returncode == (answer["status"] == "FAIL")
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 

@@ -1,0 +1,1 @@
+"""Step boundaries marked on the film, in the browser."""

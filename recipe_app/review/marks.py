@@ -1,0 +1,110 @@
+"""What somebody marked on the film of a recording: edits of the log added up, and what they are given to begin with.
+
+Frames count from 0, first and last belong to the step. A mark that came from a touch has the id of that touch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from recipe_app.errors import NotNow
+from recipe_app.operations.kinds import Node, Strict
+from recipe_app.review.review_film import mark_of_touch
+
+KIND, SUBMITTED = "edit_step", "submit_steps"
+"""Kinds of the log: changes of marks, made by one action; and that somebody is done."""
+BLANK_OF = 10
+"""One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
+Frame = Annotated[int, Field(ge=0, le=10_000_000)]
+Mark = dict[str, Any]
+
+
+class StepEdit(Strict):
+    """How a mark is after an edit; an end that is None is not marked yet; `checked` are those somebody looked at."""
+
+    mark: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    node: Node
+    start: Frame | None = None
+    end: Frame | None = None
+    checked: Annotated[list[Annotated[str, Field(pattern="^(start|end)$")]], Field(max_length=2)] = Field(
+        default_factory=list
+    )
+    removed: bool = False
+    missing: bool = False
+
+
+def marks_of(ops: Iterable[dict[str, Any]], actor: str, given: list[Mark]) -> list[Mark]:
+    """Return the marks of one person: those they were given, then what their edits made of them, in time order."""
+    found = {mark["mark"]: mark for mark in given}
+    for op in ops:
+        if op["kind"] == KIND and op["actor"] == actor:
+            found |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
+    return sorted(found.values(), key=lambda mark: (_at(mark), mark["mark"]))
+
+
+def is_submitted(ops: Iterable[dict[str, Any]], actor: str) -> bool:
+    """Tell whether somebody said they are done, and changed nothing since."""
+    last = [op["kind"] for op in ops if op["actor"] == actor and op["kind"] in (KIND, SUBMITTED)][-1:]
+    return last == [SUBMITTED]
+
+
+def given_marks(recording: str, touches: list[dict[str, Any]]) -> list[Mark]:
+    """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open."""
+    found = []
+    for touch in touches:
+        name = mark_of_touch(recording, touch)
+        ends = {end: None if _is_blank(recording, name, end) else touch[end] for end in ("start", "end")}
+        found.append(_whole({"mark": name, "node": touch["node"], **ends}) | {"doubt": touch["doubt"]})
+    return found
+
+
+def annotation_of(actor: str) -> int:
+    """Return the number that the annotation of a person has: whole, the same in every recording."""
+    return int(hashlib.sha256(actor.encode()).hexdigest()[:12], 16)
+
+
+def regions_of(marks: list[Mark], labels: dict[int, str]) -> list[dict[str, Any]]:
+    """Return finished marks as regions of the annotation server's form, whose frames count from 1."""
+    return [
+        {
+            "id": mark["mark"],
+            "type": "timelinelabels",
+            "value": {
+                "ranges": [{"start": mark["start"] + 1, "end": mark["end"] + 1}],
+                "timelinelabels": [labels[mark["node"]]],
+            },
+        }
+        for mark in marks
+        if not (mark["removed"] or mark["missing"])
+    ]
+
+
+def require_finished(marks: list[Mark], frames: int) -> None:
+    """Raise NotNow, with the first reason, unless every boundary was looked at and lies in the film."""
+    for mark in marks:
+        if mark["removed"] or mark["missing"]:
+            continue
+        if mark["start"] is None or mark["end"] is None:
+            raise NotNow("not submitted: a boundary is not marked yet")
+        if mark["end"] < mark["start"]:
+            raise NotNow("not submitted: a step ends before it begins")
+        if mark["end"] >= frames:
+            raise NotNow("not submitted: a step ends after the film")
+        if set(mark["checked"]) != {"start", "end"}:
+            raise NotNow("not submitted: a boundary was not looked at yet")
+
+
+def _whole(edit: Mark) -> Mark:
+    return StepEdit.model_validate({key: value for key, value in edit.items() if key != "doubt"}).model_dump()
+
+
+def _at(mark: Mark) -> int:
+    return int(next((mark[end] for end in ("start", "end") if mark[end] is not None), 0))
+
+
+def _is_blank(recording: str, mark: str, end: str) -> bool:
+    return int(hashlib.sha256(f"{recording} {mark} {end}".encode()).hexdigest()[:8], 16) % BLANK_OF == 0

@@ -1,0 +1,126 @@
+"""Make what the browser needs to review a recording: its small film, and what is known of each picture.
+
+Run as a program by the app, so that encoding a film keeps nobody else waiting: `PATH HEIGHT`. Prints `DONE WHOLE`
+as it goes on, in pictures; a refusal is one line on stderr and exit code 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recipe_app.annotation.labels import labels_of
+from recipe_app.errors import RecipeError
+from recipe_app.releases.entries import entries_of
+from recipe_app.releases.own import OwnRecording
+from sensors.array_types import Mask
+from sensors.errors import SensorError
+from sensors.files_on_disk import file_sha256
+from storage.errors import StorageError, words_of
+from storage.exports.film import write_small_film
+from storage.permission import Purpose
+from storage.shell.outputs import write_output, written
+
+FOLDER = Path("sync") / "review"
+"""In the recording's folder: can be deleted and made again, as everything in `sync/`."""
+SCHEMA = "review-film/1"
+NICE = 10
+
+
+def film_of(recording: Path, height: int) -> Path:
+    """Return where the small film of a recording lies; what is known of it stands beside, as JSON."""
+    return recording / FOLDER / f"gopro_{height}p.mp4"
+
+
+def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
+    """Return what is known of the small film; None where it is not made, or was made by an earlier form of us."""
+    film = film_of(recording, height)
+    try:
+        facts: dict[str, Any] = json.loads(film.with_suffix(".json").read_bytes())
+        return facts if facts["schema"] == SCHEMA and film.stat().st_size == facts["bytes"] else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def make(recording: Path, height: int) -> None:
+    """Write the small film of a recording and its facts. Raises what opening a recording raises, OSError."""
+    with OwnRecording.open(recording, purpose=Purpose.ANNOTATE) as own:
+        own.check_filmed()
+        own.check_placed()
+        film = film_of(recording, height)
+        film.parent.mkdir(parents=True, exist_ok=True)
+        with written(film, force=True, ending=".mp4") as part:
+            made = write_small_film(own.take, part, height=height, hidden=own.hidden, tell=_tell)
+        facts = {
+            "schema": SCHEMA,
+            "sha256": file_sha256(film),
+            "bytes": film.stat().st_size,
+            "camera": own.camera,
+            "fps": [made.fps.numerator, made.fps.denominator],
+            "frames": made.frames,
+            "width": made.width,
+            "height": made.height,
+            "steps": _steps(own),
+            "touches": list(_touches(own)),
+            "hidden": _runs(own.hidden),
+            "missing": list(made.missing),
+        }
+        write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
+
+
+def _steps(own: OwnRecording) -> list[dict[str, Any]]:
+    """Return the steps in the order of the script, each with the label that annotators know it by."""
+    labels = labels_of(own.state["recording"])
+    order = [int(node) for node in own.state["recording"]["order"]]
+    order += [node for node in labels if node not in order]
+    return [{"node": node, "label": labels[node]} for node in order]
+
+
+def _touches(own: OwnRecording) -> Iterable[dict[str, Any]]:
+    """Yield each time a step was touched as done: first and last frame from 0, and their doubt in frames."""
+    last = len(own.frames) - 1
+    for told in entries_of(own.state, own.place, lambda _: 0):
+        if told.entry.end_s < 0:
+            continue
+        start = min(max(round(told.entry.start_s * own.frames.fps), 0), last)
+        end = min(max(round(told.entry.end_s * own.frames.fps) - 1, start), last)
+        doubt = round(float(told.beside.get("bound_s", 0) * own.frames.fps), 1)
+        yield {"node": told.node, "start": start, "end": end, "doubt": doubt, "begun": told.beside["start"]}
+
+
+def _runs(hidden: Mask) -> list[list[int]]:
+    """Return [first, last] of each run of hidden pictures."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], hidden, [False]))))
+    return [[int(first), int(end) - 1] for first, end in edges.reshape(-1, 2)]
+
+
+def _tell(done: int, whole: int) -> None:
+    print(done, whole, flush=True)
+
+
+def mark_of_touch(recording: str, touch: dict[str, Any]) -> str:
+    """Return the id of the mark that a touch became: the same for everybody, so that versions can be compared."""
+    text = f"{recording} {touch['node']} {touch['start']} {touch['end']}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def main(recording: str, height: str) -> int:
+    """Make the film; return the exit code."""
+    os.nice(NICE)
+    try:
+        make(Path(recording), int(height))
+    except (StorageError, SensorError, RecipeError, OSError) as error:
+        print(words_of(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

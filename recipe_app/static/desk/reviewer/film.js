@@ -1,0 +1,45 @@
+// A film of constant rate, by the number of its picture: exact, since a picture is asked for by its middle.
+
+export class Film {
+  constructor(video, [up, down], frames) {
+    this.video = video;
+    this.fps = up / down;
+    this.frames = frames;
+    this.shown = 0; // the picture that is on the screen, as the browser says
+    this.wanted = 0;
+    this.loop = null; // [first, last] that is played again and again
+    this.listeners = [];
+    const tell = (_, { mediaTime }) => {
+      this.shown = this.at(mediaTime);
+      if (this.loop && !video.paused && this.shown >= this.loop[1]) this.go(this.loop[0]);
+      this.listeners.forEach((listener) => listener(this.shown));
+      video.requestVideoFrameCallback(tell);
+    };
+    video.requestVideoFrameCallback(tell);
+  }
+
+  at(seconds) { return Math.min(this.frames - 1, Math.max(0, Math.round(seconds * this.fps))); }
+  onFrame(listener) { this.listeners.push(listener); }
+
+  go(frame) { // the middle of a picture: no rounding of its beginning shows the one before
+    this.wanted = Math.min(this.frames - 1, Math.max(0, Math.round(frame)));
+    this.video.currentTime = (this.wanted + 0.5) / this.fps;
+  }
+
+  step(frames) {
+    this.video.pause();
+    this.go((this.video.seeking ? this.wanted : this.shown) + frames);
+  }
+
+  play() {
+    if (this.video.paused) this.video.play();
+    else this.video.pause();
+  }
+
+  around(frame, seconds) { // a loop about a moment
+    const half = Math.round(seconds * this.fps / 2);
+    this.loop = [Math.max(0, frame - half), Math.min(this.frames - 1, frame + half)];
+    this.go(this.loop[0]);
+    this.video.play();
+  }
+}

@@ -1,0 +1,86 @@
+// What each key does: one for everything that is done often.
+
+import { newMark } from "/static/desk/reviewer/marks.js";
+
+const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
+const looked = (mark, end) => [...new Set([...mark.checked, end])];
+const only = (mark, end) => mark.checked.filter((one) => one === end);
+
+export function keysOf(page) {
+  const { film, marks, lanes, steps } = page;
+  const current = () => marks.all.get(page.chosen?.mark);
+  const isChosen = ({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end;
+  const frameOf = (mark) => mark[page.chosen.end] ?? film.shown;
+
+  function next(back = false) { // one that nobody looked at, from here; after the last one the first
+    const all = back ? marks.boundaries.reverse() : marks.boundaries;
+    const here = all.findIndex(isChosen);
+    page.choose([...all.slice(here + 1), ...all.slice(0, here + 1)].find(({ open }) => open));
+  }
+
+  function put(frame) { // no step ends before it begins
+    const mark = current();
+    if (!mark) return;
+    const { end } = page.chosen;
+    const [least, most] = end === "start" ? [0, mark.end ?? film.frames - 1] : [mark.start ?? 0, film.frames - 1];
+    const at = Math.min(most, Math.max(least, frame)), by = at - frameOf(mark);
+    marks.change({ ...mark, [end]: at, checked: looked(mark, end) });
+    if (film.loop) film.loop = film.loop.map((edge) => Math.min(film.frames - 1, Math.max(0, edge + by)));
+  }
+
+  function confirm() {
+    const mark = current();
+    if (!mark || mark[page.chosen.end] === null) return;
+    if (!mark.checked.includes(page.chosen.end)) marks.change({ ...mark, checked: looked(mark, page.chosen.end) });
+    next();
+  }
+
+  function add() { // a step begins here; its end is asked for next
+    const mark = { mark: newMark(), node: Number(steps.value), start: film.shown, end: null, checked: ["start"], removed: false, missing: false };
+    marks.change(mark);
+    page.choose(marks.boundaries.find((one) => one.mark === mark.mark && one.end === "end"));
+  }
+
+  function split() {
+    const mark = current(), at = film.shown;
+    if (!mark || mark.start === null || mark.end === null || at <= mark.start || at > mark.end) return;
+    const later = { ...mark, mark: newMark(), start: at, checked: ["start", ...only(mark, "end")] };
+    marks.change({ ...mark, end: at - 1, checked: [...only(mark, "start"), "end"] }, later);
+  }
+
+  function merge() { // with the next mark of the same step
+    const mark = current();
+    const behind = marks.shown.filter(({ node, missing, start }) => node === mark?.node && !missing && start > (mark.end ?? mark.start));
+    const later = behind.sort((a, b) => a.start - b.start)[0];
+    if (later) marks.change({ ...mark, end: later.end, checked: [...only(mark, "start"), ...only(later, "end")] }, { ...later, removed: true });
+  }
+
+  function drop(how) {
+    const mark = current();
+    if (!mark) return;
+    marks.change({ ...mark, ...how });
+    next();
+  }
+
+  const nudge = (frames) => { const mark = current(); if (mark) put(frameOf(mark) + frames); };
+  const speed = (by) => { film.video.playbackRate = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, SPEEDS.indexOf(film.video.playbackRate) + by))]; };
+
+  const acts = { // by the place of the key where a letter moves with the keyboard's language
+    Space: () => film.play(), ArrowLeft: () => film.step(-1), ArrowRight: () => film.step(1),
+    "shift+ArrowLeft": () => film.step(-10), "shift+ArrowRight": () => film.step(10),
+    Comma: () => nudge(-1), Period: () => nudge(1), "shift+Comma": () => nudge(-10), "shift+Period": () => nudge(10),
+    Enter: confirm, Delete: () => drop({ removed: true }), BracketLeft: () => speed(-1), BracketRight: () => speed(1),
+    n: () => next(), p: () => next(true), s: () => put(film.shown), a: add, x: split, m: merge, d: () => drop({ missing: true }),
+    z: () => marks.undo(), y: () => marks.redo(), l: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
+  };
+
+  return (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
+    if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
+    const act = acts[`${event.shiftKey ? "shift+" : ""}${event.code}`] ?? acts[event.key.toLowerCase()];
+    if (!act) return false;
+    event.preventDefault();
+    act();
+    return true;
+  };
+}

@@ -1,0 +1,103 @@
+// The timeline: a lane for each step, what was touched behind what is marked, and where the film is.
+
+const LANE = 26, LEFT = 210, RULER = 20;
+const RULES_S = [1, 2, 5, 10, 30, 60, 120, 300];
+
+export class Lanes {
+  constructor(canvas, film, facts, clicked) {
+    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0 });
+    this.rows = new Map(facts.steps.map(({ node }, row) => [node, row]));
+    this.pen = canvas.getContext("2d");
+    canvas.addEventListener("click", (event) => this.#clicked(event, clicked));
+  }
+
+  get width() { return this.canvas.clientWidth - LEFT; }
+  get span() { return this.film.frames / this.zoom; }
+  x(frame) { return LEFT + (frame - this.first) / this.span * this.width; }
+
+  zoomBy(factor) {
+    this.zoom = Math.min(this.film.frames / 30, Math.max(1, this.zoom * factor));
+    this.follow(this.film.shown, true);
+  }
+
+  follow(frame, always = false) { // what is shown stays in sight
+    if (!always && frame >= this.first && frame <= this.first + this.span) return;
+    this.first = Math.min(Math.max(0, frame - this.span / 2), this.film.frames - this.span);
+  }
+
+  draw(marks, boundary) {
+    const { canvas, pen } = this, style = getComputedStyle(document.body);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const height = RULER + LANE * this.rows.size;
+    canvas.style.height = `${height}px`;
+    canvas.width = canvas.clientWidth * devicePixelRatio;
+    canvas.height = height * devicePixelRatio;
+    pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    pen.font = "14px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    this.#labels(marks, colour);
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, 0, this.width, height);
+    pen.clip();
+    pen.fillStyle = colour("--line");
+    for (const [first, last] of this.facts.hidden) pen.fillRect(this.x(first), RULER, this.x(last + 1) - this.x(first), height);
+    this.#ruler(colour);
+    for (const touch of this.facts.touches) this.#touch(touch, colour);
+    for (const mark of marks) if (!mark.missing) this.#mark(mark, boundary, colour);
+    pen.fillStyle = colour("--bad");
+    pen.fillRect(this.x(this.film.shown) - 1, 0, 2, height);
+    pen.restore();
+  }
+
+  #labels(marks, colour) {
+    this.facts.steps.forEach(({ node, label }, row) => {
+      const middle = RULER + row * LANE + LANE / 2, missing = marks.some((mark) => mark.node === node && mark.missing);
+      this.pen.fillStyle = colour(missing ? "--muted" : "--text");
+      this.pen.fillText(shortened(this.pen, label, LEFT - 16), 4, middle);
+      if (missing) this.pen.fillRect(4, middle, LEFT - 16, 1);
+    });
+  }
+
+  #ruler(colour) {
+    const least = this.span / this.film.fps / (this.width / 90);
+    const step = RULES_S.find((seconds) => seconds >= least) ?? 600;
+    this.pen.fillStyle = colour("--muted");
+    for (let s = Math.ceil(this.first / this.film.fps / step) * step; s * this.film.fps < this.first + this.span; s += step) {
+      this.pen.fillText(`${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`, this.x(s * this.film.fps) + 2, RULER / 2);
+    }
+  }
+
+  #touch({ node, start, end, doubt }, colour) { // as wide as its doubt
+    const y = RULER + this.rows.get(node) * LANE;
+    this.pen.fillStyle = colour("--line");
+    for (const frame of [start, end + 1]) this.pen.fillRect(this.x(frame - doubt), y, Math.max(2, this.x(frame + doubt) - this.x(frame - doubt)), LANE);
+  }
+
+  #mark({ mark, node, start, end, checked }, boundary, colour) {
+    const y = RULER + this.rows.get(node) * LANE + 4, from = this.x(start ?? end ?? 0), to = this.x((end ?? start ?? 0) + 1);
+    this.pen.fillStyle = colour("--accent-soft");
+    this.pen.fillRect(from, y, Math.max(3, to - from), LANE - 8);
+    for (const [name, at, frame] of [["start", from, start], ["end", to, end]]) {
+      const isChosen = boundary?.mark === mark && boundary.end === name;
+      this.pen.fillStyle = colour(isChosen ? "--bad" : checked.includes(name) ? "--good" : "--accent");
+      if (frame === null) this.pen.fillText("?", at + (name === "end" ? 8 : -14), y + LANE / 2 - 4);
+      else this.pen.fillRect(at - (isChosen ? 3 : 1), y - (isChosen ? 4 : 0), isChosen ? 6 : 3, LANE - 8 + (isChosen ? 8 : 0));
+    }
+  }
+
+  #clicked(event, clicked) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top - RULER) / LANE);
+    if (x < LEFT) return;
+    const node = this.facts.steps[row]?.node;
+    clicked(this.first + (x - LEFT) / this.width * this.span, node, (frame) => Math.abs(this.x(frame) - x) < 12);
+  }
+}
+
+function shortened(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  let most = text.length;
+  while (most > 1 && pen.measureText(`${text.slice(0, most)}…`).width > width) most -= 1;
+  return `${text.slice(0, most)}…`;
+}

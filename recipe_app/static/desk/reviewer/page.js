@@ -1,0 +1,112 @@
+// The page of a recording's steps: film, timeline, and a key for everything.
+
+import { h } from "/static/core/page.js";
+import { ask, setCsrf } from "/static/core/server.js";
+import { loadWords, t } from "/static/core/words.js";
+import { Film } from "/static/desk/reviewer/film.js";
+import { Lanes } from "/static/desk/reviewer/lanes.js";
+import { Marks } from "/static/desk/reviewer/marks.js";
+import { keysOf } from "/static/desk/reviewer/keys.js";
+
+const LOOK_MS = 700, LOOP_S = 3, USUAL_S = 20;
+const root = document.getElementById("reviewer");
+const base = `/api/v1/desk/recordings/${root.dataset.recording}`;
+const status = h("p", { role: "status", id: "left" });
+
+function say(text) {
+  const message = document.getElementById("message");
+  message.textContent = text;
+  message.hidden = !text;
+}
+
+async function ready() { // the film is made once, when somebody wants it first
+  let film = await ask(`${base}/film`);
+  if (film.state === "none" || film.state === "failed") film = await ask(`${base}/film`, { body: {} });
+  while (film.state !== "ready") {
+    if (film.state === "failed") throw new Error(film.why);
+    status.textContent = t("steps.making", { done: String(Math.round(100 * (film.done || 0) / (film.whole || 1))) });
+    await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+    film = await ask(`${base}/film`);
+  }
+  return film;
+}
+
+async function loaded({ address, facts }) { // before that no picture can be asked for
+  const video = h("video", { src: address, preload: "auto", playsinline: true, width: facts.width, height: facts.height });
+  await new Promise((resolve, reject) => {
+    video.addEventListener("loadeddata", resolve, { once: true });
+    video.addEventListener("error", () => reject(new Error(t("steps.no_film", { why: video.error.message }))), { once: true });
+  });
+  return { video, facts };
+}
+
+function open({ video, facts }, { marks: given, submitted }) {
+  const canvas = h("canvas", { class: "lanes", tabindex: "0", role: "application", "aria-label": t("steps.timeline"), "aria-describedby": "keys" });
+  const now = h("p", { class: "now", id: "now", "aria-live": "polite" });
+  const asked = (path, said, then) => () => send(path, said, then).catch((error) => say(error.message));
+  const showAccept = () => { accept.hidden = !("accepts" in root.dataset); };
+  const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: asked("submit", "steps.submitted", showAccept) }, t("steps.submit"));
+  const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: asked("accept", "steps.accepted") }, t("steps.accept"));
+  const steps = h("select", { id: "step", "aria-label": t("steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
+  const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, t("steps.keys.all")));
+  root.replaceChildren(h("div", { class: "films" }, video), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept), keys);
+
+  const film = new Film(video, facts.fps, facts.frames);
+  const label = new Map(facts.steps.map((step) => [step.node, step.label]));
+  const marks = new Marks(root.dataset.recording, given, draw);
+  const lanes = new Lanes(canvas, film, facts, clicked);
+  const begun = { at: performance.now(), open: marks.open.length };
+  const page = { film, marks, lanes, steps, choose, draw, chosen: null };
+
+  function draw() {
+    const one = marks.boundaries.find(({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end);
+    lanes.draw(marks.shown, one);
+    const left = marks.open.length, did = begun.open - left;
+    const each = did > 0 ? (performance.now() - begun.at) / 1000 / did : USUAL_S;
+    const said = left ? t("steps.left", { count: left, minutes: String(Math.ceil(left * each / 60)) }) : t("steps.none_left");
+    status.textContent = [said, marks.waiting.length ? t("steps.saving") : "", marks.problem].filter(Boolean).join(" · ");
+    status.dataset.open = String(left);
+    const where = one && { step: label.get(marks.all.get(one.mark).node), frame: one.frame === null ? "?" : String(one.frame) };
+    now.textContent = where ? t(`steps.at_${one.end}`, where) : t("steps.none_chosen");
+    finish.disabled = left > 0;
+  }
+
+  function choose(one) {
+    if (!one) return;
+    page.chosen = { mark: one.mark, end: one.end };
+    steps.value = String(marks.all.get(one.mark).node);
+    film.around(one.at, LOOP_S);
+    lanes.follow(one.at);
+    draw();
+  }
+
+  function clicked(frame, node, near) {
+    const one = marks.boundaries.find(({ mark, at }) => marks.all.get(mark).node === node && near(at));
+    if (one) return choose(one);
+    film.loop = null;
+    return film.go(frame);
+  }
+
+  async function send(path, said, then = () => null) {
+    await marks.saved();
+    await ask(`${base}/marks/${path}`, { body: {}, timeout: 60_000 });
+    then();
+    say(t(said));
+  }
+
+  const act = keysOf(page);
+  addEventListener("keydown", (event) => act(event) && draw());
+  film.onFrame((frame) => { lanes.follow(frame); draw(); });
+  new ResizeObserver(draw).observe(canvas);
+  addEventListener("beforeunload", (event) => { if (marks.waiting.length) event.preventDefault(); });
+  if (submitted) showAccept();
+  root.film = film; // for who looks from outside which picture is shown
+  draw();
+  canvas.focus();
+}
+
+setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
+root.append(status);
+loadWords().catch(() => null)
+  .then(async () => open(await loaded(await ready()), await ask(`${base}/marks`)))
+  .catch((error) => { status.textContent = ""; say(error.message); });

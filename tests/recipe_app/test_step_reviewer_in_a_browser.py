@@ -1,0 +1,173 @@
+"""Steps marked on the film at the desk, by keyboard, in a real browser; what was marked is what a release says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from browser import Desk, at_the_desk, chromium
+from click.testing import CliRunner
+from numbered_recording import film_host_ns, write_numbered
+from screens import serious
+
+from kitchensync.cli import main
+from recipe_app.review.marks import given_marks
+from recipe_app.review.review_film import facts_of, film_of
+from storage.manifest import edit_manifest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
+
+DONE_S = [2.5, 5.5, 8.0, 11.0]
+FPS = 30000 / 1001
+REPEATS = 30
+"""After so many pictures the camera's film shows the same again."""
+
+
+@pytest.fixture
+def cooked(kitchen: Any) -> Iterator[tuple[str, Path]]:
+    """A recording of which four steps were touched, every picture of its film numbered; and its folder."""
+    recording = str(kitchen.choose()["recording"])
+    world = write_numbered(kitchen.data, "take1")
+    folder = kitchen.data / "take1"
+    with edit_manifest(folder) as manifest:
+        manifest["consent_scopes"] = ["annotate", "release_raw"]
+    assert CliRunner().invoke(main, ["sync", str(folder), "--workers", "1"]).exit_code == 0
+    kitchen.tools.records.give_folder(recording, "take1", actor="")
+    order = kitchen.tools.records.state(recording)["recording"]["order"]
+    for node, at_s in zip(order, DONE_S, strict=False):
+        kitchen.now_ns = round(film_host_ns(world, at_s * FPS))
+        kitchen.post(kitchen.operation(recording, "done", {"node": node}))
+    kitchen.tools.intake.file()
+    yield recording, folder
+    kitchen.tools.films.close()
+
+
+@pytest.fixture
+def desk(kitchen: Any, cooked: tuple[str, Path]) -> Iterator[Desk]:
+    login = kitchen.desk("researcher").headers["x-kitchensync-login"]
+    with chromium() as browser:
+        desk = at_the_desk(browser, kitchen.url, login)
+        desk.go(f"/recordings/{cooked[0]}/steps")
+        desk.page.locator("canvas.lanes").wait_for(timeout=60_000)
+        yield desk
+        assert desk.problems == []
+
+
+def keys(desk: Desk, *pressed: str) -> None:
+    for key in pressed:
+        desk.page.keyboard.press(key)
+
+
+def picture_on_the_screen(desk: Desk, frame: int) -> np.ndarray:
+    """Seek to a picture; return what the browser shows, (height, width) green."""
+    green, width, height = desk.page.evaluate(
+        """async (frame) => {
+            const { film } = document.getElementById("reviewer"), { video } = film;
+            film.loop = null;
+            video.pause();
+            const seek = (wanted) => new Promise((resolve) => {
+                video.addEventListener("seeked", resolve, { once: true });
+                film.go(wanted);
+            });
+            await seek(frame === 0 ? 9 : 0);
+            await seek(frame);
+            while (film.shown !== frame) await new Promise(requestAnimationFrame);
+            const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight), pen = canvas.getContext("2d");
+            pen.drawImage(video, 0, 0);
+            const { data, width, height } = pen.getImageData(0, 0, canvas.width, canvas.height);
+            return [Array.from({ length: width * height }, (_, k) => data[4 * k + 1]), width, height];
+        }""",
+        frame,
+    )
+    return np.array(green, np.int16).reshape(height, width)
+
+
+def pictures_of(film: Path) -> np.ndarray:
+    """Every picture of a film as another reader decodes it, (n, height, width) green."""
+    with av.open(str(film)) as source:
+        return np.array([one.to_ndarray(format="rgb24")[..., 1] for one in source.decode(video=0)], np.int16)
+
+
+def test_steps_are_marked_by_keyboard_and_released(
+    kitchen: Any, cooked: tuple[str, Path], desk: Desk, tmp_path: Path
+) -> None:
+    recording, folder = cooked
+    facts = facts_of(folder, 360)
+    assert facts is not None
+    page, left = desk.page, desk.page.locator("#left")
+    assert facts["fps"] == [30000, 1001]
+    pictures = pictures_of(film_of(folder, 360))
+    assert len(pictures) == facts["frames"]
+    for frame in (0, 7, 123, 299, facts["frames"] - 1):
+        shown = picture_on_the_screen(desk, frame)
+        assert np.abs(pictures - shown).mean(axis=(1, 2)).argmin() % REPEATS == frame % REPEATS
+    given = given_marks(recording, facts["touches"])
+    assert [mark["node"] for mark in given] == kitchen.tools.records.state(recording)["recording"]["order"][
+        :4
+    ]
+    assert left.get_attribute("data-open") == "8"
+    page.locator("canvas.lanes").focus()
+    for _ in range(8):  # each boundary: three pictures later, and right so
+        keys(desk, "n")
+        if page.locator("#now").inner_text().endswith("?"):
+            keys(desk, "s")
+        keys(desk, "Period", "Period", "Period")
+    page.locator("#left[data-open='0']").wait_for()
+    keys(desk, "z", "y")  # taken back and done again
+    assert serious(page) == []
+    desk.tap("Submit")
+    desk.tap("Accept as the step times")
+    page.get_by_text("Accepted").wait_for()
+    accepted = json.loads((folder / "annotations" / "accepted.json").read_text())
+    client = kitchen.client(**{"x-kitchensync-login": page.context.cookies()[0]["value"]})
+    marks = client.get(f"/api/v1/desk/recordings/{recording}/marks").json()["marks"]
+    assert sorted((one["node"], one["start_frame"], one["end_frame"]) for one in accepted["steps"]) == sorted(
+        (mark["node"], mark["start"] + 1, mark["end"] + 1) for mark in marks
+    )
+    filled = [(a, b) for a, b in zip(given, sorted(marks, key=lambda one: one["start"]), strict=True)]
+    moved = [after[end] - before[end] for before, after in filled for end in ("start", "end") if before[end]]
+    assert set(moved) == {3}
+    out = tmp_path / "out"
+    released = ["release", "captaincook4d", str(folder), "--out", str(out), "--media", "", "--json"]
+    assert CliRunner().invoke(main, released).exit_code == 0
+    (entry,) = json.loads((out / "annotation_json" / "step_annotations.json").read_text()).values()
+    done = [step for step in entry["steps"] if step["start_time"] >= 0]
+    for step, mark in zip(
+        sorted(done, key=lambda one: one["start_time"]),
+        sorted(marks, key=lambda one: one["start"]),
+        strict=True,
+    ):
+        assert step["start_time"] == pytest.approx(mark["start"] / FPS, abs=1 / FPS)
+        assert step["end_time"] == pytest.approx((mark["end"] + 1) / FPS, abs=1 / FPS)
+
+
+def test_films_are_served_in_parts_to_whom_the_address_was_given(
+    kitchen: Any, cooked: tuple[str, Path], desk: Desk
+) -> None:
+    recording, folder = cooked
+    one, other = kitchen.desk("annotator"), kitchen.desk("researcher")
+    film = f"/api/v1/desk/recordings/{recording}/film"
+    address = one.get(film).json()["address"]
+    content = film_of(folder, 360).read_bytes()
+    part = one.get(address, headers={"range": "bytes=1000-1999"})
+    assert (part.status_code, part.content) == (206, content[1000:2000])
+    assert other.get(address).status_code == 404
+    assert kitchen.client().get(address).status_code == 401
+    mine = {"op_id": kitchen.operation(recording, "note", {})["op_id"]}
+    (mark, *_) = one.get(f"/api/v1/desk/recordings/{recording}/marks").json()["marks"]
+    edited = {key: mark[key] for key in ("mark", "node")} | {"start": 17, "end": 40}
+    marks = f"/api/v1/desk/recordings/{recording}/marks"
+    assert one.post(marks, json={**mine, "edits": [edited]}).status_code == 200
+    assert [m["start"] for m in one.get(marks).json()["marks"] if m["mark"] == mark["mark"]] == [17]
+    assert [m["start"] for m in other.get(marks).json()["marks"] if m["mark"] == mark["mark"]] != [17]
+    refused = one.post(f"{marks}/submit", json={})
+    assert (refused.status_code, "not submitted" in refused.json()["error"]) == (409, True)
+    with edit_manifest(folder) as manifest:
+        manifest["withdrawn"] = {"host_ns": 1}
+    assert one.get(address).status_code == 409
+    assert one.get(film).status_code == 409
