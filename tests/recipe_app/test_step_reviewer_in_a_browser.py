@@ -65,24 +65,30 @@ def keys(desk: Desk, *pressed: str) -> None:
 
 def picture_on_the_screen(desk: Desk, frame: int) -> np.ndarray:
     """Seek to a picture; return what the browser shows, (height, width) green."""
-    green, width, height = desk.page.evaluate(
-        """async (frame) => {
-            const { film } = document.getElementById("reviewer"), { video } = film;
+    desk.page.evaluate(
+        """(frame) => {
+            const { film } = document.getElementById("reviewer");
             film.loop = null;
-            video.pause();
-            const seek = (wanted) => new Promise((resolve) => {
-                video.addEventListener("seeked", resolve, { once: true });
-                film.go(wanted);
-            });
-            await seek(frame === 0 ? 9 : 0);
-            await seek(frame);
-            while (film.shown !== frame) await new Promise(requestAnimationFrame);
+            film.video.pause();
+            film.go(frame);
+        }""",
+        frame,
+    )
+    desk.page.wait_for_function(
+        """(frame) => {
+            const { film } = document.getElementById("reviewer");
+            return film.shown === frame && !film.video.seeking;
+        }""",
+        arg=frame,
+    )
+    green, width, height = desk.page.evaluate(
+        """() => {
+            const { video } = document.getElementById("reviewer").film;
             const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight), pen = canvas.getContext("2d");
             pen.drawImage(video, 0, 0);
             const { data, width, height } = pen.getImageData(0, 0, canvas.width, canvas.height);
             return [Array.from({ length: width * height }, (_, k) => data[4 * k + 1]), width, height];
-        }""",
-        frame,
+        }"""
     )
     return np.array(green, np.int16).reshape(height, width)
 

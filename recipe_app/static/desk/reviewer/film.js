@@ -9,13 +9,18 @@ export class Film {
     this.wanted = 0;
     this.loop = null; // [first, last] that is played again and again
     this.listeners = [];
-    const tell = (_, { mediaTime }) => {
-      this.shown = this.at(mediaTime);
-      if (this.loop && !video.paused && this.shown >= this.loop[1]) this.go(this.loop[0]);
-      this.listeners.forEach((listener) => listener(this.shown));
-      video.requestVideoFrameCallback(tell);
+    const drawn = (_, { mediaTime }) => {
+      this.#tell(this.at(mediaTime));
+      video.requestVideoFrameCallback(drawn);
     };
-    video.requestVideoFrameCallback(tell);
+    video.requestVideoFrameCallback(drawn);
+    video.addEventListener("seeked", () => video.paused && this.#tell(this.wanted)); // a film out of sight is not drawn
+  }
+
+  #tell(frame) {
+    this.shown = frame;
+    if (this.loop && !this.video.paused && frame >= this.loop[1]) this.go(this.loop[0]);
+    this.listeners.forEach((listener) => listener(frame));
   }
 
   at(seconds) { return Math.min(this.frames - 1, Math.max(0, Math.round(seconds * this.fps))); }

@@ -67,7 +67,8 @@ function open({ video, facts }, { marks: given, submitted }) {
     status.textContent = [said, marks.waiting.length ? t("steps.saving") : "", marks.problem].filter(Boolean).join(" · ");
     status.dataset.open = String(left);
     const where = one && { step: label.get(marks.all.get(one.mark).node), frame: one.frame === null ? "?" : String(one.frame) };
-    now.textContent = where ? t(`steps.at_${one.end}`, where) : t("steps.none_chosen");
+    if (!where) now.textContent = t("steps.none_chosen");
+    else now.textContent = one.end === "start" ? t("steps.at_start", where) : t("steps.at_end", where);
     finish.disabled = left > 0;
   }
 
@@ -102,7 +103,7 @@ function open({ video, facts }, { marks: given, submitted }) {
   if (submitted) showAccept();
   root.film = film; // for who looks from outside which picture is shown
   draw();
-  canvas.focus();
+  canvas.focus({ preventScroll: true }); // a film out of sight is not drawn
 }
 
 setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
