@@ -205,6 +205,7 @@ def made(kitchen: Any) -> str:
         ),
         kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}),
     )
+    kitchen.agree(recording, "release_raw")
     _, token = kitchen.pair("Tablet by the sink")
     change = {"error_id": error_id, "fields": {"description": "half a minute"}}
     operation = kitchen.operation(recording, "edit_error", change, seen=1)
