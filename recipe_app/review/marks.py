@@ -13,10 +13,10 @@ from pydantic import Field
 
 from recipe_app.errors import NotNow
 from recipe_app.operations.kinds import Node, Strict
-from recipe_app.review.review_film import mark_of_touch
+from recipe_app.review.review_film import KINDS, mark_of_touch
 
-KIND, SUBMITTED = "edit_step", "submit_steps"
-"""Kinds of the log: changes of marks, made by one action; and that somebody is done."""
+KIND, SUBMITTED, ACCEPTED = KINDS
+"""Kinds of the log: changes of marks, made by one action; that somebody is done; that a version was accepted."""
 BLANK_OF = 10
 """One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]

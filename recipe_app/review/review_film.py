@@ -24,13 +24,17 @@ from sensors.array_types import Mask
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
+from storage.events import events_of
 from storage.exports.film import write_small_film
 from storage.permission import Purpose
+from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
 FOLDER = Path("sync") / "review"
 """In the recording's folder: can be deleted and made again, as everything in `sync/`."""
 SCHEMA = "review-film/1"
+KINDS = ("edit_step", "submit_steps", "accept_steps")
+"""What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
 NICE = 10
 
 
@@ -40,13 +44,31 @@ def film_of(recording: Path, height: int) -> Path:
 
 
 def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
-    """Return what is known of the small film; None where it is not made, or was made by an earlier form of us."""
+    """Return what is known of the small film; None where it is not made, or of something else than is there now.
+
+    A pause that was touched late, a redaction, another synchronization make it anew.
+    """
     film = film_of(recording, height)
     try:
         facts: dict[str, Any] = json.loads(film.with_suffix(".json").read_bytes())
-        return facts if facts["schema"] == SCHEMA and film.stat().st_size == facts["bytes"] else None
+        is_it = (facts["schema"], facts["bytes"]) == (SCHEMA, film.stat().st_size)
+        return facts if is_it and facts["made_of"] == _made_of(recording) else None
     except (OSError, ValueError, KeyError):
         return None
+
+
+def _made_of(recording: Path) -> str:
+    """Return text that is another one when the touches, the pauses, the alignment or the camera's files are."""
+    digest = hashlib.sha256()
+    for writer in WRITERS:
+        for event in events_of(recording, writer):
+            if event["kind"] not in KINDS:
+                digest.update(f"{event['op_id']} {event['kind']} {event['host_ns']}".encode())
+    for path in sorted((recording / "sync" / "alignment").glob("*.json")):
+        digest.update(path.read_bytes())
+    for path in sorted(recording.glob("*/*.MP4")):
+        digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
+    return digest.hexdigest()
 
 
 def make(recording: Path, height: int) -> None:
@@ -56,10 +78,12 @@ def make(recording: Path, height: int) -> None:
         own.check_placed()
         film = film_of(recording, height)
         film.parent.mkdir(parents=True, exist_ok=True)
+        made_of = _made_of(recording)
         with written(film, force=True, ending=".mp4") as part:
             made = write_small_film(own.take, part, height=height, hidden=own.hidden, tell=_tell)
         facts = {
             "schema": SCHEMA,
+            "made_of": made_of,
             "sha256": file_sha256(film),
             "bytes": film.stat().st_size,
             "camera": own.camera,

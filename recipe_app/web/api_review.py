@@ -21,6 +21,7 @@ from recipe_app.people.roles import Access
 from recipe_app.releases.own import OwnRecording
 from recipe_app.review.film_jobs import HEIGHTS
 from recipe_app.review.marks import (
+    ACCEPTED,
     KIND,
     SUBMITTED,
     StepEdit,
@@ -92,7 +93,7 @@ def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
     recording, height = _read_token(tools, token, visitor.actor)
     folder = _folder(tools, recording)
     path = film_of(folder, height)
-    if not path.is_file():
+    if tools.films.state(folder, height)["state"] != "ready":
         raise NotFound("no film {name!r}; load the page again", name=path.name)
     return FileResponse(path, media_type="video/mp4")
 
@@ -137,7 +138,7 @@ def accept_marks(tools: Tools, visitor: Asking, recording: str, body: Nobody) ->
     films = frozenset([_facts(tools, recording)["sha256"]])
     with OwnRecording.open(_folder(tools, recording), purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation_of(visitor.actor), films)
-    tools.records.note("accept_steps", recording, {"version": made["version"]}, actor=visitor.actor)
+    tools.records.note(ACCEPTED, recording, {"version": made["version"]}, actor=visitor.actor)
     return {"version": made["version"], "steps": len(made["steps"])}
 
 

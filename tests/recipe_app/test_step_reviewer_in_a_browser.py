@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,17 @@ def test_films_are_served_in_parts_to_whom_the_address_was_given(
     assert [m["start"] for m in other.get(marks).json()["marks"] if m["mark"] == mark["mark"]] != [17]
     refused = one.post(f"{marks}/submit", json={})
     assert (refused.status_code, "not submitted" in refused.json()["error"]) == (409, True)
+    kitchen.now_ns += 3_000_000_000
+    kitchen.post(kitchen.operation(recording, "pause", {}))  # told late: the film is made anew, dark there
+    assert one.get(address).status_code == 404
+    assert one.post(film, json={}).json()["state"] == "making"
+    while one.get(film).json()["state"] == "making":
+        time.sleep(0.1)
+    facts = facts_of(folder, 360)
+    assert facts is not None
+    assert [last for _, last in facts["hidden"]] == [facts["frames"] - 1]
+    assert pictures_of(film_of(folder, 360))[-1].max() < 20
+    address = one.get(film).json()["address"]
     with edit_manifest(folder) as manifest:
         manifest["withdrawn"] = {"host_ns": 1}
     assert one.get(address).status_code == 409
