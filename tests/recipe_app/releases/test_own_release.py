@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from small_takes import FRAMES, HOST0_NS, SEED, write_film, write_manifest, writ
 
 from kitchensync.cli import main
 from recipe_app.releases import release_media
+from sensors.gopro.take import open_take
 from storage.events import EventLog
 from storage.manifest import edit_manifest, read_manifest
 from sync.report.page import write_report
@@ -277,3 +280,59 @@ def test_recordings_are_counted_and_divided_as_the_data_set_made_of_them(data: P
     assert lists[0] == lists[1]
     assert sorted(one for ids in lists[0].values() for one in ids) == ["1_1", "1_2", "1_3", "1_4"]
     assert run("release", "split", data, "--kind", "type", "--out", data.parent / "c")["status"] == "refused"
+
+
+CANARIES = {
+    "serial": "C3471325099999", "address": "192.168.77.41", "wifi": "KitchenLab-WiFi-77", "owner": "Wilhelmina Sturm",
+    "pseudonym": "Basil-canary", "place": "Canary Kitchen", "reference": "form-canary-12", "second": "Clove-canary",
+}  # fmt: skip
+
+
+def planted(recording: Path) -> list[bytes]:
+    """Put what nobody may learn into a manifest, a film and the tablet's log; return it, with all that was there."""
+    with edit_manifest(recording) as manifest:
+        manifest |= {
+            "pseudonym": CANARIES["pseudonym"],
+            "place": CANARIES["place"],
+            "consent": CANARIES["reference"],
+        }
+        manifest["devices"]["gopro"] |= {"serial": CANARIES["serial"], "wifi": CANARIES["wifi"]}
+        manifest["devices"]["hololens"] |= {"address": CANARIES["address"], "owner": CANARIES["owner"]}
+    film = next((recording / "gopro").glob("*.MP4"))
+    said = " ".join(CANARIES.values()).encode()
+    with film.open("ab") as file:  # as an editor would: a box of its own after all others
+        file.write(struct.pack(">I4s", 8 + len(said), b"uuid") + said)
+    log = EventLog(recording, "tablet")
+    for kind, body in (
+        ("note", {"text": CANARIES["owner"]}),
+        ("checked", {"confirmed_by": CANARIES["second"]}),
+        ("mark", {"text": f"call {CANARIES['owner']}"}),
+    ):
+        log.append(kind, host_ns=HOST0_NS + 10**9, uncertainty_ns=UNSURE_NS, body=body, op_id=f"op-{kind}")
+    own_serial = open_take(film).chapters[0].serial
+    assert own_serial is not None
+    assert own_serial.encode() in film.read_bytes()  # places are judged in test_chapters.py
+    return [
+        own_serial.encode(),
+        str(recording).encode(),
+        *(word.encode() for word in CANARIES.values()),
+    ]
+
+
+def unpacked(path: Path) -> bytes:
+    """The bytes of a file, and of every member where it is an archive."""
+    content = path.read_bytes()
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            content += b"".join(archive.read(name) for name in archive.namelist())
+    return content
+
+
+def test_nothing_private_is_in_any_byte_of_a_data_set(data: Path) -> None:
+    wanted = planted(data / "take1")
+    assert released(data, "--media", "4k,360p,hololens")["status"] in ("PASS", "WARN")
+    files = [path for path in (data.parent / "out").rglob("*") if path.is_file()]
+    films = [path for path in files if path.suffix == ".mp4"]
+    assert len(films) > 1
+    found = {(path.name, word) for path in files for word in wanted if word in unpacked(path)}
+    assert found == set()
