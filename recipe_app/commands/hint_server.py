@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,10 +19,11 @@ import httpx
 from recipe_app.graphs.mistakes.hint_rules import TEXT_RULES
 from recipe_app.graphs.mistakes.hints import Hint, accepted
 from recipe_app.graphs.model import Graph, Step
+from storage.shell.third_parties import note_sent, read_key
 
 URL = "KITCHENSYNC_HINTS_URL"
 MODEL = "KITCHENSYNC_HINTS_MODEL"
-KEY_ENV = "KITCHENSYNC_HINTS_KEY_ENV"
+KEY_ENV, KEY_FILE = "KITCHENSYNC_HINTS_KEY_ENV", "KITCHENSYNC_HINTS_KEY_FILE"
 
 TIMEOUT_S = 20.0
 MAX_ANSWER_BYTES = 200_000
@@ -60,30 +62,40 @@ class HintServer:
 
 
 def server_of(environment: Mapping[str, str]) -> HintServer | None:
-    """Read the server from the environment, None when it is not named there."""
+    """Read the server from the environment, None when it is not named there. Raises OSError, ValueError."""
     url, model = environment.get(URL, "").rstrip("/"), environment.get(MODEL, "")
     if not url or not model:
         return None
+    if KEY_FILE in environment:
+        return HintServer(url, model, read_key(Path(environment[KEY_FILE])))
     return HintServer(url, model, environment.get(environment.get(KEY_ENV, ""), None))
 
 
 def model_hints(
     graph: Graph, step: Step, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Hint], str]:
-    """Return the model's accepted hints of a step and a note, which says why there are none when it failed."""
-    server = server_of(environment)
+    """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
+    try:
+        server = server_of(environment)
+    except (OSError, ValueError) as error:
+        return [], f"no model asked: {error}; the rules answered alone"
     if server is None:
         return [], f"no model asked: set {URL} and {MODEL}; the rules answered alone"
     prompt = _prompt(graph, step)
     origin = f"{server.model} {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
+    body = _body(server, prompt)
     try:
-        answer = _ask(server, prompt)
+        host = httpx.URL(server.base_url).host
+        log = note_sent(host, body, "recipe text", environment)
+        answer = _ask(server, body)
         found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
+    except OSError as error:
+        return [], f"no model asked, it could not be noted ({error.strerror}); the rules answered alone"
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return [], f"the model did not answer ({type(error).__name__}); the rules answered alone"
     except (ValueError, KeyError, TypeError, IndexError) as error:
         return [], f"the model's answer could not be read ({type(error).__name__}); the rules answered alone"
-    return accepted(step, found), ""
+    return accepted(step, found), f"recipe text was sent to {host}; how much is noted in {log}" if log else ""
 
 
 def _prompt(graph: Graph, step: Step) -> str:
@@ -102,7 +114,7 @@ def _prompt(graph: Graph, step: Step) -> str:
     )
 
 
-def _ask(server: HintServer, prompt: str) -> dict[str, Any]:
+def _body(server: HintServer, prompt: str) -> bytes:
     body = {
         "model": server.model,
         "temperature": 0,
@@ -112,10 +124,17 @@ def _ask(server: HintServer, prompt: str) -> dict[str, Any]:
             "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA},
         },
     }
-    headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
+    return json.dumps(body).encode()
+
+
+def _ask(server: HintServer, body: bytes) -> dict[str, Any]:
+    headers = {"content-type": "application/json"}
+    headers |= {"Authorization": f"Bearer {server.key}"} if server.key else {}
     with (
         httpx.Client(timeout=TIMEOUT_S, trust_env=False) as client,
-        client.stream("POST", f"{server.base_url}/chat/completions", json=body, headers=headers) as response,
+        client.stream(
+            "POST", f"{server.base_url}/chat/completions", content=body, headers=headers
+        ) as response,
     ):
         response.raise_for_status()
         content = b""

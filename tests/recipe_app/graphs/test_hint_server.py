@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +14,15 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
-from recipe_app.commands.hint_server import KEY_ENV, MAX_ANSWER_BYTES, MODEL, URL, model_hints, server_of
+from recipe_app.commands.hint_server import (
+    KEY_ENV,
+    KEY_FILE,
+    MAX_ANSWER_BYTES,
+    MODEL,
+    URL,
+    model_hints,
+    server_of,
+)
 from recipe_app.graphs.formats.graph_files import read_graph
 
 QUESADILLA = Path(__file__).resolve().parents[3] / "examples" / "recipes" / "pan_quesadilla.json"
@@ -170,3 +179,52 @@ def test_the_command_joins_both_sources_and_notes_a_failure(
     assert failed.exit_code == 0
     assert json.loads(failed.stdout)["steps"] == alone["steps"]
     assert "the rules answered alone" in failed.stderr
+
+
+def test_what_leaves_this_computer_is_noted_first_and_said(
+    play: Callable[[Say], ModelServer], tmp_path: Path
+) -> None:
+    graph = read_graph(QUESADILLA)
+    log = tmp_path / "kitchensync" / "sent-to-others.jsonl"
+    bodies: list[dict[str, Any]] = []
+    noted: list[str] = []
+
+    def say(body: dict[str, Any]) -> tuple[int, bytes]:
+        bodies.append(body)
+        noted.append(log.read_text())  # it is there before anybody answers
+        return 200, answer([])
+
+    served = play(say)
+    elsewhere = served.environment | {"XDG_STATE_HOME": str(tmp_path)}
+    elsewhere[URL] = elsewhere[URL].replace(
+        "127.0.0.1", "0.0.0.0"
+    )  # reaches this computer, and does not say so
+    _, note = model_hints(graph, graph.steps[0], elsewhere)
+    assert note.startswith("recipe text was sent to 0.0.0.0; ")
+    (entry,) = [json.loads(line) for line in log.read_text().splitlines()]
+    assert noted == [log.read_text()]
+    sent = json.dumps(bodies[0]).encode()
+    assert (entry["host"], entry["bytes"]) == ("0.0.0.0", len(sent))
+    assert entry["sha256"] == hashlib.sha256(sent).hexdigest()
+    assert log.stat().st_mode & 0o077 == 0
+    log.unlink()
+    log.parent.rmdir()
+    log.parent.write_text("in the way")  # what cannot be noted is not sent
+    found, note = model_hints(graph, graph.steps[0], elsewhere)
+    assert (found, len(bodies)) == ([], 1)
+    assert "could not be noted" in note
+
+
+def test_a_key_that_others_may_read_is_not_used(play: Callable[[Say], ModelServer], tmp_path: Path) -> None:
+    graph, key = read_graph(QUESADILLA), tmp_path / "key"
+    key.write_text("not-a-secret\n")
+    served = play(lambda body: (200, answer([])))
+    named = served.environment | {KEY_FILE: str(key)}
+    key.chmod(0o640)
+    found, note = model_hints(graph, graph.steps[0], named)
+    assert (found, served.asked) == ([], [])
+    assert f"chmod 600 {key}" in note
+    assert "not-a-secret" not in note
+    key.chmod(0o600)
+    model_hints(graph, graph.steps[0], named)
+    assert served.asked[0][1]["Authorization"] == "Bearer not-a-secret"
