@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from browser import chromium
 from processes import running
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
@@ -194,3 +195,23 @@ def _sign_in(session: httpx.Client) -> str:
     answer = session.post("/api/token/", headers=headers)
     assert answer.status_code == 201, answer.text[:300]
     return str(answer.json()["token"])
+
+
+def film_seconds(server: LabelStudio, project: int, task: int, frames: list[int]) -> list[float]:
+    """Return the seconds of the film that the page of a real server shows for frames, as it counts them."""
+    video = "window.Htx.annotationStore.selected.names.get('video')"
+    with chromium(home=server.folder) as browser:
+        page = browser.new_page()
+        page.goto(f"{server.url}/user/login/")
+        page.fill("input[name=email]", EMAIL)
+        page.fill("input[name=password]", PASSWORD)
+        page.click("button[type=submit]")
+        page.wait_for_url(lambda url: "login" not in url)
+        page.goto(f"{server.url}/projects/{project}/data?task={task}")
+        page.wait_for_function(f"window.Htx?.annotationStore?.selected && {video}?.length > 1")
+        found = []
+        for frame in frames:
+            page.evaluate(f"{video}.setFrame({frame})")
+            page.wait_for_function("!document.querySelector('video').seeking")
+            found.append(float(page.evaluate("document.querySelector('video').currentTime")))
+        return found

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import CHROMIUM
 from click.testing import CliRunner
 from cooked_recording import write_cooked
-from label_server import LabelStudio, label_studio, label_studio_command
+from label_server import LabelStudio, film_seconds, label_studio, label_studio_command
 from labelled import region
 from numbered_recording import FRAME_S
 
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 SECRET = "spilt"
 """What the error of the recording is described as."""
+FRAMES_SHOWN = [1, 2, 23, 100, 659, 300]
 DRAWN, MOVED = "S04 · Do thing 4", "S02 · Do thing 2"
 
 
@@ -76,6 +78,11 @@ def test_regions_drawn_and_moved_at_a_real_server_are_in_the_release_within_a_fr
         server.write("/api/storages/localfiles", folder)
         film = server.session.get(f"/data/local-files/?d=kitchen/{one['version']}/films/take1.mp4")
         assert hashlib.sha256(film.content).hexdigest() == one["proxy_sha256"]
+        if CHROMIUM is not None:
+            (task,) = server.session.get(f"/api/tasks?project={project['id']}").json()["tasks"]
+            shown_s = film_seconds(server, project["id"], task["id"], FRAMES_SHOWN)
+            starts_s = [(frame - 1) * FRAME_S for frame in FRAMES_SHOWN]
+            assert shown_s == pytest.approx(starts_s, abs=FRAME_S / 3), "the page counts from 1 as we do"
         annotation = mark(server, project["id"])
         pulled = run("annotate", "pull", take, *there)
         assert pulled["recordings"][0]["new"] == [annotation]
