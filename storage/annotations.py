@@ -46,7 +46,7 @@ class AcceptedSteps:
     """The accepted step times of a film of `frames` pictures, `fps` a second, and which version they are."""
 
     version: int
-    by: str
+    author: str
     fps: Fraction
     frames: int
     steps: tuple[AcceptedStep, ...]
@@ -68,7 +68,9 @@ def accepted_steps(recording: Path) -> AcceptedSteps | None:
             for one in content["steps"]
         )
         fps = Fraction(content["fps"])
-        return AcceptedSteps(int(content["version"]), str(content["by"]), fps, int(content["frames"]), steps)
+        return AcceptedSteps(
+            int(content["version"]), str(content["author"]), fps, int(content["frames"]), steps
+        )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise BadAnnotations(recording / FOLDER / ACCEPTED, f"lacks {error}") from error
 

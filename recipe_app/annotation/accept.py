@@ -53,7 +53,7 @@ def keep(recording: Path, task: Task, source: str) -> Kept:
             "source": source,
             "task": task.id,
             "annotation": one.id,
-            "by": one.by,
+            "author": one.by,
             "was_cancelled": one.was_cancelled,
             "kept_utc_ns": time.time_ns(),
             "film": {
@@ -110,7 +110,7 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
             "schema": ACCEPTED_SCHEMA,
             "version": number,
             "annotation": annotation,
-            "by": version["by"],
+            "author": version["author"],
             "source": version["source"],
             "accepted_utc_ns": time.time_ns(),
             "fps": str(own.frames.fps),
@@ -138,7 +138,7 @@ def _earlier(before: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Return what was accepted before, without its steps: those are in its version."""
     if before is None:
         return []
-    kept = ("version", "annotation", "by", "accepted_utc_ns")
+    kept = ("version", "annotation", "author", "accepted_utc_ns")
     return [*before["earlier"], {key: before[key] for key in kept}]
 
 
@@ -168,7 +168,9 @@ def _frames(
 ) -> dict[str, list[tuple[int, int]]]:
     """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
     findings: list[Finding] = []
-    one = Annotation(version["annotation"], version["by"], False, version["raw"].get("result") or [], place)
+    one = Annotation(
+        version["annotation"], version["author"], False, version["raw"].get("result") or [], place
+    )
     film = Film(own.frames.fps, len(own.frames), frozenset(labels))
     found = marked_frames(one, film, findings, Reader(own.recording.id))
     if findings:

@@ -148,7 +148,7 @@ def elan_files(own: OwnRecording) -> dict[str, bytes]:
         if accepted is None
         else {label: accepted.spans_s(node) for node, label in labels.items()}
     )
-    by = "touches" if accepted is None else accepted.by
+    by = "touches" if accepted is None else accepted.author
     marks = tuple(
         Mark(label, round(start_s * 1e9), round(end_s * 1e9), by, "")
         for label, many in spans.items()

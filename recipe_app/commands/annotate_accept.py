@@ -60,7 +60,7 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
         "recording": recording.name,
         "version": made["version"],
         "annotation": annotation,
-        "by": made["by"],
+        "author": made["author"],
         "steps": len(made["steps"]),
         "against_touches": moved,
     }
