@@ -19,8 +19,9 @@ from storage.privacy import WRITERS, Pauses, overlaps, pauses_of
 from storage.redact.record import withhold
 from storage.redact.seen import is_seen
 
-AFTER_NS = 1_000_000_000
-"""What arrives so soon after a pause may have been taken in it."""
+BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
+"""What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the
+chunk that ends with it would be destroyed whole at the closing."""
 
 
 class Withheld:
@@ -60,7 +61,7 @@ class Withheld:
             yield False, packets
             return
         arrived_ns = np.array([packet.host_ns for packet in packets], np.int64)
-        hidden = overlaps(arrived_ns - AFTER_NS, arrived_ns, self._pauses).tolist()
+        hidden = overlaps(arrived_ns - AFTER_NS, arrived_ns + BEFORE_NS, self._pauses).tolist()
         at = 0
         for is_hidden, run in groupby(hidden):
             count = len(list(run))
