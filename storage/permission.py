@@ -10,6 +10,7 @@ from pathlib import Path
 from storage.errors import NotPermitted
 from storage.life import usable_manifest
 from storage.manifest import Manifest, edit_manifest
+from storage.names import MANIFEST
 
 NONE = "none"
 """What stands in a manifest where nobody agreed to anything."""
@@ -57,6 +58,12 @@ def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else
     if not without_consent:
         raise NotPermitted(recording, why, or_else)
     return _overridden(recording, purpose, without_consent)
+
+
+def ask_for_file(path: Path, purpose: Purpose) -> None:
+    """Ask for the recording that a file lies in, if it lies in one. Raises what `ask` does."""
+    if recording := next((folder for folder in path.parents if (folder / MANIFEST).is_file()), None):
+        ask(recording, purpose)
 
 
 def _overridden(recording: Path, purpose: Purpose, reason: str) -> Manifest:

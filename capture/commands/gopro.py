@@ -58,7 +58,10 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     """
     from sensors.gopro.join import join
     from sensors.gopro.take import open_take
+    from storage.permission import Purpose, ask_for_file
 
+    for file in files:
+        ask_for_file(file, Purpose.LOOK)
     take = open_take(*files)
     paths = [chapter.path for chapter in take.chapters]
     joined = join(paths, target, strip_location=strip_location, replace=force)

@@ -17,6 +17,10 @@ from storage.shell.output_options import OutputFolder
 from storage.shell.progress import Bar, byte_bar
 from storage.shell.without_consent import WITHOUT_CONSENT
 
+AS_RECORDED = (
+    "left as it was recorded, with serial numbers and places; "
+    "`kitchensync release captaincook4d` makes copies without"
+)
 MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 
 
@@ -246,7 +250,7 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
     environment or profile files. Needs the extra `cloud`. The participant must have agreed to
     `release_raw` unless lab.toml, beside the recordings, names the store as your own:
-    stores = ["s3://lab-recordings/kitchen"]
+    stores = ["s3://lab-recordings/kitchen"]. Files go as they were recorded, with serial numbers and places.
 
     \b
     Example:
@@ -257,4 +261,5 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
     with byte_bar() as tell:
         done = send(recording, url, tell, without_consent=without_consent)
     words = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
-    return Answer(asdict(done), lambda _: click.echo(words))
+    as_recorded = [] if done.is_own_store else [f"{done.recording}: {AS_RECORDED}"]
+    return Answer(asdict(done), lambda _: click.echo(words), as_recorded)

@@ -31,6 +31,7 @@ class Uploaded:
     files: int
     sent: int
     sent_bytes: int
+    is_own_store: bool
 
 
 def upload(
@@ -75,7 +76,7 @@ def upload(
                 raise CloudRefused(url, item.relative, why(error)) from error
             safe += size
             progress(item.relative, safe, total)
-    return Uploaded(recording.name, url, len(items), sent, sent_bytes)
+    return Uploaded(recording.name, url, len(items), sent, sent_bytes, own)
 
 
 def _is_there(store: CloudStore, place: str, recording: Path, item: FileToCopy, book: Book, url: str) -> bool:

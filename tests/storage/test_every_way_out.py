@@ -22,6 +22,7 @@ LOOKS: dict[str, list[str]] = {
     "mesh": [TAKE, "--out", f"{OUT}/mesh.ply"],
     "view": [TAKE, "--save", f"{OUT}/take.rrd"],
     "report": [TAKE],
+    "gopro join": [f"{TAKE}/gopro/GX010001.MP4", "--out", f"{OUT}/film.mp4"],
     "info": [TAKE],
     "batch": ["report", "data"],
     "annotate accept": [TAKE, "--annotation", "1"],
@@ -65,7 +66,7 @@ WRITES_NO_RECORDING = {
     *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
     *("release check", "release split", "release stats", "export assembly"),
     *("calibrate board", "calibrate check", "calibrate gopro", "calibrate imu", "calibrate rig"),
-    *("gopro inspect", "gopro join", "gopro discover", "gopro remember", "gopro fetch", "gopro import"),
+    *("gopro inspect", "gopro discover", "gopro remember", "gopro fetch", "gopro import"),
     *("gopro free", "rehearse", "simulate", "annotate pull", "withdraw", "redact"),
 }
 """Commands that write nothing, into the recording itself, or what was published before."""

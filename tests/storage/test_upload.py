@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from processes import COMMAND
 from s3_server import s3_server
 
+from kitchensync.cli import main
 from storage.commands.storage import upload as upload_command
 from storage.copies.copies import read_book
 from storage.errors import CloudRefused, CopyDiffers, NotFinished, SecretInAddress
@@ -152,3 +153,24 @@ def test_a_password_in_the_address_is_refused_before_it_is_kept(finished, url):
         upload(finished, url)
     assert "onion" not in str(refused.value)
     assert not (finished / "copies.jsonl").exists()
+
+
+def test_not_one_object_of_a_withdrawn_recording_reaches_the_store(finished, bucket, tmp_path):
+    """Also where the store is the laboratory's own, for a stated reason, and of a virtual kitchen."""
+    import s3fs
+
+    (finished.parent / "lab.toml").write_text(f'stores = ["{bucket}"]')
+    for virtual in (False, True):
+        with edit_manifest(finished) as manifest:
+            manifest |= {"withdrawn": {"host_ns": 1}, "virtual": virtual}
+        done = CliRunner().invoke(main, ["upload", str(finished), bucket, "--without-consent", "we may"])
+        assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+        assert "withdrew" in done.stderr
+    assert s3fs.S3FileSystem(skip_instance_cache=True).find(bucket) == []
+
+
+def test_who_sends_to_strangers_hears_what_is_in_the_files(finished, bucket):
+    told = CliRunner().invoke(main, ["upload", str(finished), bucket])
+    assert (told.exit_code, told.stderr.count("serial numbers and places")) == (0, 1)
+    (finished.parent / "lab.toml").write_text(f'stores = ["{bucket}"]')
+    assert CliRunner().invoke(main, ["upload", str(finished), bucket]).stderr == ""

@@ -145,10 +145,12 @@ def test_whatever_goes_wrong_the_rules_answer_alone(
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_is_a_note() -> None:
+def test_a_server_that_is_not_there_is_a_note(tmp_path: Path) -> None:
     graph = read_graph(QUESADILLA)
     for url in ("http://127.0.0.1:9", "nonsense", "http://[bad"):
-        found, note = model_hints(graph, graph.steps[0], {URL: url, MODEL: "m"})
+        found, note = model_hints(
+            graph, graph.steps[0], {URL: url, MODEL: "m", "XDG_STATE_HOME": str(tmp_path)}
+        )
         assert found == []
         assert "did not answer" in note
 
