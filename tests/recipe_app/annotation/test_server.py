@@ -12,7 +12,7 @@ import av
 import httpx
 import pytest
 from click.testing import CliRunner
-from cooked_recording import copied, film_s, write_cooked
+from cooked_recording import copied, film_s
 from label_server import TOKEN, KeptProjects, kept_projects
 from labelled import annotation, region
 from numbered_recording import FRAME_S
@@ -20,28 +20,12 @@ from small_takes import FRAMES
 
 from kitchensync.cli import main
 from recipe_app.annotation.server import Server
-from storage.manifest import edit_manifest
 from virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow
 
 SECRET = "spilt"
 """What the error of the recording is described as."""
-
-
-@pytest.fixture(scope="module")
-def cooked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
-    root = tmp_path_factory.mktemp("cooked")
-    kitchen = write_cooked(root)
-    agreed(root / "take1")
-    assert run("annotate", "export", root, "--out", root.parent / "films").exit_code == 0
-    return kitchen, root
-
-
-@pytest.fixture
-def data(cooked: tuple[Kitchen, Path], tmp_path: Path) -> Path:
-    shutil.copytree(cooked[1], tmp_path / "data")
-    return tmp_path / "data"
 
 
 @pytest.fixture
@@ -51,18 +35,18 @@ def server(tmp_path: Path) -> Iterator[KeptProjects]:
         yield kept
 
 
-def agreed(recording: Path) -> None:
-    with edit_manifest(recording) as manifest:
-        manifest["consent"] = "form-1"
-        manifest["consent_scopes"] = ["annotate", "release_raw"]
-
-
 def run(*words: object) -> Any:
     return CliRunner().invoke(main, [*map(str, words), "--json"])
 
 
 def ask(verb: str, data: Path, server: KeptProjects, *words: object) -> Any:
     return run("annotate", verb, data, "--url", server.url, "--token-file", data.parent / "token", *words)
+
+
+def with_films(cooked: tuple[Kitchen, Path], out: Path) -> Path:
+    """Copy what was exported once: its film need not be written again."""
+    shutil.copytree(cooked[1] / "films", out)
+    return out
 
 
 def kept_in(recording: Path) -> dict[str, bytes]:
@@ -101,9 +85,9 @@ def test_what_is_handed_out_is_the_film_with_the_touches_in_it(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_errors_are_in_the_task_of_who_may_read_them(data: Path) -> None:
-    out = data.parent / "out"
-    assert run("annotate", "export", data, "--out", out, "--errors", "shown").exit_code == 0
+def test_errors_are_in_the_task_of_who_may_read_them(cooked: tuple[Kitchen, Path], data: Path) -> None:
+    out = with_films(cooked, data.parent / "out")
+    assert run("annotate", "export", data, "--out", out, "--errors", "shown", "--force").exit_code == 0
     (tasks,) = out.glob("*/tasks.json")
     assert json.loads(tasks.read_text())[0]["data"]["errors"] == "S02 · Do thing 2: spilt"
     assert "$errors" in tasks.with_name("config.xml").read_text()
@@ -116,8 +100,7 @@ def test_who_did_not_agree_is_refused_before_a_byte_is_written(data: Path, serve
         assert "does not hold `annotate`" in ran.stderr
     assert not (data.parent / "out").exists()
     assert server.projects == {}
-    why = ("--without-consent", "a rehearsal")
-    assert run("annotate", "export", data, "--out", data.parent / "out", *why).exit_code == 0
+    assert ask("push", data, server, "--without-consent", "a rehearsal").exit_code == 0
 
 
 def test_pushed_marked_pulled_accepted_and_nothing_changes_the_second_time(
@@ -156,8 +139,6 @@ def test_a_push_that_lost_the_network_says_how_far_it_came_and_goes_on(
 ) -> None:
     for name in ("take2", "take3"):
         copied(data, name)
-    films = data.parent / "films2"
-    assert run("annotate", "export", data, "--out", films).exit_code == 0
     server.lose_after = 2
     lost = ask("push", data, server)
     assert lost.exit_code == 1
@@ -263,8 +244,10 @@ def test_a_wrong_token_is_refused_and_never_shown(data: Path, server: KeptProjec
     assert "holds no token" in ask("push", data, server).stderr
 
 
-def test_an_eaf_goes_out_and_what_was_moved_in_it_is_accepted_within_a_frame(data: Path) -> None:
-    out = data.parent / "out"
+def test_an_eaf_goes_out_and_what_was_moved_in_it_is_accepted_within_a_frame(
+    cooked: tuple[Kitchen, Path], data: Path
+) -> None:
+    out = with_films(cooked, data.parent / "out")
     assert run("annotate", "export", data, "--out", out, "--form", "elan").exit_code == 0
     (path,) = out.glob("*/take1.eaf")
     first = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"]["annotators"]["touches"]
@@ -273,9 +256,7 @@ def test_an_eaf_goes_out_and_what_was_moved_in_it_is_accepted_within_a_frame(dat
     path.write_text(path.read_text().replace(before, after))
     done = run("annotate", "accept", data / "take1", "--annotation", 1, "--file", path)
     assert done.exit_code == 0, done.stderr
-    again = data.parent / "again"
-    assert run("annotate", "export", data, "--out", again, "--form", "elan").exit_code == 0
-    (path,) = again.glob("*/take1.eaf")
+    assert run("annotate", "export", data, "--out", out, "--form", "elan", "--force").exit_code == 0
     ((who, found),) = json.loads(run("annotate", "read", path).stdout)["recordings"]["take1"][
         "annotators"
     ].items()
