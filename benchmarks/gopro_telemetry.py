@@ -63,7 +63,9 @@ def films(folder: Path, minutes: float) -> list[Path]:
     """Make the long film and the sparse one."""
     from virtual_kitchen.gopro.chapters import ChapterRule
     from virtual_kitchen.gopro.sensors import Instruments
-    from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
+
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+    from camera_films import FilmPlan, synthesize
 
     both = []
     options = {"codec": b"avc1", "model": "hero11", "instruments": Instruments(gps=True, gps_days=9000.0)}

@@ -23,13 +23,15 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+from camera_films import FilmPlan, synthesize
+
 from sensors import clock_probe
 from sensors.hololens import imu
 from sensors.hololens.streams import spatial_input
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
 from virtual_kitchen.gopro.chapters import ChapterRule
-from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map

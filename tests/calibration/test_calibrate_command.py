@@ -12,13 +12,13 @@ import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from filmed_boards import film_board, places
 from scipy.stats import t as student
 
 from calibration.estimate.board import Board, Detector
 from calibration.jobs.board_print import black_rectangles
 from calibration.results import find, lens_from_words
 from kitchensync.cli import main
-from virtual_kitchen.gopro.board_film import film_board, places
 from virtual_kitchen.world import boards
 from virtual_kitchen.world.optics import Optics
 

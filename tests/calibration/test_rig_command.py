@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from filmed_boards import HELD_FRAMES, film_board
 from scipy.spatial.transform import Rotation
 from small_takes import (
     SEED,
@@ -25,7 +26,6 @@ from calibration.commands.calibrate import calibrate
 from calibration.results import save
 from sensors.gopro.media import open_media
 from sensors.hololens.streams import pv
-from virtual_kitchen.gopro.board_film import HELD_FRAMES, film_board
 from virtual_kitchen.gopro.sensors import CameraMount
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth

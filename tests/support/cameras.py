@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import ssl
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,7 +15,7 @@ import pytest
 
 from virtual_kitchen.gopro.faults import CameraFaults, parse_camera_fault
 from virtual_kitchen.gopro.server import VirtualGoPro
-from virtual_kitchen.gopro.tls import home_network
+from virtual_kitchen.gopro.tls import HomeNetwork
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.motion import simulated_motion
@@ -23,6 +26,28 @@ from virtual_kitchen.world.scene import Scene
 def painted(seed: int) -> Scene:
     """Paint a kitchen once for all tests."""
     return Scene(seed)
+
+
+def home_network(host: str) -> HomeNetwork:
+    """Make a self-signed certificate for an address, with the system's openssl."""
+    with tempfile.TemporaryDirectory(prefix="kitchen-tls-") as folder:
+        key, certificate = Path(folder) / "key.pem", Path(folder) / "cert.pem"
+        command = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+        ]
+        command += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=GoPro"]
+        command += ["-addext", f"subjectAltName=IP:{host}"]
+        subprocess.run(command, capture_output=True, check=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return HomeNetwork(certificate.read_text(), "gopro", "kitchen", context)
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from camera_films import FilmPlan, Synthesis, synthesize
+
 from virtual_kitchen.gopro.chapters import ChapterRule
 from virtual_kitchen.gopro.sensors import Instruments
-from virtual_kitchen.gopro.synthesis import FilmPlan, Synthesis, synthesize
 from virtual_kitchen.world.motion import simulated_motion
 
 SMALL = {"width": 320, "height": 180}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from camera_films import FilmPlan, write_take
 from scipy.spatial.transform import Rotation
 from small_takes import SEED, START_WORLD_S, seal_stream, true_alignment, truth_ticks, write_manifest
 
@@ -21,7 +22,6 @@ from sensors.hololens.streams import depth_longthrow, pv
 from storage.calibration import ConstantTable, write_calibration
 from storage.manifest import write_json
 from virtual_kitchen.gopro.encoders import VideoEncoder
-from virtual_kitchen.gopro.synthesis import FilmPlan, write_take
 from virtual_kitchen.headset.cameras import LONGTHROW, constants
 from virtual_kitchen.headset.client_configuration import VideoFormat
 from virtual_kitchen.headset.device import HeadsetState

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from camera_films import FilmPlan, synthesize
 
 from sensors import clock_probe
 from sensors.hololens import imu
@@ -13,7 +14,6 @@ from sensors.hololens.streams import spatial_input
 from storage.calibration import ConstantTable, write_calibration
 from storage.chunks.chunk import Packet, seal
 from storage.manifest import write_json
-from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.kitchen import Kitchen
 from virtual_kitchen.truth import Truth
 from virtual_kitchen.world.clocks import media_map

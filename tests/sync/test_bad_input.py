@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from camera_films import FilmPlan, synthesize
 from click.testing import CliRunner
 from small_takes import (
     HOST0_NS,
@@ -26,7 +27,6 @@ from storage.manifest import edit_manifest
 from storage.recording import open_recording
 from sync.report.page import write_report
 from virtual_kitchen.gopro.chapters import ChapterRule
-from virtual_kitchen.gopro.synthesis import FilmPlan, synthesize
 from virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import resources
 from itertools import pairwise
 
-from recipe_app.graphs.mistakes.hint_words import (
-    ADVERBS,
-    INGREDIENT_TWINS,
-    QUANTITIES,
-    STATES,
-    TOOL_SWAPS,
-    VERBS,
-)
 from recipe_app.graphs.model import Span
 from recipe_app.graphs.text.amounts import AMOUNT, NUMBER, plural, scaled, value_of, values_of, write
 from recipe_app.graphs.text.spans import find_spans
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
+_WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    resources.files("recipe_app.graphs.mistakes").joinpath("hint_words.toml").read_text(encoding="utf-8")
+)
+"What stands in for what."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def measurement(text: str) -> Iterator[Change]:
 
     for found in re.finditer(rf"({AMOUNT})(?=[\s-]*inch(?:es)?\b)", text, re.IGNORECASE):
         yield _replaced(text, found.start(), found.end(), scaled(found.group(), DOUBLE), "size")
-    yield from _from_table(text, QUANTITIES, "amount")
+    yield from _from_table(text, _WORDS["quantities"], "amount")
     yield from _two_for_one(text)
     if seasoned := re.match(r"season\b.*?\bwith (?=\w+$)", text, re.IGNORECASE):
         yield Change(f"{seasoned.group()}too much {text[seasoned.end() :]}", "amount", "", "too much of it")
@@ -222,7 +220,7 @@ def temperature(text: str) -> Iterator[Change]:
 
 
 def _from_table(
-    text: str, table: dict[str, tuple[str, ...]], subtype: str, *, at_start: bool = False
+    text: str, table: dict[str, list[str]], subtype: str, *, at_start: bool = False
 ) -> Iterator[Change]:
     """Swap words of a table, the longest that fits at a place; `at_start` only the leading verb."""
     words = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
@@ -239,16 +237,17 @@ def preparation(text: str) -> Iterator[Change]:
     """The wrong tool, a twin of the ingredient, or an ingredient in the wrong state."""
     tools = {(span.start, span.end) for span in find_spans(text) if span.kind == "tool"}
     yield from _tool_swaps(text, tools)
-    yield from (change for change in _from_table(text, STATES, "state") if change.instruction[:1] == text[:1])
+    states = _from_table(text, _WORDS["states"], "state")
+    yield from (change for change in states if change.instruction[:1] == text[:1])
     for span in find_spans(text):
         if span.kind == "ingredient":
-            for other in INGREDIENT_TWINS.get(text[span.start : span.end].lower(), ()):
+            for other in _WORDS["ingredient_twins"].get(text[span.start : span.end].lower(), ()):
                 yield _replaced(text, span.start, span.end, other, "ingredient")
 
 
 def _tool_swaps(text: str, tools: set[tuple[int, int]]) -> Iterator[Change]:
     for start, end in sorted(tools):
-        for other in TOOL_SWAPS.get(text[start:end].lower(), ()):
+        for other in _WORDS["tool_swaps"].get(text[start:end].lower(), ()):
             if re.search(rf"\b{other}\b", text, re.IGNORECASE):
                 continue
             held = re.search(r"\bwith an?\s+(?:\w+\s+){0,2}$", text[:start])
@@ -260,8 +259,8 @@ def _tool_swaps(text: str, tools: set[tuple[int, int]]) -> Iterator[Change]:
 
 def technique(text: str) -> Iterator[Change]:
     """Another verb, the opposite of an adverb, some spilled or dropped."""
-    yield from _from_table(text, VERBS, "motion", at_start=True)
-    yield from _from_table(text, ADVERBS, "manner")
+    yield from _from_table(text, _WORDS["verbs"], "motion", at_start=True)
+    yield from _from_table(text, _WORDS["adverbs"], "manner")
     plain = text.rstrip(" .")
     if re.match(r"(?:slowly |gently )?(?:stir|whisk|mix|beat)\b", text, re.IGNORECASE):
         yield Change(f"{plain}, too fast", "manner", "", "too fast")

@@ -11,6 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from camera_films import Synthesis
 from click.testing import CliRunner
 from films import film
 
@@ -22,7 +23,6 @@ from sensors.gopro.media import open_media
 from sensors.gopro.names import card_name, group_takes, proxy_name
 from sensors.gopro.take import open_take
 from virtual_kitchen.gopro.sensors import Instruments
-from virtual_kitchen.gopro.synthesis import Synthesis
 
 FRAMES = 200
 

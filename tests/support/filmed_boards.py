@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from camera_films import FilmPlan, write_take
 
 from virtual_kitchen.gopro.encoders import VideoEncoder
-from virtual_kitchen.gopro.synthesis import FilmPlan, write_take
 from virtual_kitchen.world.boards import BoardCamera, DrawnBoard, looking_at
 from virtual_kitchen.world.optics import Floats, Optics
 from virtual_kitchen.world.seeds import generator
