@@ -19,7 +19,6 @@ from recipe_app.store.app_records import AppRecords
 RECIPE, PERSON = "recipe_facts", "person_facts"
 OF_RECIPES = ("heating", "skills", "tools")
 AGES = ("18-24", "25-34", "35-44", "45-54", "55-64", "65+")
-COOKS = ("rarely", "weekly", "daily")
 UNSAID = "not said"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from sensors.errors import BadPacket
-from sensors.hololens.constants import POSE_BYTES
 
 HEADER = struct.Struct("<QI")
 "device_ticks (100 ns since boot), payload size in bytes (without pose)."
@@ -16,9 +15,6 @@ HEADER = struct.Struct("<QI")
 HEADER_BYTES = HEADER.size
 SIGNED_HEADER = struct.Struct("<qI")
 "The same as it is recorded: an index holds signed numbers."
-
-POSE = np.dtype(("<f4", (4, 4)))
-"Row-vector matrix, p_world = p_local x M, metres; all zero when not tracked."
 
 
 def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memoryview, memoryview]:
@@ -34,18 +30,6 @@ def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memory
 def join_frame(device_ticks: int, payload: bytes, pose: bytes = b"") -> bytes:
     """Build a wire frame: the inverse of `split_frame`."""
     return HEADER.pack(device_ticks, len(payload)) + payload + pose
-
-
-def decode_pose(pose: memoryview | bytes) -> np.ndarray:
-    """View 64 bytes as a (4, 4) float32 row-vector matrix, local to world, metres."""
-    if len(pose) != POSE_BYTES:
-        raise BadPacket("pose", f"{len(pose)} bytes instead of {POSE_BYTES}")
-    return np.frombuffer(pose, "<f4").reshape(4, 4)
-
-
-def encode_pose(matrix: np.ndarray) -> bytes:
-    """Lay a (4, 4) row-vector matrix out as 64 bytes."""
-    return np.asarray(matrix, "<f4").reshape(4, 4).tobytes()
 
 
 def is_tracked(pose: np.ndarray) -> np.ndarray | np.bool_:

@@ -56,11 +56,6 @@ def answers(schema: str, *, is_bare: bool = False) -> Callable[[Callable[..., An
     return declare
 
 
-def wants_json() -> bool:
-    """Tell whether the command that runs was asked for JSON: it then asks nobody anything."""
-    return bool(click.get_current_context().params.get("as_json"))
-
-
 def say(line: str) -> None:
     """Say one line on stderr, under the name of the program."""
     click.echo(f"kitchensync: {' '.join(line.split())}", err=True)

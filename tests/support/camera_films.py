@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 
 from virtual_kitchen.gopro.chapters import Chapter, ChapterRule, ChapterWriter, PictureFormat, WallTimes
-from virtual_kitchen.gopro.encoders import AAC_SAMPLES, AUDIO_HZ, FIRST_BLOCK, AudioEncoder, encode_ring
+from virtual_kitchen.gopro.encoders import (
+    AAC_SAMPLES,
+    AUDIO_HZ,
+    FIRST_BLOCK,
+    VPS,
+    AudioEncoder,
+    annex_b_units,
+    hevc_configuration,
+    unit_type,
+)
 from virtual_kitchen.gopro.models import MODELS, FileIds, chapter_path
 from virtual_kitchen.gopro.sensors import (
     FRAME_TICKS,
@@ -28,6 +41,7 @@ from virtual_kitchen.world.seeds import generator
 from virtual_kitchen.world.sound import kitchen_sound
 
 RING_BLOCKS = 47
+AVC_SPS, AVC_PPS = 7, 8
 ALL_INSTRUMENTS = Instruments()
 ONE_CHAPTER = ChapterRule()
 
@@ -138,3 +152,52 @@ def sound_ring(seed: int) -> tuple[list[bytes], bytes]:
         heard = kitchen_sound(seed, media_s)
         blocks += encoder.encode(np.stack([heard, heard]))
     return blocks[:RING_BLOCKS], encoder.configuration
+
+
+def encode_ring(codec: bytes, pictures: Iterator[np.ndarray]) -> tuple[list[bytes], bytes]:
+    """Encode one closed group of pictures, planar 4:2:0; return its samples and the decoder configuration record.
+
+    Repeated for ever it is a film of any length that costs no encoding: hvc1 or avc1.
+    """
+    first = next(pictures)
+    height, width = first.shape[0] * 2 // 3, first.shape[1]
+    context = av.CodecContext.create("libx265" if codec == b"hvc1" else "libx264", "w")
+    assert isinstance(context, av.VideoCodecContext)
+    context.width, context.height, context.pix_fmt = width, height, "yuv420p"
+    context.time_base = Fraction(1, VIDEO_TIMESCALE)
+    context.framerate = Fraction(VIDEO_TIMESCALE, FRAME_TICKS)
+    wide = "bframes=0:keyint=9999:scenecut=0:no-open-gop=1:info=0:repeat-headers=0:log-level=error"
+    options = (
+        {"x265-params": wide}
+        if codec == b"hvc1"
+        else {"bf": "0", "g": "9999", "x264-params": "log-level=none"}
+    )
+    context.options = {"preset": "ultrafast", "crf": "28", **options}
+    context.flags |= av.codec.context.Flags.global_header
+    context.open()
+    samples: list[bytes] = []
+    for number, planes in enumerate(itertools.chain([first], pictures)):
+        picture = av.VideoFrame.from_ndarray(planes, format="yuv420p")
+        picture.pts = number * FRAME_TICKS
+        samples += [_length_prefixed(bytes(packet), codec) for packet in context.encode(picture)]
+    samples += [_length_prefixed(bytes(packet), codec) for packet in context.encode(None)]
+    extradata = bytes(context.extradata or b"")
+    return samples, hevc_configuration(extradata) if codec == b"hvc1" else avc_configuration(extradata)
+
+
+def _length_prefixed(data: bytes, codec: bytes) -> bytes:
+    """Return an access unit as an MP4 sample, without the parameter sets that the configuration record holds."""
+    kept = []
+    for unit in annex_b_units(data):
+        is_slice = unit_type(unit) < VPS if codec == b"hvc1" else unit[0] & 0x1F in (1, 5)
+        kept += [struct.pack(">I", len(unit)) + unit] if is_slice else []
+    return b"".join(kept)
+
+
+def avc_configuration(extradata: bytes) -> bytes:
+    """Return avcC (ISO/IEC 14496-15, 5.3.3.1) of the parameter sets in Annex B form."""
+    units = annex_b_units(extradata)
+    sps = next(unit for unit in units if unit[0] & 0x1F == AVC_SPS)
+    pps = next(unit for unit in units if unit[0] & 0x1F == AVC_PPS)
+    head = bytes([1, *sps[1:4], 0xFF, 0xE1])
+    return head + struct.pack(">H", len(sps)) + sps + b"\x01" + struct.pack(">H", len(pps)) + pps

@@ -9,9 +9,6 @@ from typing import Any
 
 from recipe_app.graphs.formats.annotations import Annotations
 
-MOST_NAMED = 20
-"""Differences of one kind in one file; of more only the number is said."""
-
 Tell = Callable[[str, int, int], None]
 """The film that is looked at, bytes of films done, bytes in all."""
 

@@ -30,14 +30,10 @@ from sensors.hololens.profile import VIDEO_PROFILES, Profile
 from sensors.stream import Format
 
 NAME = "depth_ahat"
-SENSOR_HZ = 62_976_000
-"Rate of `sensor_ticks`."
-
 SIZES = struct.Struct("<II")
 "size_z (Zdepth blob), size_ab (second part)."
 SENSOR_TICKS = struct.Struct("<Q")
 
-PICTURE = np.dtype(("<u2", (AHAT_HEIGHT, AHAT_WIDTH)))
 PIXELS = AHAT_HEIGHT * AHAT_WIDTH
 DEPTH_STEP_MM = 4
 

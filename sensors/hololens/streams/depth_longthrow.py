@@ -19,11 +19,7 @@ from sensors.hololens.profile import Profile
 from sensors.stream import Format
 
 NAME = "depth_longthrow"
-SENSOR_HZ = 62_976_000
-"Rate of `sensor_ticks`."
-
 SENSOR_TICKS = struct.Struct("<Q")
-PICTURE = np.dtype(("<u2", (LONGTHROW_HEIGHT, LONGTHROW_WIDTH)))
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHUNK_FRAME_BYTES = 12  # length, name and checksum of a chunk
 _HEADER_CHUNK = b"IHDR" + struct.pack(">IIBB", LONGTHROW_WIDTH, LONGTHROW_HEIGHT, 8, 6)
