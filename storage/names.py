@@ -10,6 +10,8 @@ from storage.errors import BadName
 MANIFEST = "recording.json"
 CHUNK_SUFFIX = ".h5"
 PART_SUFFIX = ".part"
+REVIEW = "sync/review"
+"""Small films for the browser, made of the camera's: no copy of a recording needs them."""
 MEDIA = "media.json"
 COPIES = "copies.jsonl"
 """Which files of a recording lie verified where."""

@@ -26,12 +26,11 @@ from sensors.files_on_disk import file_sha256
 from storage.errors import StorageError, words_of
 from storage.events import events_of
 from storage.exports.film import write_small_film
+from storage.names import REVIEW
 from storage.permission import Purpose
 from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
-FOLDER = Path("sync") / "review"
-"""In the recording's folder: can be deleted and made again, as everything in `sync/`."""
 SCHEMA = "review-film/1"
 KINDS = ("edit_step", "submit_steps", "accept_steps")
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
@@ -40,7 +39,7 @@ NICE = 10
 
 def film_of(recording: Path, height: int) -> Path:
     """Return where the small film of a recording lies; what is known of it stands beside, as JSON."""
-    return recording / FOLDER / f"gopro_{height}p.mp4"
+    return recording / REVIEW / f"gopro_{height}p.mp4"
 
 
 def facts_of(recording: Path, height: int) -> dict[str, Any] | None:

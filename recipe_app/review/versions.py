@@ -28,7 +28,7 @@ def keep_marks(
         "source": SOURCE,
         "task": None,
         "annotation": annotation,
-        "by": by,
+        "author": by,
         "was_cancelled": False,
         "kept_utc_ns": time.time_ns(),
         "film": {"fps": fps, "frames": facts["frames"], "proxy_sha256": facts["sha256"]},

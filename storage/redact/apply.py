@@ -13,7 +13,7 @@ from storage.chunks.chunk_reader import Chunk
 from storage.disk.durable import LOCAL
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
-from storage.names import CHUNK_SUFFIX, MEDIA, PART_SUFFIX, chunk_name, stream_folder
+from storage.names import CHUNK_SUFFIX, MEDIA, PART_SUFFIX, REVIEW, chunk_name, stream_folder
 from storage.redact.films import blank
 from storage.redact.plan import is_of
 from storage.redact.record import KEY, NOT_YET
@@ -42,7 +42,8 @@ def apply(folder: Path, redaction: dict[str, Any], elsewhere: Facts) -> Facts:
             facts[film] = {"sha256": file_sha256(folder / film), "blocks": blocks}
         small = (folder / film).parent.glob("proxies/*")
         destroy(folder, [path.relative_to(folder).as_posix() for path in small])
-    destroy(folder, [f"sync/{name}" for name in STALE])
+    reviewed = [path.relative_to(folder).as_posix() for path in (folder / REVIEW).glob("*")]
+    destroy(folder, [*(f"sync/{name}" for name in STALE), *reviewed])
     _media(folder, redaction, facts)
     _manifest(folder, redaction, facts)
     return facts

@@ -175,6 +175,14 @@ def test_the_film_plays_on_and_is_silent_in_between(take: Path) -> None:
 
 
 @pytest.mark.slow
+def test_small_films_that_were_made_for_the_browser_go_with_it(take: Path) -> None:
+    small = take / "sync" / "review" / "gopro_360p.mp4"
+    small.parent.mkdir(parents=True)
+    shutil.copy(take / FILM, small)
+    redact(take)
+    assert not small.exists()
+
+
 def test_archives_and_copies_lose_it_too(take: Path, made: tuple[Path, Truth], tmp_path: Path) -> None:
     archive(take)
     store = tmp_path / "store"
