@@ -17,7 +17,7 @@ BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycop
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories pictures
+.PHONY: help install label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories redactions pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -135,6 +135,9 @@ pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in
 
 histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
+
+redactions: $(VENV)/.dev  ## pause, redact, archive, copy and kill -9 a recording at random (HISTORIES=100)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py
 
 attack: $(VENV)/.dev  ## attack a real `kitchensync app` on loopback in every way we know, others beside it (KINDS= SECONDS=10): 6 minutes
 	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)

@@ -206,6 +206,15 @@ class NotPermitted(Unusable):
         super().__init__(f"{recording}: {why}; {do}{or_else}")
 
 
+class HoldsPauses(StorageError):
+    """A raw copy for others that would show privacy pauses."""
+
+    def __init__(self, recording: Path) -> None:
+        super().__init__(
+            f"{recording}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
+        )
+
+
 class FilesMissing(StorageError):
     """A recording that lacks files which it says it has."""
 

@@ -59,10 +59,13 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     from sensors.gopro.join import join
     from sensors.gopro.take import open_take
     from storage.permission import Purpose, ask_for_file
+    from storage.redact.left import check_no_pauses_in
 
     for file in files:
         ask_for_file(file, Purpose.LOOK)
     take = open_take(*files)
+    for chapter in take.chapters:
+        check_no_pauses_in(chapter.path)
     paths = [chapter.path for chapter in take.chapters]
     joined = join(paths, target, strip_location=strip_location, replace=force)
     return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)

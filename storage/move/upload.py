@@ -14,6 +14,7 @@ from storage.errors import CloudRefused, CopyDiffers, FilesMissing, NotFinished,
 from storage.lab import NAME, lab_of
 from storage.move.cloud_store import CloudStore, check_address, why
 from storage.permission import Purpose, ask
+from storage.redact.left import check_no_pauses
 
 Progress = Callable[[str, int, int], None]
 """File, bytes of the recording that are there and read back (a file on its way in part), bytes in all."""
@@ -52,6 +53,8 @@ def upload(
     manifest = ask(recording, purpose, without_consent=without_consent, or_else=OWN_STORE)
     if not is_closed(manifest):
         raise NotFinished(recording)
+    if not own:
+        check_no_pauses(recording)
     items = files_of(recording, manifest)
     if missing := missing_files(readable_folder(recording, manifest), manifest):
         raise FilesMissing(recording, missing)
