@@ -10,9 +10,9 @@ from recipe_app.releases.cards import download_data_set
 from recipe_app.releases.cards.about import About
 from recipe_app.releases.cards.card_facts import Facts
 from recipe_app.releases.cards.croissant import as_croissant
-from recipe_app.releases.cards.preview_page import as_preview_page
 from recipe_app.releases.cards.readme import as_licence, as_readme
 from recipe_app.releases.data_set_folder import read_data_set
+from recipe_app.releases.pages import render
 from recipe_app.releases.sums import SUMS, hashes_of, sums_of
 from storage.shell.outputs import write_into
 
@@ -44,7 +44,7 @@ def write_cards(
     cards = {
         "README.md": as_readme(facts).encode(),
         "croissant.json": as_croissant(facts).encode(),
-        "index.html": as_preview_page(facts, shown).encode(),
+        "index.html": render("index.html.j2", facts=facts, pictures=shown).encode(),
         "download.py": Path(download_data_set.__file__).read_bytes(),
     }
     if not any(name.startswith(LICENCE) for name in hashes):
