@@ -94,7 +94,7 @@ export function open(recording) {
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
         row("consent", agreed(), t("consent.agree"), (touch) => consent(() => ({ accepted: !agreed() }), touch)),
         h("p", {}, t("consent.scopes")),
-        checklist.scopes.map((scope) => row(`scope-${scope}`, given().includes(scope), t(`consent.scope.${scope}`), (touch) => consent(() => toggled(scope), touch))),
+        (checklist.scopes ?? []).map((scope) => row(`scope-${scope}`, given().includes(scope), t(`consent.scope.${scope}`), (touch) => consent(() => toggled(scope), touch))),
         h("p", { class: "hint" }, t("consent.version", { version: checklist.consent }))),
       GROUPS.map((group) => {
         const items = checklist.items.filter((item) => item.group === group);
