@@ -182,7 +182,7 @@ class Tablet:
             answer = self.ask("GET", "/api/v1/time")
             received = self.page_ms(self.now_ns())
             if self._best is None or received - sent < self._best["received_ms"] - self._best["sent_ms"]:
-                clock = {"host_ns": answer["host_ns"], "clock_id": answer["clock_id"]}
+                clock = {key: answer[key] for key in ("host_ns", "clock_id", "signature")}
                 self._best = {"sent_ms": sent, "received_ms": received, **clock}
 
     def new_id(self) -> str:

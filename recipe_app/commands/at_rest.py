@@ -11,6 +11,7 @@ from recipe_app.errors import BadSetup
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
+from recipe_app.store.keys import kept_key
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web.serve import APP_FOLDER, clock_id
 from sensors.host_clock import host_ns, utc_anchor
@@ -31,6 +32,7 @@ def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
     try:
         records = AppRecords(opened, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
         shelf = Shelf(OWN_RECIPES, data / APP_FOLDER / "recipes")
-        yield collaborators(records, Folders(data), shelf, clock_id=clock_id())
+        key = kept_key(data / APP_FOLDER)
+        yield collaborators(records, Folders(data), shelf, clock_id=clock_id(), key=key)
     finally:
         opened.close()

@@ -101,7 +101,8 @@ def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[st
     total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
     with memory(data, database) as tools:
         for dump in dumps:
-            for key, value in asdict(take_in(dump, tools.records, tools.intake, actor="")).items():
+            taken = take_in(dump, tools.records, tools.intake, actor="", corrects=True)
+            for key, value in asdict(taken).items():
                 total[key] += value
     return total
 

@@ -58,20 +58,21 @@ def collaborators(
     shelf: Shelf,
     *,
     clock_id: str = "",
+    key: bytes = b"",
     capture: Capture | None = None,
     watch: RecordingWatch | None = None,
     hosts: frozenset[str] = frozenset(),
     demo: dict[str, str] | None = None,
     ca_file: bytes | None = None,
 ) -> Collaborators:
-    """Join the parts of the app."""
+    """Join the parts of the app; without a `key` only what this process signs is believed."""
     accounts = Accounts(records, demo=demo is not None)
     return Collaborators(
         records=records,
         accounts=accounts,
         visitors=Visitors(accounts),
         quotas=Quotas(records.now_ns),
-        intake=Intake(records, folders, clock_id=clock_id),
+        intake=Intake(records, folders, clock_id=clock_id, key=key or secrets.token_bytes(32)),
         folders=folders,
         shelf=shelf,
         bucket=Bucket(60, records.now_ns),

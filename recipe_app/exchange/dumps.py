@@ -23,6 +23,7 @@ from sqlalchemy import insert, select
 
 from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.intake import Intake
+from recipe_app.exchange.rights import Sender
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
@@ -188,23 +189,30 @@ def site_of(records: AppRecords) -> str:
 
 
 def take_in(
-    dump: Dump, records: AppRecords, intake: Intake, *, actor: str, say: Callable[[Exception], str] = str
+    dump: Dump,
+    records: AppRecords,
+    intake: Intake,
+    *,
+    actor: str,
+    corrects: bool,
+    say: Callable[[Exception], str] = str,
 ) -> DumpOutcome:
-    """Log what a dump holds as if its tablet had sent it; again, nothing happens a second time.
+    """Log what a dump holds in the name of who takes it in, marked imported; again, nothing happens a second time.
 
-    `say` puts into words what is refused of it. Raises BadOperation for a dump of another site or of a tablet that
-    was never paired here.
+    `corrects` says whether that person may correct finished recordings; `say` puts into words what is refused. Raises
+    BadOperation for a dump of another site or of a tablet that was never paired here.
     """
     if dump.site != site_of(records):
         raise BadOperation("this dump is of another site; take it in where its tablet was paired")
     device = records.row(tables.device, dump.device)
     if device is None:
         raise BadOperation("this dump is of a tablet that was never paired here")
+    sender = Sender(device, actor, imported=True, corrects=corrects)
     outcome = DumpOutcome(
         len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown]
     )
     for start in range(0, len(dump.operations), 200):
-        for receipt in intake.accept(list(dump.operations[start : start + 200]), device=device, say=say):
+        for receipt in intake.accept(list(dump.operations[start : start + 200]), sender=sender, say=say):
             if "error" in receipt:
                 outcome.refused.append(receipt["error"])
             elif receipt["duplicate"]:

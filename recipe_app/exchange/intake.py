@@ -8,13 +8,17 @@ from typing import Any
 
 from recipe_app.errors import BadOperation, NotFound
 from recipe_app.exchange.folders import Event, Folders
+from recipe_app.exchange.rights import Sender, require_own, require_right
 from recipe_app.exchange.touch_clock import (
     Exchange,
     Stamp,
+    inside,
+    signature,
     stamp_age,
     stamp_exchange,
     stamp_receipt,
     stamp_wall,
+    was_answered,
 )
 from recipe_app.operations.events import consent_of, event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
@@ -29,16 +33,22 @@ Receipt = dict[str, Any]
 
 
 class Intake:
-    """Takes operations in; `clock_id` names this run of the capture computer's clock."""
+    """Takes operations in; `clock_id` names this run of the capture computer's clock, `key` signs its answers."""
 
-    def __init__(self, records: AppRecords, folders: Folders, *, clock_id: str) -> None:
-        self.records, self.folders, self.clock_id = records, folders, clock_id
+    def __init__(self, records: AppRecords, folders: Folders, *, clock_id: str, key: bytes) -> None:
+        self.records, self.folders, self.clock_id, self._key = records, folders, clock_id, key
+
+    def answer_clock(self) -> dict[str, Any]:
+        """Return the capture clock now, signed, so that a touch can be stamped by it later."""
+        host_ns = self.records.now_ns()
+        signed = signature(self._key, self.clock_id, host_ns)
+        return {"host_ns": host_ns, "clock_id": self.clock_id, "signature": signed}
 
     def accept(
         self,
         operations: Sequence[Operation | Misfit],
         *,
-        device: dict[str, Any],
+        sender: Sender,
         say: Callable[[Exception], str] = str,
     ) -> list[Receipt]:
         """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too.
@@ -49,7 +59,7 @@ class Intake:
         wanted: list[NewOp] = []
         for operation in operations:
             try:
-                wanted.append(self._checked(operation, device))
+                wanted.append(self._checked(operation, sender))
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
@@ -58,10 +68,11 @@ class Intake:
             self.file()
         return [receipts[operation.op_id] for operation in operations]
 
-    def _checked(self, operation: Operation | Misfit, device: dict[str, Any]) -> NewOp:
+    def _checked(self, operation: Operation | Misfit, sender: Sender) -> NewOp:
         if isinstance(operation, Misfit):
             operation.refuse()
-        frozen = self._frozen(operation.recording, device["kitchen"])
+        frozen = self._frozen(operation.recording, sender.device["kitchen"])
+        require_right(operation, self._known(operation.recording), sender)
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))
         if node is not None and str(node) not in frozen["steps"]:
@@ -69,12 +80,12 @@ class Intake:
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
-        stamp = self._stamp(operation, now_ns)
+        stamp = inside(self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns)
         return NewOp(
             op_id=operation.op_id,
-            device=device["id"],
+            device=sender.device["id"],
             seq=operation.seq,
-            actor=operation.actor,
+            actor=sender.actor_of(operation),
             subject=operation.recording,
             kind=operation.kind,
             body=body,
@@ -83,7 +94,7 @@ class Intake:
             basis=stamp.basis,
             received_host_ns=now_ns,
             received_utc_ns=self.records.utc_ns(),
-            clock=_raw_clock(operation),
+            clock=_raw_clock(operation) | sender.said_of(operation),
             seen=operation.seen,
         )
 
@@ -100,9 +111,22 @@ class Intake:
             )
         return body
 
+    def require_own(self, recording: str, sender: Sender) -> None:
+        """Refuse a tablet that has no part in a recording. Raises NotFound, BadOperation."""
+        self._frozen(recording, sender.device["kitchen"])
+        require_own(self._known(recording), sender)
+
+    def _known(self, recording: str) -> list[dict[str, Any]]:
+        return self.records.kept(recording) or self.records.ops(recording)
+
+    def _begun_ns(self, frozen: dict[str, Any]) -> int:
+        """When a recording was chosen, on this run's clock; 0 where it was in an earlier run."""
+        begun = frozen.get("begun", {})
+        return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
+
     def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
         clock = operation.clock
-        if clock is not None and clock.clock_id in ("", self.clock_id):
+        if clock is not None and was_answered(self._key, self.clock_id, clock.host_ns, clock.signature):
             return stamp_exchange(_exchange(clock), now_ns=now_ns)
         if clock is not None and clock.wall_ms is not None:
             age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
@@ -173,4 +197,8 @@ def _exchange(clock: ClientClock) -> Exchange:
 def _raw_clock(operation: Operation) -> dict[str, Any]:
     """What the client said about time, untouched: it may be evaluated again with better mathematics."""
     raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
-    return raw | (operation.clock.model_dump(exclude_none=True, exclude={"basis"}) if operation.clock else {})
+    return raw | (
+        operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
+        if operation.clock
+        else {}
+    )

@@ -6,7 +6,9 @@ made somewhere between, so its middle is right within half the round trip, whate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import hmac
+from dataclasses import dataclass, replace
 from typing import Literal
 
 DRIFT_PPM = 100
@@ -25,6 +27,16 @@ UNKNOWN_AGE_NS = 3_600_000_000_000
 """Uncertainty when nothing about the touch's time can be used: it was before the receipt."""
 
 Basis = Literal["page", "wall", "age", "receipt", "clock_face"]
+
+
+def signature(key: bytes, clock_id: str, host_ns: int) -> str:
+    """Sign an answer to who asked for the clock; browsers keep the number as a float64, so that is signed."""
+    return hmac.new(key, f"clock {clock_id} {float(host_ns)!r}".encode(), hashlib.sha256).hexdigest()
+
+
+def was_answered(key: bytes, clock_id: str, host_ns: int, signed: str) -> bool:
+    """Tell whether this installation gave that answer in that run of the computer."""
+    return hmac.compare_digest(signature(key, clock_id, host_ns).encode(), signed.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,13 @@ def stamp_age(*, age_ms: float, round_trip_ms: float | None, now_ns: int) -> Sta
 def stamp_wall(*, age_ms: float, now_ns: int) -> Stamp:
     """Map a touch by the client's wall clock alone: it may be wrong, and this computer may have been off since."""
     return _since_the_start(now_ns - max(round(age_ms * 1e6), 0), UNKNOWN_AGE_NS, "clock_face")
+
+
+def inside(stamp: Stamp, *, begun_ns: int, now_ns: int) -> Stamp:
+    """Keep a stamp that may lie after the recording was begun, not before that; of any other say `receipt`."""
+    if stamp.host_ns + stamp.uncertainty_ns < begun_ns:
+        return stamp_receipt(now_ns=now_ns)
+    return replace(stamp, host_ns=max(stamp.host_ns, begun_ns))
 
 
 def _since_the_start(host_ns: int, uncertainty_ns: int, basis: Basis) -> Stamp:

@@ -39,7 +39,7 @@ class ClientClock(Strict):
     """The touch and the clock exchange that suits it best, all on the client's clock, and what the server answered.
 
     `basis` says which of the client's clocks: `page` never steps; `wall` is used when the page was loaded anew
-    since. `clock_id` names the run of the capture computer that answered.
+    since. `clock_id` names the run of the capture computer that answered, `signature` proves that it did.
     """
 
     touch_ms: Milliseconds
@@ -48,6 +48,7 @@ class ClientClock(Strict):
     host_ns: Nanoseconds
     basis: Literal["page", "wall"] = "page"
     clock_id: Short = ""
+    signature: Short = ""
     wall_ms: Milliseconds | None = None
 
 
@@ -234,7 +235,9 @@ class Operation(Strict):
     op_id: OpId
     seq: Annotated[int, Field(ge=1, le=2**53, description="counted by the device, from 1")]
     recording: OpId
-    actor: Annotated[str, Field(max_length=40)] = ""
+    actor: Annotated[
+        str, Field(max_length=40, description="whom the tablet takes for it; who is signed in counts")
+    ] = ""
     kind: Kind
     body: dict[str, Any] = Field(default_factory=dict, description="by kind")
     seen: Annotated[int, Field(ge=0, le=2**53, description="last n known of this recording")] = 0

@@ -174,8 +174,9 @@ def take_dump(
     """Take in what a tablet saved as a file or showed as frames; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
     later.add_task(end_withdrawn, tools)
-    say = words_of(request).refusal
-    return asdict(take_in(dump, tools.records, tools.intake, actor=visitor.actor, say=say))
+    say, corrects = words_of(request).refusal, visitor.may(Access.STUDY)
+    actor = visitor.actor
+    return asdict(take_in(dump, tools.records, tools.intake, actor=actor, corrects=corrects, say=say))
 
 
 SEEN = {"image": ("this picture",), "video": ("this film",)}

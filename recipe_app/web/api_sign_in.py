@@ -24,10 +24,9 @@ YEAR_S = 31_536_000
 
 
 async def time(tools: Tools) -> JSONResponse:
-    """Tell the capture clock, when the question came and when the answer went."""
+    """Tell the capture clock, when the question came and when the answer went, signed."""
     received_ns = tools.records.now_ns()
-    answer = {"received_host_ns": received_ns, "clock_id": tools.intake.clock_id}
-    return JSONResponse({"host_ns": tools.records.now_ns(), **answer})
+    return JSONResponse({"received_host_ns": received_ns, **tools.intake.answer_clock()})
 
 
 def me(tools: Tools, visitor: Asking) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange.dumps import keep_voice
+from recipe_app.exchange.rights import Sender
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.roles import Access
@@ -133,6 +134,8 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
         )
         kitchen = device["kitchen"]
         content |= {"folder": _folder(tools, body.folder, kitchen), "kitchen": kitchen}
+        begun = {"host_ns": tools.records.now_ns(), "clock_id": tools.intake.clock_id}
+        content |= {"device": device["id"], "begun": begun}
         tools.records.note("recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id)
         tools.intake.file()
     return bundle(tools, device, body.op_id)
@@ -197,10 +200,16 @@ def ops_since(
 
 
 def post_ops(
-    request: Request, tools: Tools, device: Device, body: OperationBatch, later: BackgroundTasks
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    device: Device,
+    body: OperationBatch,
+    later: BackgroundTasks,
 ) -> JSONResponse:
     """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
-    receipts = tools.intake.accept(body.operations, device=device, say=words_of(request).refusal)
+    sender = Sender(device, visitor.actor)
+    receipts = tools.intake.accept(body.operations, sender=sender, say=words_of(request).refusal)
     if any(getattr(operation, "kind", "") == "withdraw" for operation in body.operations):
         later.add_task(end_withdrawn, tools)
     return JSONResponse({"receipts": receipts}, background=later)
@@ -244,24 +253,26 @@ async def steer(
 def _steer(
     tools: Collaborators, actor: str, device: dict[str, Any], recording: str, body: Control
 ) -> dict[str, Any]:
-    tools.intake.recording(recording, kitchen=device["kitchen"])
+    tools.intake.require_own(recording, Sender(device, actor))
     return steering.steer(tools, recording, body.action, actor=actor, reason=body.reason)
 
 
 async def put_voice(
-    request: Request, tools: Tools, device: Device, recording: str, sha256: Sha256
+    request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
 ) -> dict[str, Any]:
     """Keep the sound of a voice note under the hash of its bytes."""
     content = await request.body()
     media_type = request.headers.get("content-type", "")[:60]
-    await run_in_threadpool(_keep_voice, tools, device, recording, sha256, media_type, content)
+    await run_in_threadpool(
+        _keep_voice, tools, Sender(device, visitor.actor), recording, sha256, media_type, content
+    )
     return {"sha256": sha256, "bytes": len(content)}
 
 
 def _keep_voice(
-    tools: Collaborators, device: dict[str, Any], recording: str, sha256: str, media_type: str, content: bytes
+    tools: Collaborators, sender: Sender, recording: str, sha256: str, media_type: str, content: bytes
 ) -> None:
-    tools.intake.recording(recording, kitchen=device["kitchen"])
+    tools.intake.require_own(recording, sender)
     keep_voice(tools.records, recording, sha256, media_type, content)
 
 

@@ -25,6 +25,7 @@ from recipe_app.exchange.folders import Folders
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords, new_id, roles_of
 from recipe_app.store.database import open_database
+from recipe_app.store.keys import kept_key
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web import tls
 from recipe_app.web.app import create_app
@@ -71,6 +72,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             Folders(data),
             Shelf(shelf_folder, own / "recipes"),
             clock_id=clock_id(),
+            key=kept_key(own),
             capture=_capture(setup, data),
             watch=setup.station(data, None) if setup.station else None,
             hosts=frozenset(tls.own_names(setup.host)),

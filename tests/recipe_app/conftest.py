@@ -123,6 +123,12 @@ class Kitchen:
         code = self.tools.accounts.pairing_code(self.place, actor="")
         return self.tools.accounts.pair(code, name, secure=True)
 
+    def second_tablet(self) -> httpx.Client:
+        """Another paired tablet in the same kitchen, on which Basil has signed in too."""
+        device, token = self.pair("Tablet by the sink")
+        login = self.tools.accounts.sign_in(self.basil, "pin", PIN, device=device, desk=False)
+        return self.client(**{"authorization": f"Bearer {token}", "x-kitchensync-login": login})
+
     @functools.cached_property
     def tablet(self) -> httpx.Client:
         """A paired tablet on which Basil has signed in."""
@@ -168,6 +174,11 @@ class Kitchen:
         """An operation as a tablet sends it."""
         fields = {"op_id": new_id(self.utc_ns), "seq": next(self.seq), "recording": recording}
         return {**fields, "actor": self.basil, "kind": kind, "body": body, **more}
+
+    def clock(self) -> dict[str, Any]:
+        """What the app answers a tablet that asks for the capture clock."""
+        answer = self.tablet.get("/api/v1/time").json()
+        return {key: answer[key] for key in ("host_ns", "clock_id", "signature")}
 
     def post(self, *operations: dict[str, Any]) -> list[dict[str, Any]]:
         """Send operations; return their receipts."""

@@ -90,10 +90,8 @@ def test_an_end_without_network_is_not_repeated_where_somebody_cooks_on(
 ) -> None:
     with on_screen(kitchen, browser) as tablet:
         recording, sheet = ended_offline(kitchen, tablet)
-        _, token = kitchen.pair("Tablet by the sink")
         claim = {"operations": [kitchen.operation(recording, "claim", {}) | {"seq": 1}]}
-        other = kitchen.client(authorization=f"Bearer {token}")
-        assert other.post("/api/v1/ops", json=claim).status_code == 200
+        assert kitchen.second_tablet().post("/api/v1/ops", json=claim).status_code == 200
         tablet.page.context.set_offline(False)
         tablet.saved()
         tablet.page.wait_for_timeout(6500)

@@ -21,7 +21,7 @@ globalThis.fetch = async () => {
   wait(world.way_ms);
   const host_ns = world.host_ms * 1e6;
   wait(world.way_ms);
-  return { json: async () => ({ host_ns, clock_id: world.clock_id }) };
+  return { json: async () => ({ host_ns, clock_id: world.clock_id, signature: "s" }) };
 };
 const page = await import("%(clock)s");
 const later = await import("%(clock)s?later"); // the same tablet after the page was loaded anew

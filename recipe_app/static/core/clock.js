@@ -23,11 +23,11 @@ export async function exchange() {
   const sent_ms = performance.now();
   const wall_sent_ms = Date.now();
   const answer = await fetch("/api/v1/time", { cache: "no-store", signal: AbortSignal.timeout(3000) });
-  const { host_ns, clock_id } = await answer.json();
+  const { host_ns, clock_id, signature } = await answer.json();
   const received_ms = performance.now();
   if (!Number.isFinite(host_ns)) throw new Error("no clock in the answer");
   if (exchanges.length && exchanges.at(-1).clock_id !== clock_id) exchanges = []; // the computer was restarted
-  exchanges.push({ sent_ms, received_ms, wall_sent_ms, wall_received_ms: Date.now(), host_ns, clock_id });
+  exchanges.push({ sent_ms, received_ms, wall_sent_ms, wall_received_ms: Date.now(), host_ns, clock_id, signature });
   if (exchanges.length > KEPT) thin();
 }
 
@@ -63,12 +63,12 @@ export function clockOf(touch, earlier = null) {
   const page = near.length > 0;
   const keys = page ? ["sent_ms", "received_ms"] : ["wall_sent_ms", "wall_received_ms"];
   const touch_ms = page ? touch.touch_ms : touch.wall_ms;
-  const { host_ns, clock_id, ...times } = best(page ? near : exchanges, touch_ms, keys);
+  const { host_ns, clock_id, signature, ...times } = best(page ? near : exchanges, touch_ms, keys);
   const fresh = {
     basis: page ? "page" : "wall", touch_ms, sent_ms: times[keys[0]], received_ms: times[keys[1]],
-    host_ns, clock_id, wall_ms: touch.wall_ms,
+    host_ns, clock_id, signature, wall_ms: touch.wall_ms,
   };
-  return earlier?.clock_id === clock_id && doubtOf(earlier) < doubtOf(fresh) ? earlier : fresh;
+  return earlier?.signature && earlier.clock_id === clock_id && doubtOf(earlier) < doubtOf(fresh) ? earlier : fresh;
 }
 
 const doubtOf = ({ basis, touch_ms, sent_ms, received_ms }) => doubt(touch_ms, sent_ms, received_ms) + (basis === "wall" ? WALL_MS : 0);
