@@ -35,7 +35,7 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
 
     `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
     """
-    facts = {"received_host_ns": op["received_host_ns"], "clock": {"basis": op["basis"], **op["clock"]}}
+    facts = {"received_host_ns": op["received_host_ns"], "clock": {"basis": op["basis"], **_of_time(op["clock"])}}
     if op["kind"] == "undo":
         return [
             (
@@ -48,6 +48,11 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
     if op["kind"] == "recording":
         return [(op["op_id"], "recipe", recording)]
     return [(op["op_id"], op["kind"], {**_said(op["body"], recording), **facts})]
+
+
+def _of_time(clock: dict[str, Any]) -> dict[str, Any]:
+    """Leave out whom a tablet named: nobody is named in a recording's folder."""
+    return {key: value for key, value in clock.items() if key != "named_actor"}
 
 
 def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def test_what_waits_comes_in_by_file_and_by_codes_once(kitchen: Any, tablet: Tab
     assert len(pictures) > 2
 
     data = ["--data", str(kitchen.data), "--json"]
-    desk = at_the_desk(page.context.browser, kitchen.url, kitchen.desk("operator").headers[LOGIN_HEADER])
+    login = kitchen.desk("operator").headers[LOGIN_HEADER]
+    desk = at_the_desk(page.context.browser, kitchen.url, login).page
     desk.goto(f"{kitchen.url}/desk/devices")
     fit_to_be_shown(desk)
     of = {code: picture for picture in pictures for code in codes_in(picture)}

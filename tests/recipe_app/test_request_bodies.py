@@ -191,7 +191,7 @@ def test_a_tablet_and_a_person_send_so_much_a_day_and_more_on_the_next(
 
     assert [send(kitchen.tablet, number) for number in range(5)] == [200, 200, 200, 409, 409]
     other = kitchen.client(authorization=f"Bearer {kitchen.pair('Other')[1]}")
-    assert send(other, 6) == 200  # with nobody signed in on it
+    assert send(other, 6) == 422  # nobody is signed in on it, and it has no part in this recording
     other.headers["x-kitchensync-login"] = signed_in(kitchen, other)
     assert send(other, 7) == 409  # the same person, on another tablet
     kitchen.now_ns += 8 * 3600 * 1_000_000_000
