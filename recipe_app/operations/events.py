@@ -35,7 +35,10 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
 
     `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
     """
-    facts = {"received_host_ns": op["received_host_ns"], "clock": {"basis": op["basis"], **_of_time(op["clock"])}}
+    facts = {
+        "received_host_ns": op["received_host_ns"],
+        "clock": {"basis": op["basis"], **_of_time(op["clock"])},
+    }
     if op["kind"] == "undo":
         return [
             (
