@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from rigs import Rig
 
 from recipe_app.cooking import consent_form
 from recipe_app.cooking.consent_form import CONSENT_VERSION
+from recipe_app.cooking.steering import steer
 from recipe_app.operations import kinds
 from storage.manifest import edit_manifest, read_manifest
 from storage.permission import Purpose, Scope, consent_in_words, enter_consent, why_not
@@ -49,6 +52,17 @@ def test_what_is_agreed_to_stands_in_the_manifest_and_follows_every_change(
     assert (manifest["consent"], manifest["consent_scopes"]) == ("none", [])
     assert len(manifest["consent_history"]) == 3
     assert consent_in_words(manifest).startswith("none: ")
+
+
+def test_what_was_agreed_to_before_the_devices_started_is_there_once_they_record(kitchen: Any) -> None:
+    kitchen.__dict__["tools"] = dataclasses.replace(kitchen.tools, capture=Rig(kitchen))
+    recording = kitchen.checked()
+    kitchen.agree(recording, "annotate")
+    folder = steer(kitchen.tools, recording, "start", actor=kitchen.basil, reason="")["folder"]
+    manifest = kitchen.manifest(folder)
+    assert (manifest["consent_scopes"], manifest["consent_version"]) == (["annotate"], CONSENT_VERSION)
+    kitchen.agree(recording, "annotate", accepted=False)
+    assert (kitchen.manifest(folder)["consent"], kitchen.manifest(folder)["consent_scopes"]) == ("none", [])
 
 
 def test_nothing_is_agreed_to_after_a_withdrawal(kitchen: Any, recording: str) -> None:
