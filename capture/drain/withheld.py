@@ -16,7 +16,7 @@ from storage.chunks.chunk import Packet
 from storage.errors import BadEventLog
 from storage.manifest import edit_manifest, read_manifest
 from storage.privacy import WRITERS, Pauses, overlaps, pauses_of
-from storage.redact.record import withhold
+from storage.redact.redactions import withhold
 from storage.redact.seen import is_seen
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000

@@ -17,7 +17,7 @@ from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 from storage.permission import enter_consent
 from storage.privacy import RESUME
-from storage.redact.redact import destroy_where_dropped
+from storage.redact.redaction import destroy_where_dropped
 
 PLACES = Path("sync") / "events.json"
 

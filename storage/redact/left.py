@@ -8,7 +8,7 @@ from storage.errors import HoldsPauses
 from storage.names import MANIFEST
 from storage.privacy import pauses_of
 from storage.recording import open_recording
-from storage.redact.plan import plan
+from storage.redact.to_destroy import plan
 
 
 def check_no_pauses(recording: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from storage.ledger import SUSPEND, DeclaredLossNote
-from storage.redact.record import REDACTED
+from storage.redact.redactions import REDACTED
 
 Gap = dict[str, Any]
 """{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""

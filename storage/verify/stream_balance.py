@@ -8,7 +8,7 @@ import numpy as np
 
 from storage.ledger import BY_DEVICE, LOST, ClosedNote, EndNote, HeldNote, LossNote, Note, of_kind
 from storage.manifest import Manifest
-from storage.redact.record import PRIVACY, REDACTED, redacted_chunks
+from storage.redact.redactions import PRIVACY, REDACTED, redacted_chunks
 from storage.verify.coverage import is_adaptive
 from storage.verify.findings import FAIL, WARN, Findings
 from storage.verify.gaps import (

@@ -21,7 +21,7 @@ from storage.manifest import Manifest, read_manifest
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, chunk_range
 from storage.notes import notes_in
 from storage.reading.decoded import sensor_stream
-from storage.redact.record import BEGUN, PICTURES, REDACTED, redactions
+from storage.redact.redactions import BEGUN, PICTURES, REDACTED, redactions
 from storage.verify.by_life import answer, can_be_judged, unchecked, unreadable
 from storage.verify.camera_account import WHOLE, account
 from storage.verify.camera_cover import CameraCover, camera_cover

@@ -310,7 +310,7 @@ def hook(event, arguments):
     if left[0] < 0:
         os.kill(os.getpid(), signal.SIGKILL)
 from kitchensync.cli import main
-import storage.redact.redact
+import storage.redact.redaction
 sys.addaudithook(hook)
 main(["redact", root, "--reason", "a visitor"])
 """

@@ -18,7 +18,7 @@ from storage.events import EventLog
 from storage.move.archive import archive
 from storage.move.mover import run_mover
 from storage.recording import open_recording
-from storage.redact.redact import redact
+from storage.redact.redaction import redact
 from storage.verify import verify
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ HISTORIES = int(os.environ.get("KITCHENSYNC_HISTORIES") or 3)
 DIES = """
 import json, os, signal, sys
 from pathlib import Path
-import scipy.optimize, storage.redact.redact as job, storage.timeline.device_clock  # imported once, not by each child
+import scipy.optimize, storage.redact.redaction as job, storage.timeline.device_clock
 
 def changes(event, arguments, root):
     if event in ("os.rename", "os.remove"):

@@ -18,8 +18,8 @@ from storage.exports.hidden_films import film_times, takes_of
 from storage.names import chunk_number, chunk_range, stream_folder
 from storage.privacy import UNKNOWN, Pauses
 from storage.recording import Recording
-from storage.redact.films import hidden_samples
-from storage.redact.record import done_samples
+from storage.redact.blanked_films import hidden_samples
+from storage.redact.redactions import done_samples
 from storage.redact.seen import is_seen
 
 Plan = dict[str, Any]

@@ -15,7 +15,7 @@ from sensors.gopro.chapter_file import ChapterFile, ChapterTrack, read_chapter
 from sensors.gopro.media import open_media
 from storage.exports.hidden_films import hidden_in_film
 from storage.recording import Recording
-from storage.redact.record import PICTURES, SOUND
+from storage.redact.redactions import PICTURES, SOUND
 
 SILENCE = {1: bytes.fromhex("00c800802380"), 2: bytes.fromhex("211004608c1c")}
 """A block of AAC without sound, by channels."""

@@ -24,9 +24,9 @@ from storage.life import usable_manifest
 from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.privacy import Pauses, pauses_of
 from storage.recording import Recording, open_recording
-from storage.redact.apply import Facts, apply
-from storage.redact.plan import plan
-from storage.redact.record import BEGUN, DONE, KEY, NOT_YET, redactions
+from storage.redact.apply_redaction import Facts, apply
+from storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
+from storage.redact.to_destroy import plan
 
 WRITER = "researcher"
 Span = tuple[float, float]

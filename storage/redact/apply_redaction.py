@@ -14,9 +14,9 @@ from storage.disk.durable import LOCAL
 from storage.manifest import edit_manifest, write_json
 from storage.media_blocks import block_checksums
 from storage.names import CHUNK_SUFFIX, MEDIA, PART_SUFFIX, REVIEW, chunk_name, stream_folder
-from storage.redact.films import blank
-from storage.redact.plan import is_of
-from storage.redact.record import KEY, NOT_YET
+from storage.redact.blanked_films import blank
+from storage.redact.redactions import KEY, NOT_YET
+from storage.redact.to_destroy import is_of
 from storage.tombstones import destroy
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
