@@ -129,15 +129,14 @@ class GoProHttp:
         """Keep the camera from falling asleep; send every 3 s."""
         self._ask("/gopro/camera/keep_alive")
 
-    def shutter(self, on: bool, *, if_recording: str = "stop") -> ShutterEvent:
+    def shutter(self, on: bool) -> ShutterEvent:
         """Start or stop recording, stamp the host clock around it, and wait until the camera shows it.
 
-        A camera that records already is stopped first (`if_recording="stop"`) or left alone with `CameraBusy`
-        ("refuse"). A start whose answer was lost counts when the camera records then. Raises `CameraBusy` when it
-        does not begin in time, naming what it complains of.
+        A camera that records already is stopped first. A start whose answer was lost counts when the camera records
+        then. Raises `CameraBusy` when it does not begin in time, naming what it complains of.
         """
         if on:
-            self._make_ready(if_recording)
+            self._make_ready()
         before_ns = host_ns()
         try:
             self._press(on)
@@ -173,11 +172,9 @@ class GoProHttp:
         self._ask("/gopro/media/turbo_transfer", {"p": "0"})
         self._ask("/gopro/camera/control/set_ui_controller", {"p": "2"})
 
-    def _make_ready(self, if_recording: str) -> None:
+    def _make_ready(self) -> None:
         state = self.state()
         if state.encoding:
-            if if_recording == "refuse":
-                raise CameraBusy(self.base_url, "it is recording already; stop it first")
             self.shutter(False)
         if not state.ready:
             self.wait_idle()

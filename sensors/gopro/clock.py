@@ -36,7 +36,7 @@ class ClockOffset:
         return asdict(self)
 
 
-def set_clock_now(camera: GoProHttp, zone_minutes: int, summer_time: bool = False) -> None:
+def set_clock_now(camera: GoProHttp, zone_minutes: int) -> None:
     """Set the camera to this computer's local time, sent so that it arrives at the turn of a second."""
     begin_ns = host_ns()
     camera.get_clock()
@@ -47,8 +47,7 @@ def set_clock_now(camera: GoProHttp, zone_minutes: int, summer_time: bool = Fals
     time.sleep(wait_ns / NS_PER_S)
     utc_s = round((now_ns + wait_ns + one_way_ns) / NS_PER_S)
     local = datetime.fromtimestamp(utc_s, UTC).replace(tzinfo=None)
-    offset_minutes = zone_minutes + (60 if summer_time else 0)
-    camera.set_clock(local + timedelta(minutes=offset_minutes), zone_minutes, summer_time)
+    camera.set_clock(local + timedelta(minutes=zone_minutes), zone_minutes)
 
 
 def measure_clock(

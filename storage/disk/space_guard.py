@@ -13,7 +13,8 @@ OK, WARN, STOP = "ok", "warn", "stop"
 Sample = tuple[int, int]
 """host_ns, free bytes."""
 
-KEEP_EVERY_NS = 1_000_000_000
+WARN_MINUTES, STOP_MINUTES = 15.0, 0.5
+KEEP_EVERY_NS, LOOKS_KEPT = 1_000_000_000, 240
 SEALING_NS = 20_000_000_000
 """Chunks are sealed in bursts of some seconds: a rate over less than this says little about the minutes to come."""
 RECENT_NS = 4_000_000_000
@@ -56,28 +57,20 @@ def _slope(samples: Sequence[Sample]) -> float:
     return (first_free - last_free) / ((last_ns - first_ns) / 60e9)
 
 
-def outlook(
-    samples: Sequence[Sample],
-    *,
-    reserve_bytes: int,
-    expected_bytes_per_minute: float = 0.0,
-    warn_minutes: float = 15.0,
-    stop_minutes: float = 0.5,
-) -> Outlook:
-    """Predict from the samples, oldest first. `expected_bytes_per_minute` counts until the rate is measured.
+def outlook(samples: Sequence[Sample], *, reserve_bytes: int) -> Outlook:
+    """Predict from the samples, oldest first.
 
-    stop: the reserve is reached, or would be within `stop_minutes`, or within RECENT_STOP_MINUTES at the rate of the
-    last seconds alone; warn: within `warn_minutes`.
+    stop: the reserve is reached, or would be within STOP_MINUTES, or within RECENT_STOP_MINUTES at the rate of the
+    last seconds alone; warn: within WARN_MINUTES.
     """
     free = samples[-1][1]
-    rate = bytes_per_minute(samples) or expected_bytes_per_minute
     spare = free - reserve_bytes
-    minutes = _minutes(spare, rate)
+    minutes = _minutes(spare, bytes_per_minute(samples))
     at_once = _minutes(spare, _recent_bytes_per_minute(samples))
-    if minutes < stop_minutes or at_once < RECENT_STOP_MINUTES:
+    if minutes < STOP_MINUTES or at_once < RECENT_STOP_MINUTES:
         level = STOP
     else:
-        level = WARN if minutes < warn_minutes else OK
+        level = WARN if minutes < WARN_MINUTES else OK
     return Outlook(level, free, minutes)
 
 
@@ -96,32 +89,14 @@ def _minutes(spare: int, rate: float) -> float:
 class DiskGuard:
     """Looks at the disk now and then; the recorder asks it and acts."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        reserve_bytes: int,
-        expected_bytes_per_minute: float = 0.0,
-        warn_minutes: float = 15.0,
-        stop_minutes: float = 0.5,
-        window: int = 240,
-    ) -> None:
-        """`path` lies on the disk; `window` looks are remembered, one a second."""
-        self._path = path
-        self._reserve_bytes = reserve_bytes
-        self._expected = expected_bytes_per_minute
-        self._warn_minutes, self._stop_minutes = warn_minutes, stop_minutes
-        self._samples: deque[Sample] = deque(maxlen=window)
+    def __init__(self, path: Path, *, reserve_bytes: int) -> None:
+        """`path` lies on the disk."""
+        self._path, self._reserve_bytes = path, reserve_bytes
+        self._samples: deque[Sample] = deque(maxlen=LOOKS_KEPT)
 
     def look(self, host_ns: int) -> Outlook:
         """Take one look at the disk. Raises OSError when it cannot be asked."""
         now = (host_ns, shutil.disk_usage(self._path).free)
         if not self._samples or host_ns - self._samples[-1][0] >= KEEP_EVERY_NS:
             self._samples.append(now)
-        return outlook(
-            [*self._samples, now],
-            reserve_bytes=self._reserve_bytes,
-            expected_bytes_per_minute=self._expected,
-            warn_minutes=self._warn_minutes,
-            stop_minutes=self._stop_minutes,
-        )
+        return outlook([*self._samples, now], reserve_bytes=self._reserve_bytes)

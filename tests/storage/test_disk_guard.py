@@ -30,10 +30,6 @@ def test_a_disk_that_nobody_uses_lasts_for_ever():
     assert outlook(disk(5_000, -50), reserve_bytes=1_000).level == "ok"
 
 
-def test_the_expected_rate_counts_until_one_is_measured():
-    assert outlook([(0, 2_000)], reserve_bytes=0, expected_bytes_per_minute=200).minutes_left == 10
-
-
 def test_a_rate_that_rose_lately_is_believed():
     samples = disk(10_000, 10, 8)
     samples += [(samples[-1][0] + n * MINUTE, 10_000 - n * 1_000) for n in (1, 2, 3, 4)]
