@@ -9,60 +9,49 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from recipe_app.errors import BadGraph
-from recipe_app.graphs.formats.strict_json import MAX_LABEL, MAX_NODES, NODE_ID, load
-from recipe_app.graphs.model import END, START, Edge, Graph, Step
+from recipe_app.graphs.formats.strict_json import NODE_ID, Reader, load
+from recipe_app.graphs.model import Edge, Graph, Step
 
 
 def parse_captaincook4d(text: str, *, name: str) -> Graph:
     """Parse a task graph; `name` is the file name for messages. Raises BadGraph."""
+    read = Reader(name)
     document = load(text, name)
     if not isinstance(document, dict):
-        raise BadGraph(name, "", 'not a task graph; expected {"steps": {..}, "edges": [..]}')
+        raise read.fail("", 'not a task graph; expected {"steps": {..}, "edges": [..]}')
     for key in ("steps", "edges"):
         if key not in document:
-            raise BadGraph(name, "", f'no "{key}"; expected {{"steps": {{..}}, "edges": [..]}}')
+            raise read.fail("", f'no "{key}"; expected {{"steps": {{..}}, "edges": [..]}}')
     if extra := sorted(set(document) - {"steps", "edges"}):
-        raise BadGraph(name, repr(extra[0]), 'unknown key; a task graph has only "steps" and "edges"')
-    nodes = _nodes(document["steps"], name)
-    return Graph(name, nodes, _edges(document["edges"], {step.node for step in nodes}, name))
+        raise read.fail(repr(extra[0]), 'unknown key; a task graph has only "steps" and "edges"')
+    nodes = _nodes(document["steps"], read)
+    return Graph(name, nodes, _edges(document["edges"], {step.node for step in nodes}, read))
 
 
-def _nodes(steps: Any, name: str) -> tuple[Step, ...]:
-    if not isinstance(steps, dict):
-        raise BadGraph(name, "steps", "not an object of id: text")
-    if not 1 <= len(steps) <= MAX_NODES:
-        raise BadGraph(name, "steps", f"{len(steps)} steps; between 1 and {MAX_NODES} are possible")
+def _nodes(steps: Any, read: Reader) -> tuple[Step, ...]:
+    read.number_of_steps(len(read.object(steps, "steps")), "steps")
     nodes = []
     for key, label in steps.items():
         place = f'step "{key}"'
         if not NODE_ID.fullmatch(key):
-            raise BadGraph(name, place, "an id is a whole number without leading zeros")
-        if not isinstance(label, str) or not label.strip():
-            raise BadGraph(name, place, "has no text")
-        if len(label) > MAX_LABEL:
-            raise BadGraph(name, place, f"text longer than {MAX_LABEL} characters; split the step")
-        nodes.append(Step(int(key), label))
-    for terminal in (START, END):
-        if len(found := [step.node for step in nodes if step.label == terminal]) > 1:
-            raise BadGraph(name, f'step "{found[1]}"', f"a second {terminal}; keep one")
+            raise read.fail(place, "an id is a whole number without leading zeros")
+        nodes.append(Step(int(key), read.label(label, place)))
+    read.one_start_and_end((f'step "{step.node}"', step.label) for step in nodes)
     return tuple(nodes)
 
 
-def _edges(edges: Any, nodes: set[int], name: str) -> tuple[Edge, ...]:
-    if not isinstance(edges, list):
-        raise BadGraph(name, "edges", "not a list of [before, after]")
+def _edges(edges: Any, nodes: set[int], read: Reader) -> tuple[Edge, ...]:
     found: dict[Edge, int] = {}
-    for number, edge in enumerate(edges):
+    for number, edge in enumerate(read.array(edges, "edges")):
         place = f"edges[{number}]"
         if not (isinstance(edge, list) and len(edge) == 2 and all(type(node) is int for node in edge)):
-            raise BadGraph(name, place, "not a pair of step ids [before, after]")
+            raise read.fail(place, "not a pair of step ids [before, after]")
         for node in edge:
             if node not in nodes:
-                raise BadGraph(name, place, f"there is no step {node}; correct the id or add the step")
+                raise read.fail(place, f"there is no step {node}; correct the id or add the step")
         pair = (edge[0], edge[1])
         if pair in found:
-            raise BadGraph(name, place, f"{list(pair)} stands already at edges[{found[pair]}]; remove one")
+            raise read.fail(place, f"{list(pair)} stands already at edges[{found[pair]}]; remove one")
         found[pair] = number
     return tuple(found)
 

@@ -14,7 +14,7 @@ from typing import Any
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.dot_reader import DotGraph, read_dot
 from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
-from recipe_app.graphs.formats.strict_json import MAX_LABEL, MAX_NODES, NODE_ID, dump
+from recipe_app.graphs.formats.strict_json import NODE_ID, Reader, dump
 from recipe_app.graphs.model import END, START, Edge, Graph, Link, Step
 
 ATTRIBUTE = "kitchensync"
@@ -115,13 +115,11 @@ def _bare_of(graph: Graph) -> tuple[dict[int, str], set[Edge]]:
 
 
 def _graph(found: DotGraph, name: str) -> Graph:
-    if not 1 <= len(found.nodes) <= MAX_NODES:
-        raise BadGraph(name, "", f"{len(found.nodes)} nodes; between 1 and {MAX_NODES} are possible")
+    read = Reader(name)
+    read.number_of_steps(len(found.nodes), "")
     numbers = _numbers(list(found.nodes))
-    nodes = tuple(_step(key, numbers[key], dict(attributes), name) for key, attributes in found.nodes.items())
-    for terminal in (START, END):
-        if sum(step.label == terminal for step in nodes) > 1:
-            raise BadGraph(name, "", f"a second {terminal}; keep one")
+    nodes = tuple(_step(key, numbers[key], dict(attributes), read) for key, attributes in found.nodes.items())
+    read.one_start_and_end((f"node {step.node}", step.label) for step in nodes)
     edges = {(numbers[a], numbers[b]): attributes for (a, b), attributes in found.edges.items()}
     links = tuple(
         Link(edge, extra=dump({"dot": attributes})) for edge, attributes in edges.items() if attributes
@@ -143,12 +141,11 @@ def _numbers(names: list[str]) -> dict[str, int]:
     return numbers
 
 
-def _step(key: str, number: int, attributes: dict[str, Any], name: str) -> Step:
+def _step(key: str, number: int, attributes: dict[str, Any], read: Reader) -> Step:
     label = attributes.pop("label", key)
     if label.strip().upper() in (START, END) and key.upper() in (START, END, str(number)):
         label = label if label in (START, END) else label.strip().upper()
-    if not label.strip() or len(label) > MAX_LABEL:
-        raise BadGraph(name, f"node {key}", f"a text of 1 to {MAX_LABEL} characters is needed")
+    read.label(label, f"node {key}")
     own = {} if str(number) == key else {"id": key}
     kept = own | attributes
     return Step(number, label, extra=dump({"dot": kept}) if kept else "")

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from recipe_app.graphs.formats.strict_json import NODE_ID, Reader, dump, load
-from recipe_app.graphs.model import END, START, Graph, Link, RecipeVersion, Span, Step, Wording
+from recipe_app.graphs.model import Graph, Link, RecipeVersion, Span, Step, Wording
 
 SCHEMA = "graph/1"
 
@@ -109,9 +109,7 @@ def _nodes(read: Reader, values: Any) -> tuple[Step, ...]:
         if step.node in nodes:
             raise read.fail(f"nodes[{number}]", f"a second step {step.node}; give every step its own id")
         nodes[step.node] = step
-    for terminal in (START, END):
-        if sum(step.label == terminal for step in nodes.values()) > 1:
-            raise read.fail("nodes", f"a second {terminal}; keep one")
+    read.one_start_and_end((f"nodes: {step.node}", step.label) for step in nodes.values())
     return tuple(nodes.values())
 
 

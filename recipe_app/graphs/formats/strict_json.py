@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from recipe_app.errors import BadGraph
+from recipe_app.graphs.model import END, START
 
 MAX_NODES = 500
 MAX_LABEL = 1_000
@@ -95,6 +97,14 @@ class Reader:
         """Refuse no steps at all, and more than a recipe can have."""
         if not 1 <= count <= MAX_NODES:
             raise self.fail(place, f"{count} steps; between 1 and {MAX_NODES} are possible")
+
+    def one_start_and_end(self, labels: Iterable[tuple[str, str]]) -> None:
+        """Refuse a second START or END among (place, label)."""
+        seen: set[str] = set()
+        for place, label in labels:
+            if label in seen:
+                raise self.fail(place, f"a second {label}; keep one")
+            seen |= {label} & {START, END}
 
     def known_keys(self, value: dict[str, Any], known: set[str], place: str) -> None:
         """Refuse keys that would be lost."""

@@ -160,7 +160,7 @@ def test_other_peoples_dot_is_understood(tool: str) -> None:
         ("digraph { a [label=<b>] }", "HTML labels"),
         ("digraph {\n a -> b } digraph { }", "line 2: something follows"),
         ("digraph { ! }", "is no DOT"),
-        ("digraph { }", "0 nodes"),
+        ("digraph { }", "0 steps"),
         ('digraph { a [label=" "] }', "node a"),
         ("digraph { START; 3 [label=END]; 4 [label=END] }", "a second END"),
     ],
