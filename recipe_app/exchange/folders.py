@@ -108,6 +108,20 @@ class Folders:
             with edit_manifest(self._path(name)) as manifest:
                 manifest.update(fields)
 
+    def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
+        """Write into the manifest how the app's log ends: the first one at the start stays, the last one counts."""
+        with edit_manifest(self._path(name)) as manifest:
+            if not manifest.get("withdrawn"):
+                kept = manifest.setdefault("log_anchors", {})
+                kept.update({"end": anchor} if end else {"start": kept.get("start", anchor)})
+
+    def anchors(self) -> dict[str, list[Any]]:
+        """Return the anchors of the app's log that stand in manifests, by recording."""
+        held = {
+            path.parent.name: self._peek(path).get("log_anchors") for path in self.data.glob(f"*/{MANIFEST}")
+        }
+        return {name: list(kept.values()) for name, kept in held.items() if isinstance(kept, dict)}
+
     def agree(self, name: str, given: tuple[str, list[str]], facts: dict[str, Any]) -> None:
         """Write the reference and scopes of what was agreed to on the tablet into the manifest.
 

@@ -23,6 +23,7 @@ from recipe_app.exchange.touch_clock import (
 from recipe_app.operations.events import consent_of, event_lines, folder_of
 from recipe_app.operations.kinds import ClientClock, Misfit, Operation, checked_body
 from recipe_app.store import tables
+from recipe_app.store.anchors import head_anchor, unfit
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
 from storage.errors import StorageError
@@ -111,6 +112,11 @@ class Intake:
             )
         return body
 
+    def unfit_anchors(self) -> list[str]:
+        """Return the recordings whose anchors the log does not fit."""
+        with self.records.database.reading() as connection:
+            return unfit(connection, self.folders.anchors(), self._key)
+
     def require_own(self, recording: str, sender: Sender) -> None:
         """Refuse a tablet that has no part in a recording. Raises NotFound, BadOperation."""
         self._frozen(recording, sender.device["kitchen"])
@@ -165,6 +171,9 @@ class Intake:
         self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
         if op["kind"] == "consent":
             self._agree(folder, op)
+        if (bound := _bound(op)) is not None:
+            with self.records.database.reading() as connection:
+                self.folders.anchor(folder, bound == "end", head_anchor(connection, self._key))
         if op["kind"] == "withdraw":
             self.folders.withdraw(folder, host_ns=op["host_ns"])
         if op["kind"] == "recording":
@@ -182,6 +191,14 @@ class Intake:
             "utc_ns": op["received_utc_ns"],
         }
         self.folders.agree(folder, consent_of(op["subject"], op["body"]), facts)
+
+
+def _bound(op: dict[str, Any]) -> str | None:
+    """Say whether an operation is at the start or at the end of a recording."""
+    action = op["body"].get("action") if op["kind"] == "capture" else None
+    if op["kind"] == "recording" or action == "start":
+        return "start"
+    return "end" if op["kind"] in ("end", "finish") or action is not None else None
 
 
 def _receipt(stored: dict[str, Any], known: bool) -> Receipt:

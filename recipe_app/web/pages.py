@@ -273,9 +273,10 @@ def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = 
     with tools.records.database.reading() as connection:
         fault = oplog.first_fault(connection)
         page = oplog.newest(connection, before=before, count=AUDIT_PAGE)
+    found = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
     names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
-    return render(request, "desk/audit.html", visitor=visitor, ops=page, fault=fault, names=names)
+    return render(request, "desk/audit.html", visitor=visitor, ops=page, names=names, **found)
 
 
 def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
