@@ -19,6 +19,7 @@ from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.order.orders import draw_orders
 from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.timers import timers
+from recipe_app.graphs.text.wordings import numbered
 from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
@@ -44,7 +45,7 @@ def frozen(
     NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
     """
     graph = recipe.graph
-    shown = graph.in_language(language) if language else graph
+    shown = numbered(graph.in_language(language) if language else graph)
     body: dict[str, Any] = {
         "name": recipe.name,
         "title": recipe.titles.get(language, recipe.title),
@@ -105,8 +106,8 @@ def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
         "generator": GENERATOR,
         "seed": script.seed,
         "graph_hash": script.graph_hash,
-        "wording": say(graph, script),
-        "cautions": cautions(graph, script),
+        "wording": say(numbered(graph), script),
+        "cautions": cautions(numbered(graph), script),
         "watched": watched(graph, script),
         "verified": True,
     }
@@ -121,27 +122,27 @@ def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
             "error_id": new_id(rng.getrandbits(60)),
             "fields": {"node": node, "categories": [category], "description": sentence},
         }
-        for (node, category), sentence in zip(changes, say(graph, script), strict=True)
+        for (node, category), sentence in zip(changes, say(numbered(graph), script), strict=True)
     ]
 
 
-def help_for(graph: Graph, *, seed: int, language: str) -> dict[str, Any]:
+def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
     """Return what the tablet needs beside the frozen recipe: hints and timers by step, a balanced proposal.
 
-    Hints are drawn from the recipe's own language; where another one is shown they do not rewrite its steps.
+    Hints are in the recipe's own language, whichever is shown: what is planned with one says so.
     """
     safe = {step.node for step in graph.steps if must_stay(step.text)}
-    rewrites = language == graph.language
     return {
-        "hints": {str(step.node): _hints(graph, step, rewrites) for step in graph.steps},
+        "language": graph.language,
+        "hints": {str(step.node): _hints(graph, step) for step in graph.steps},
         "timers": {str(step.node): [asdict(timer) for timer in timers(step.text)] for step in graph.steps},
         "protected": sorted(safe),
-        "suggested": _suggested(graph, seed, safe, rewrites),
+        "suggested": _suggested(graph, seed, safe),
     }
 
 
-def _hints(graph: Graph, step: Step, rewrites: bool) -> list[dict[str, Any]]:
-    hints = [_hint(hint, rewrites) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
+def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
+    hints = [_hint(hint) for hint in (*step_hints(step), *graph_hints(numbered(graph), step.node))]
     return [hint for hint in hints if _fits(hint)]
 
 
@@ -150,12 +151,11 @@ def _fits(hint: dict[str, Any]) -> bool:
     return all(len(value) <= MOST_LETTERS for value in hint.values() if isinstance(value, str))
 
 
-def _hint(hint: Hint, rewrites: bool) -> dict[str, Any]:
-    told = {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
-    return told if rewrites else told | {"text": ""}
+def _hint(hint: Hint) -> dict[str, Any]:
+    return {key: value for key, value in asdict(hint).items() if key not in ("node", "origin")}
 
 
-def _suggested(graph: Graph, seed: int, safe: set[int], rewrites: bool) -> list[dict[str, Any]]:
+def _suggested(graph: Graph, seed: int, safe: set[int]) -> list[dict[str, Any]]:
     """A few errors of different categories; fewer where the texts do not give so many."""
     order = [step.node for step in graph.steps]
     for count in range(min(SUGGESTED, len(order)), 0, -1):
@@ -163,6 +163,6 @@ def _suggested(graph: Graph, seed: int, safe: set[int], rewrites: bool) -> list[
             drawn = induce(graph, order, count=count, seed=seed, protected=safe)
         except NoSuchScript:
             continue
-        hints = {node: _hint(hint, rewrites) for node, hint in drawn.items()}
+        hints = {node: _hint(hint) for node, hint in drawn.items()}
         return [{"node": node, **hint} for node, hint in hints.items() if _fits(hint)]
     return []

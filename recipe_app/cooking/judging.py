@@ -8,6 +8,7 @@ from typing import Any
 
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
+from recipe_app.graphs.text.wordings import numbered
 from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
@@ -51,7 +52,7 @@ class Judge:
             return None
         order = Prerequisites(parse_graph_json(version["graph"], name=recording["recipe"]))
         found = judge(order, performed(self.records.state(recording["id"])))
-        text = {node: step.text for node, step in order.graph.by_node.items()}
+        text = {step.node: step.text for step in numbered(order.graph).steps}
         return Against(
             tuple((text[after], text[before]) for before, after in found.late_edges),
             tuple(text[node] for node in found.missing),

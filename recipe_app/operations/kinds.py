@@ -27,6 +27,7 @@ Categories = Annotated[list[Annotated[int, Field(ge=0, le=7)]], Field(max_length
 Short = Annotated[str, Field(max_length=80)]
 MOST_LETTERS = 600
 Line = Annotated[str, Field(max_length=MOST_LETTERS)]
+OnScreen = Annotated[str, Field(max_length=4000)]
 
 
 class Strict(BaseModel):
@@ -53,7 +54,10 @@ class ClientClock(Strict):
 
 
 class _AtStep(Strict):
+    """At a step; `shown` are its words as they stood on the screen when it was touched."""
+
     node: Node
+    shown: OnScreen | None = None
 
 
 class Start(_AtStep):
@@ -63,7 +67,10 @@ class Start(_AtStep):
 
 
 class ErrorFields(Strict):
-    """What an error is; only what is given is changed."""
+    """What an error is; only what is given is changed.
+
+    `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
+    """
 
     node: Node | None = None
     categories: Categories | None = None
@@ -71,6 +78,8 @@ class ErrorFields(Strict):
     expected: Line | None = None
     actual: Line | None = None
     text: Line | None = None
+    language: Short | None = None
+    before: Node | None = None
     description: Line | None = None
     outcome: Literal["", "as_planned", "differently", "not_done"] | None = None
     outcome_note: Line | None = None
@@ -82,6 +91,12 @@ class NewError(Strict):
 
     error_id: OpId
     fields: ErrorFields
+
+
+class MadeError(NewError):
+    """An error while cooking; `shown` are the words of its step as they stood on the screen."""
+
+    shown: OnScreen | None = None
 
 
 class PlannedError(NewError):
@@ -154,6 +169,13 @@ class Voice(Strict):
     error_id: OpId | None = None
 
 
+class Instructed(Strict):
+    """The instructions of a strategy were read: their version, and the words on the screen."""
+
+    version: Short
+    shown: OnScreen
+
+
 class Awake(Strict):
     """Whether the screen is kept on."""
 
@@ -174,6 +196,7 @@ KINDS: dict[str, type[Strict]] = {
     "plan_error": PlannedError,
     "edit_error": EditError,
     "hint": HintUse,
+    "instructed": Instructed,
     "prepared": Nothing,
     "consent": Consent,
     "check": Check,
@@ -183,7 +206,7 @@ KINDS: dict[str, type[Strict]] = {
     "reopen": _AtStep,
     "skip": _AtStep,
     "hold": _AtStep,
-    "error": NewError,
+    "error": MadeError,
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
@@ -203,6 +226,7 @@ Kind = Literal[
     "plan_error",
     "edit_error",
     "hint",
+    "instructed",
     "prepared",
     "consent",
     "check",

@@ -48,6 +48,7 @@ def reduce_log(ops: Iterable[Op]) -> State:
 def _empty() -> State:
     return {
         "recording": None,
+        "instructed": None,
         "phase": PHASES[0],
         "steps": {},
         "errors": {},
@@ -110,6 +111,8 @@ def _new_error(error_id: str, planned: bool, origin: str, at: int | None) -> Sta
         "expected": "",
         "actual": "",
         "text": "",
+        "language": "",
+        "before": None,
         "description": "",
         "outcome": "",
         "outcome_note": "",
@@ -207,6 +210,7 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "plan_error": _create(True, "self", False),
     "error": _create(False, "follow", True),
     "add_error": _create(False, "review", False),
+    "instructed": _put("instructed"),
     "prepared": _phase("checklist"),
     "consent": _put("consent"),
     "check": _check,

@@ -14,13 +14,18 @@ def _step(state: State, op: Op) -> State:
     return found
 
 
+def _shown(op: Op) -> State:
+    """The words of the step on the screen when its run was touched; older tablets did not tell them."""
+    return {"shown": op["body"]["shown"]} if "shown" in op["body"] else {}
+
+
 def start(state: State, op: Op) -> None:
     """Begin a run, or go on with one that waited."""
     step = _step(state, op)
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
     elif step["state"] != "open":
-        step["runs"].append({"start": op["host_ns"], "end": None})
+        step["runs"].append({"start": op["host_ns"], "end": None, **_shown(op)})
     step["state"] = "open"
 
 
@@ -40,7 +45,7 @@ def done(state: State, op: Op) -> None:
     if step["state"] in ("open", "held"):
         step["runs"][-1]["end"] = op["host_ns"]
     elif step["state"] != "done":
-        step["runs"].append({"start": None, "end": op["host_ns"]})
+        step["runs"].append({"start": None, "end": op["host_ns"], **_shown(op)})
     step["state"] = "done"
 
 
@@ -50,3 +55,15 @@ def skip(state: State, op: Op) -> None:
     if step["state"] in ("open", "held"):
         step["runs"].pop()
     step["state"] = "skipped"
+
+
+def spans(state: State) -> dict[int, list[tuple[float | None, float | None]]]:
+    """Return when each step was begun and done, seconds since the first touch of a step; None is not known."""
+    runs = {int(node): step["runs"] for node, step in state["steps"].items() if step["runs"]}
+    touches = [run[end] for found in runs.values() for run in found for end in ("start", "end") if run[end]]
+    first = min(touches, default=0)
+
+    def since(at: int | None) -> float | None:
+        return None if at is None else (at - first) / 1e9
+
+    return {node: [(since(run["start"]), since(run["end"])) for run in found] for node, found in runs.items()}

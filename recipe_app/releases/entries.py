@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import Entry, TaggedError
+from recipe_app.operations.plan import Plan, plan_of
 from storage.annotations import AcceptedSteps
 from storage.timeline.film_place import FilmPlace
 
@@ -54,7 +55,7 @@ def entries_of(
     frozen = state["recording"]
     nodes = [int(node) for node in frozen["order"]]
     nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
-    starts = _starts(state)
+    starts, plan = _starts(state), plan_of(state)
     found = []
     for node in nodes:
         label = frozen["steps"][str(node)]["label"]
@@ -66,8 +67,17 @@ def entries_of(
             modified = next((error["text"] for error in made if error["text"]), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
-            found.append(Told(entry, node, {**beside, **more}))
+            sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
+            found.append(Told(entry, node, {**beside, **sides, **more}))
     return found
+
+
+def _sides(original: str, plan: Plan, node: int) -> dict[str, Any]:
+    """What the recipe says and what was planned, where that is another thing; None is planned where it is left out."""
+    if node in plan.left_out:
+        return {"original": original, "planned": None}
+    step = plan.steps[node]
+    return {"original": original, "planned": step.words} if step.is_planned else {}
 
 
 def counts(error: Mapping[str, Any]) -> bool:
@@ -117,6 +127,8 @@ def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iter
         end = place_of(run["end"])
         start = place_of(start_ns) if start_ns is not None else FilmPlace(0.0, end.bound_s)
         beside: dict[str, Any] = {"done": True, "start": "touch" if touched else "end of the step before"}
+        if "shown" in run:
+            beside["shown"] = run["shown"]
         beside["bound_s"] = round(max(start.bound_s, end.bound_s), 4)
         if outside := {name: p.outside for name, p in (("start", start), ("end", end)) if p.outside}:
             beside["outside"] = outside

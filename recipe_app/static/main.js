@@ -89,7 +89,8 @@ async function route() {
     if (overtaken()) return;
     const held = wanted.recording && HELD.has(name) && !(await subject.take(app.me.device.id));
     if (renewed()) return;
-    const view = await import(`/static/views/${held ? "held" : SCREENS[name] ?? "choose"}.js`).catch(silent);
+    const untold = name === "prepare" && subject.state?.phase === "prepare" && !subject.state.instructed;
+    const view = await import(`/static/views/${held ? "held" : untold ? "instructions" : SCREENS[name] ?? "choose"}.js`).catch(silent);
     const found = await view.load?.(subject);
     if (overtaken()) return;
     app.leave = view.open(subject, found) ?? null;

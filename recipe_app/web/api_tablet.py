@@ -13,6 +13,7 @@ from recipe_app.cooking import checklist, consent_form, steering
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.cooking.instructions import instructions
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange.dumps import keep_voice
@@ -177,7 +178,8 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
             "scopes": list(Scope),
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
-        **help_for(graph, seed=body["seed"], language=body["language"]),
+        "instructions": instructions(tools.records),
+        **help_for(graph, seed=body["seed"]),
     }
 
 

@@ -22,6 +22,8 @@ from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
+from recipe_app.operations.plan import plan_of
+from recipe_app.operations.step_runs import spans
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
@@ -152,6 +154,8 @@ def _studied(
     """What only those see who may read every recording."""
     return {
         "last_n": ops[-1]["n"],
+        "plan": plan_of(state),
+        "spans": spans(state),
         "against": tools.judge.against(row) if row else None,
         "places": tools.folders.places(row["folder"] if row else None),
         "said": _said(words_of(request), state),
@@ -180,7 +184,7 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
             return words(f"outcome.{value}")
         if field == "removed":
             return words("versions.removed" if value else "versions.kept")
-        if field == "node" and value is not None:
+        if field in ("node", "before") and value is not None:
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 
@@ -195,7 +199,8 @@ def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> R
 def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Response:
     """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
     text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
-    return render(request, "desk/script.html", visitor=visitor, state=state, text=text)
+    plan = plan_of(state)
+    return render(request, "desk/script.html", visitor=visitor, state=state, text=text, plan=plan)
 
 
 def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

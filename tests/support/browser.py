@@ -111,8 +111,14 @@ class Tablet:
         self.page.locator(f'input[name="strategy"][value="{strategy}"]').check()
         self.page.locator(f'input[name="display"][value="{display}"]').check()
         self.tap("Begin", exact=True)
-        self.screen("prepare")
+        self.instructed()
         return str(self.page.url.split("/")[-2])
+
+    def instructed(self) -> None:
+        """Leave the page of instructions by its one touch."""
+        self.screen("instructions")
+        self.tap("Continue", exact=True)
+        self.screen("prepare")
 
     def checklist(self) -> None:
         """Tick everything, name the second person, start."""

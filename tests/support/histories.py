@@ -29,7 +29,7 @@ KINDS = (
         "capture",
     ),
 )
-FIELDS = ("expected", "actual", "text", "description", "outcome_note")
+FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note")
 
 
 def recording_body(**more: Any) -> dict[str, Any]:
@@ -95,9 +95,12 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         }
     if kind in ("error", "plan_error", "add_error"):
         errors.append(new_id(rng.getrandbits(60)))
-        return kind, {"error_id": errors[-1], "fields": {"node": node, "categories": [rng.randrange(8)]}}
+        fields: dict[str, Any] = {"node": node, "categories": [rng.choice((*range(8), 2, 2))]}
+        fields |= {"before": rng.choice(NODES)} if rng.random() < 0.7 else {}
+        return kind, {"error_id": errors[-1], "fields": fields}
     if kind == "edit_error":
-        values = {rng.choice(FIELDS): rng.choice("abc"), "removed": rng.random() < 0.2}
+        values: dict[str, Any] = {rng.choice(FIELDS): rng.choice("abc"), "removed": rng.random() < 0.2}
+        values |= {"before": rng.choice(NODES)} if rng.random() < 0.3 else {}
         return kind, {"error_id": rng.choice(errors), "fields": values}
     bodies: dict[str, dict[str, Any]] = {
         "mark": {"text": "here"},
@@ -116,4 +119,6 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
     bodies |= {kind: {} for kind in ("claim", "release", "pause", "resume", "withdraw")}
     if kind == "start" and rng.random() < 0.5:
         return kind, {"node": node, "with_op": ops[-1]["op_id"]}
+    if kind in ("start", "done", "reopen") and rng.random() < 0.5:
+        return kind, {"node": node, "shown": f"Stir {node} well"}
     return kind, bodies.get(kind, {"node": node})

@@ -26,7 +26,10 @@ CATEGORY_NAMES = tuple(category.name for category in CATEGORIES)
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One proposed error: `text` is the step as it would be shown, empty where the step itself is not changed."""
+    """One proposed error: `text` is the step as it would be shown, empty where the step itself is not changed.
+
+    `before` is the step that it comes in front of, where the error is its place.
+    """
 
     node: int
     category: str
@@ -36,6 +39,7 @@ class Hint:
     text: str
     wording: str
     origin: str = RULES
+    before: int | None = None
 
 
 def step_hints(step: Step) -> list[Hint]:
@@ -146,9 +150,8 @@ def graph_hints(graph: Graph, node: int) -> list[Hint]:
         if after == node and (before, after) in in_graph:
             other = graph.by_node[before].text
             wording = f"Do it before “{other}”"
-            made.append(
-                Hint(node, "Order", "too early", f"after “{other}”", f"before “{other}”", "", wording)
-            )
+            said = (f"after “{other}”", f"before “{other}”")
+            made.append(Hint(node, "Order", "too early", *said, "", wording, before=before))
     later = [graph.by_node[user].text for before, user in covers(order) if before == node]
     suffers = f"; then this suffers: {'; '.join(later)}" if later else "; nothing depends on it"
     made.append(Hint(node, "Missing step", "left out", step.text, "left out", "", f"Leave it out{suffers}"))

@@ -2,11 +2,12 @@
 
 import { touchNow } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
+import { planOf } from "/static/core/plan.js";
 import { reduceLog } from "/static/core/reduce.js";
 import { newId } from "/static/core/ids.js";
 import * as outbox from "/static/core/outbox.js";
 import { ask, soonOr } from "/static/core/server.js";
-import { tongue } from "/static/core/words.js";
+import { languageName, tongue } from "/static/core/words.js";
 
 const CHOOSE_MS = 20_000; // a script of a large recipe takes its time to be drawn
 const UNDO_MOST = 4; // operations that one undo takes back, as in operations/kinds.py
@@ -31,7 +32,13 @@ export class Recording {
   get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
-  reduceAgain() { this.state = reduceLog(this.known); }
+  tongueOf({ language }) { return tongue(language); }
+  foreign(step) { return step.language !== (this.shown.language ?? "") ? languageName(step.language) : ""; } // what is planned may be in another language
+
+  reduceAgain() {
+    this.state = reduceLog(this.known);
+    this.plan = planOf(this.state);
+  }
 
   // Keep what one touch did, then change what is shown.
   async act(touch, ...actions) {

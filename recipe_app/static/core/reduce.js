@@ -24,7 +24,7 @@ export function reduceLog(ops) {
 }
 
 const empty = () => ({
-  recording: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
+  recording: null, instructed: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
   marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null,
   holder: null, pauses: [], withdrawn: null, last: [], redo: [], count: 0,
 });
@@ -48,7 +48,7 @@ function taken(ops) { // from the last to the first: an undo that stands takes b
 }
 
 const newError = (error_id, planned, origin, at) => ({
-  error_id, planned, origin, at, node: null, categories: [], subtype: "", expected: "", actual: "", text: "",
+  error_id, planned, origin, at, node: null, categories: [], subtype: "", expected: "", actual: "", text: "", language: "", before: null,
   description: "", outcome: "", outcome_note: "", removed: false, conflicts: {},
 });
 
@@ -59,10 +59,12 @@ const create = (planned, origin, timed) => (state, op) => {
 
 const stepOf = (state, op) => (state.steps[op.body.node] ??= { state: "waiting", runs: [] });
 
+const shown = ({ body }) => ("shown" in body ? { shown: body.shown } : {}); // the words of the step when its run was touched
+
 function start(state, op) {
   const step = stepOf(state, op);
   if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
-  else if (step.state !== "open") step.runs.push({ start: op.host_ns, end: null });
+  else if (step.state !== "open") step.runs.push({ start: op.host_ns, end: null, ...shown(op) });
   step.state = "open";
 }
 
@@ -77,7 +79,7 @@ function done(state, op) {
   const step = stepOf(state, op);
   if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
   if (["open", "held"].includes(step.state)) step.runs.at(-1).end = op.host_ns;
-  else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns });
+  else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns, ...shown(op) });
   step.state = "done";
 }
 
@@ -107,6 +109,7 @@ const HANDLERS = {
   plan_error: create(true, "self", false),
   error: create(false, "follow", true),
   add_error: create(false, "review", false),
+  instructed: put("instructed"),
   prepared: phase("checklist"),
   consent: put("consent"),
   check: (state, op) => { state.checklist[op.body.item] = op.body.checked; },

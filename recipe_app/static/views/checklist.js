@@ -8,6 +8,7 @@ import { button, h, redraw, show } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
+import { living } from "/static/views/error_form.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 
 const LOOK_MS = 3000;
@@ -90,7 +91,7 @@ export function open(recording) {
     h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
 
   function paint() {
-    redraw(main, tour("checklist"),
+    redraw(main, tour("checklist"), emptyPlan(recording),
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
         row("consent", agreed(), t("consent.agree"), (touch) => consent(() => ({ accepted: !agreed() }), touch)),
         h("p", {}, t("consent.scopes")),
@@ -124,6 +125,12 @@ export function open(recording) {
   paint();
   const looking = setInterval(() => recording.refresh().then((more) => more && draw()).catch(() => null), LOOK_MS);
   return () => clearInterval(looking);
+}
+
+function emptyPlan(recording) { // the session is for errors, and none is planned
+  const { strategy } = recording.shown;
+  const planned = living(recording).some((error) => error.planned);
+  return strategy !== "normal" && !planned && h("p", { class: "warning", id: "empty-plan" }, t(`plan.empty.${strategy}`));
 }
 
 async function lowBattery() { // its share in percent, null when it lasts or nobody knows

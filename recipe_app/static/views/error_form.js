@@ -2,19 +2,21 @@
 
 import { button, h, redraw } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
-import { t } from "/static/core/words.js";
+import { languageName, t, tongue } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 
+const ORDER = 2;
 const MOST = 600; // letters of a field, as in operations/kinds.py
 
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
 // Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered.
-export function errorForm(recording, node, { title, error, hints = true, save }) {
+export function errorForm(recording, node, { title, error, hints = true, planning = hints, save }) {
   const draw = afterTouches(paint);
-  const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "" };
+  const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
+    language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
   let used = "";
   let applied = null;
   const body = h("div", { class: "error-form" });
@@ -28,17 +30,22 @@ export function errorForm(recording, node, { title, error, hints = true, save })
     const category = NAMES.indexOf(hint.category);
     if (!fields.categories.includes(category)) fields.categories = [...fields.categories, category].sort();
     fields.description = [fields.description, hint.wording].filter(Boolean).join("; ").slice(0, MOST);
-    if (hint.text) fields.text = hint.text;
-    Object.assign(fields, { expected: hint.expected, actual: hint.actual, subtype: hint.subtype });
+    if (hint.text) Object.assign(fields, { text: hint.text, language: recording.bundle.language ?? "" });
+    Object.assign(fields, { expected: hint.expected, actual: hint.actual, subtype: hint.subtype, before: hint.before ?? fields.before });
     [used, applied] = [hint.category, hint];
     draw();
   };
+  const earlier = () => recording.shown.order.filter((one) => one !== node && !recording.bundle.protected?.includes(one)); // no step that keeps people safe is passed
+  const place = () => h("div", { class: "field" }, h("label", { for: "before" }, t("error.before")),
+    h("select", { id: "before", "data-key": "before", onchange: (event) => { fields.before = Number(event.target.value); } },
+      h("option", { value: node }, "–"), earlier().map((one) => h("option", { value: one, selected: one === fields.before }, recording.text(one)))));
   const keep = (touch) => {
     if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
+    if (!fields.text) fields.language = undefined;
     return save(fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
-      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, save });
+      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, planning, save });
       throw problem;
     });
   };
@@ -51,10 +58,12 @@ export function errorForm(recording, node, { title, error, hints = true, save })
         button(categoryName(category), () => toggle(category), { class: "chip", "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
       offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
         button([h("span", { class: "badge" }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)], () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
+      planning && fields.categories.includes(ORDER) && place(),
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t("error.text")),
-        h("textarea", { id: "text", rows: 2, maxlength: MOST, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
+        fields.language !== (recording.shown.language ?? "") && h("span", { class: "hint" }, t("plan.tongue", { language: languageName(fields.language) })),
+        h("textarea", { id: "text", ...tongue(fields.language), rows: 2, maxlength: MOST, value: fields.text, "data-key": "text", oninput: (event) => { fields.text = event.target.value; } })),
       h("p", { class: "warning", role: "alert" }),
       h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
   }

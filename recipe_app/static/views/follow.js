@@ -20,11 +20,12 @@ const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
 const POLL_MS = 1500;
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
+const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
 const BEGIN = { waiting: "follow.begin", held: "follow.continue" };
 
 export function open(recording) {
   const draw = afterTouches(paint);
-  const { display, order } = recording.shown;
+  const { display } = recording.shown;
   const quiet = display !== "steps"; // nothing on the screen may tell where the cook is
   const root = show("follow");
   root.className = `follow show-${display}`;
@@ -35,14 +36,20 @@ export function open(recording) {
   let awake = true;
   let small = false;
   const { sizes, least } = sizesFor(distance());
-  const timers = new Timers(recording, afterTouches(() => !quiet && drawTimers()));
+  let glass = recording.plan; // what stands on the screen; where nothing may move it stays what it was
+  const words = (node) => glass.steps[node]?.words ?? "";
+  const tongueOf = (node) => recording.tongueOf(glass.steps[node]);
+  const at = (node, more) => ({ node, ...more, shown: display === "hidden" ? "" : words(node).slice(0, MOST_SHOWN) });
+  const placeOf = (node) => glass.order.indexOf(node) + 1; // 0: it is left out
+  const timers = new Timers(recording, afterTouches(() => !quiet && drawTimers()), { words: (node) => glass.steps[node], at, placeOf });
 
   const lookAgain = afterTouches(drawTop);
 
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
-  const opened = () => order.filter((node) => stateOf(node) === "open");
-  const held = () => order.filter((node) => stateOf(node) === "held");
-  const waiting = () => order.filter((node) => stateOf(node) === "waiting");
+  const all = () => [...glass.order, ...glass.left]; // what is left out may be done all the same
+  const opened = () => all().filter((node) => stateOf(node) === "open");
+  const held = () => all().filter((node) => stateOf(node) === "held");
+  const waiting = () => glass.order.filter((node) => stateOf(node) === "waiting");
 
   async function act(touch, ...actions) {
     await recording.act(touch, ...actions);
@@ -64,9 +71,9 @@ export function open(recording) {
   }
 
   function done(touch, node) { // the next step begins with the same touch, unless another one is open already
-    const actions = [{ op_id: newId(), kind: "done", body: { node } }];
+    const actions = [{ op_id: newId(), kind: "done", body: at(node) }];
     const next = opened().length <= 1 ? waiting().find((one) => one !== node) : undefined;
-    if (next !== undefined) actions.push({ kind: "start", body: { node: next, with_op: actions[0].op_id } });
+    if (next !== undefined) actions.push({ kind: "start", body: at(next, { with_op: actions[0].op_id }) });
     return act(touch, ...actions);
   }
 
@@ -74,12 +81,12 @@ export function open(recording) {
     const [current] = opened();
     if (current !== undefined) return done(touch, current);
     const [first] = [...held(), ...waiting()];
-    return first === undefined ? null : act(touch, { kind: "start", body: { node: first } });
+    return first === undefined ? null : act(touch, { kind: "start", body: at(first) });
   }
 
   function lastDone() { // by time: an order is one thing, what somebody did another
     const ended = (one) => recording.state.steps[one].runs.at(-1)?.end ?? 0;
-    return order.filter((one) => stateOf(one) === "done").sort((a, b) => ended(a) - ended(b)).at(-1);
+    return all().filter((one) => stateOf(one) === "done").sort((a, b) => ended(a) - ended(b)).at(-1);
   }
 
   function undo(touch) {
@@ -90,12 +97,12 @@ export function open(recording) {
   const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
 
   function logError(touch) { // the error's time is this first touch
-    const node = opened()[0] ?? lastDone() ?? order[0];
+    const node = opened()[0] ?? lastDone() ?? all()[0];
     sheet(t("follow.error.title"), (close) => [
-      !quiet && h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
+      !quiet && h("p", { class: "step-text", ...tongueOf(node) }, words(node)),
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
         [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
-        once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] } } })),
+        once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } })),
         { class: "tile", "data-category": category }))),
       button(t("follow.error.none"), close, { class: "cancel" }),
     ].filter(Boolean), { wide: true });
@@ -103,13 +110,15 @@ export function open(recording) {
 
   function allSteps() {
     sheet(t("follow.steps"), (close) => {
-      const list = h("ol", { class: "all-steps" }, order.map((node, place) => {
+      const list = h("ol", { class: "all-steps" }, all().map((node) => {
         const state = stateOf(node);
-        const say = (kind) => once(close, (touch) => act(touch, { kind, body: { node } }));
-        return h("li", { class: `is-${state}` }, h("span", { class: "place" }, number(place + 1)), h("span", { class: "text", ...recording.tongue }, recording.text(node)),
+        const left = !placeOf(node);
+        const say = (kind) => once(close, (touch) => act(touch, { kind, body: at(node) }));
+        return h("li", { class: `is-${left && state === "waiting" ? "left" : state}`, "data-node": node }, h("span", { class: "place" }, left ? "–" : number(placeOf(node))),
+          h("span", { class: "text" }, h("span", { class: "words", ...tongueOf(node) }, words(node)), inTongue(node), left && h("span", { class: "hint" }, t("plan.left_out"))),
           state === "open" && button(t("follow.hold"), say("hold"), { class: "row" }),
           state === "open" ? button(t("follow.done"), say("done"), { class: "row tall" }) : button(t(BEGIN[state] ?? "follow.again"), say(state in BEGIN ? "start" : "reopen"), { class: "row" }),
-          state === "waiting" && button(t("follow.skip"), say("skip"), { class: "row" }));
+          state === "waiting" && !left && button(t("follow.skip"), say("skip"), { class: "row" }));
       }));
       return [list, h("p", { class: "actions" }, button(t("follow.mark"), once(close, (touch) => act(touch, { kind: "mark", body: { text: t("follow.marked") } })), { class: "cancel" }),
         recording.state.redo.length > 0 && button(t("follow.redo"), once(close, redo), { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
@@ -129,7 +138,7 @@ export function open(recording) {
   function pause() {
     const [current] = opened();
     sheet(t("pause.title"), (close) => h("div", { class: "grid two-tiles" },
-      current !== undefined && button([h("span", { class: "name" }, t("pause.step")), h("span", { class: "hint", ...recording.tongue }, quiet ? "" : recording.text(current))], once(close, (touch) => act(touch, { kind: "hold", body: { node: current } })), { class: "cancel whole" }),
+      current !== undefined && button([h("span", { class: "name" }, t("pause.step")), h("span", { class: "hint", ...tongueOf(current) }, quiet ? "" : words(current))], once(close, (touch) => act(touch, { kind: "hold", body: at(current) })), { class: "cancel whole" }),
       button([h("span", { class: "name" }, t("pause.privacy")), h("span", { class: "hint" }, t(recording.bundle.pause === "drop" ? "pause.privacy.drop" : "pause.privacy.hint"))], once(close, (touch) => act(touch, { kind: "pause" })), { class: "cancel" }),
       button([h("span", { class: "name" }, t("pause.wipe")), h("span", { class: "hint" }, t("pause.wipe.hint"))], () => { close(); cover.lock(); }, { class: "cancel" }),
       button(t("back"), close, { class: "cancel" })));
@@ -143,6 +152,7 @@ export function open(recording) {
   root.replaceChildren(top, strip, main, foot, cover.element);
 
   function paint() {
+    if (!quiet) glass = recording.plan;
     drawTop();
     if (display === "paragraph") drawParagraph();
     else if (display === "hidden") drawHidden();
@@ -153,14 +163,14 @@ export function open(recording) {
 
   function drawTop() {
     const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
-    const finished = order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
+    const finished = glass.order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
     drawStrip();
     const said = [known, health.reasons?.[0], quiet || finished].join("|");
     if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
     saidOnTop = said;
     redraw(top,
       h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), known === "problem" && health.reasons.length ? `: ${health.reasons[0]}` : "")),
-      h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: order.length })),
+      h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: glass.order.length })),
       h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("pause"), pause, { class: "small", "data-key": "pause" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
   }
 
@@ -183,26 +193,28 @@ export function open(recording) {
       h("div", { class: "timers" }),
       h("div", { class: "chips" }, paused.filter((node) => now.length || !shown.includes(node)).map(heldChip)),
       h("ol", { class: "next", "aria-label": t("follow.next") }, next.filter((node) => !shown.includes(node)).slice(0, 2).map((node) =>
-        h("li", {}, h("span", { class: "place" }, number(order.indexOf(node) + 1)), h("span", { class: "what", ...recording.tongue }, recording.text(node))))));
+        h("li", {}, h("span", { class: "place" }, number(placeOf(node))), h("span", { class: "what", ...tongueOf(node) }, words(node))))));
     drawTimers();
     const [one] = now;
     const also = now.length > 0 && next[0];
     redraw(foot, undoButton(),
       button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
-      also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...recording.tongue }, recording.text(also))], (touch) => act(touch, { kind: "start", body: { node: also } }), { class: "also", "data-key": "also" }),
+      also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...tongueOf(also) }, words(also))], (touch) => act(touch, { kind: "start", body: at(also) }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
         : now.length > 1 ? null
           : button(now.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
   }
 
-  const heldChip = (node) => button(`${t("follow.step", { place: order.indexOf(node) + 1 })}, ${t("step.held")}: ${t("follow.continue")}`,
-    (touch) => act(touch, { kind: "start", body: { node } }), { class: "timer-chip held", "data-key": `held-${node}`, "aria-label": `${t("follow.continue")}: ${recording.text(node)}` });
+  const heldChip = (node) => button(`${named(node)}, ${t("step.held")}: ${t("follow.continue")}`,
+    (touch) => act(touch, { kind: "start", body: at(node) }), { class: "timer-chip held", "data-key": `held-${node}`, "aria-label": `${t("follow.continue")}: ${words(node)}` });
+  const named = (node) => (placeOf(node) ? t("follow.step", { place: placeOf(node) }) : t("plan.left_out"));
+  const inTongue = (node) => recording.foreign(glass.steps[node]) && h("span", { class: "hint in-tongue" }, t("plan.tongue", { language: recording.foreign(glass.steps[node]) }));
 
   function openStep(node, now) {
     return h("article", { class: "open-step" },
-      h("div", {}, h("p", { class: "label" }, t("follow.step", { place: order.indexOf(node) + 1 }), stateOf(node) === "held" && ` · ${t("step.held")}`),
-        h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", ...recording.tongue }, recording.text(node)), timers.chips(node)),
-      now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${recording.text(node)}` }));
+      h("div", {}, h("p", { class: "label" }, named(node), stateOf(node) === "held" && ` · ${t("step.held")}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
+        h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
+      now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
   }
 
   function undoButton() {
@@ -218,7 +230,10 @@ export function open(recording) {
 
   function drawParagraph() { // the same at every step: no highlight, no number, nothing that moves
     if (main.childElementCount) return;
-    main.replaceChildren(h("p", { class: "paragraph", ...recording.tongue }, `${order.map((node) => recording.text(node).replace(/[.\s]+$/, "")).join(". ")}.`));
+    const said = glass.order.map((node) => h("span", { "data-node": node, lang: tongueOf(node).lang }, `${words(node).replace(/[.\s]+$/, "")}.`));
+    const foreign = [...new Set(glass.order.map((node) => recording.foreign(glass.steps[node])).filter(Boolean))];
+    main.replaceChildren(h("p", { class: "paragraph", ...recording.tongue }, said.flatMap((one) => [one, " "])),
+      ...foreign.map((language) => h("p", { class: "hint in-tongue" }, t("plan.tongue", { language }))));
     foot.replaceChildren(...quietButtons());
   }
 

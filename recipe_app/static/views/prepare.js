@@ -4,7 +4,7 @@ import { newId } from "/static/core/ids.js";
 import { onChange } from "/static/core/outbox.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
-import { number, t } from "/static/core/words.js";
+import { number, t, tongue } from "/static/core/words.js";
 import { errorForm, kept, living, shownHints } from "/static/views/error_form.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
@@ -56,6 +56,7 @@ export function open(recording) {
 
   const fieldsOf = (node, hint) => ({
     node, categories: [NAMES.indexOf(hint.category)], subtype: hint.subtype, expected: hint.expected, actual: hint.actual, text: hint.text, description: hint.wording,
+    ...(hint.text && { language: recording.bundle.language ?? "" }), ...(typeof hint.before === "number" && { before: hint.before }),
   });
 
   function errorRow(error) {
@@ -65,10 +66,12 @@ export function open(recording) {
     return h("li", { class: "planned" },
       h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
         versionsBadge(recording, error, (fields, touch) => set(error, fields, touch))),
-      h("span", { class: "what" }, text || description, text && description && h("span", { class: "hint" }, " ", description)),
+      h("span", { class: "what" }, h("span", { ...(text && tongue(error.language)) }, text || description || place(error)), text && description && h("span", { class: "hint" }, " ", description)),
       own && h("span", { class: "actions" }, button(t("change"), () => change(error), { class: "quiet", "data-key": `change-${error.error_id}` }),
         button(t("remove"), (touch) => set(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
   }
+
+  const place = ({ node, before }) => (typeof before === "number" && before !== node ? t("plan.before", { step: recording.text(before) }) : "");
 
   function step(node, place, errors) {
     return h("article", { class: errors.length ? "step-card has-error" : "step-card" },
@@ -86,6 +89,7 @@ export function open(recording) {
       h("section", { class: "strategy" }, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`)), h("p", {}, t(`prepare.${strategy}`)),
         strategy !== "normal" && h("p", { class: "banner" }, t("not_eaten"))),
       script && certificate(recording),
+      strategy !== "normal" && !errors.length && h("p", { class: "warning", id: "empty-plan" }, t(`plan.empty.${strategy}`)),
       PLANNING.includes(strategy) && balance(errors, order.length),
       strategy === "induced" && recording.bundle.suggested.length > 0 && button(t("prepare.suggest"), suggest, { class: "quiet", "data-key": "suggest" }),
       script && h("section", { class: "left-out" }, errors.filter((error) => !order.includes(error.node)).map((error) => h("article", { class: "step-card has-error left" },

@@ -48,7 +48,7 @@ export function open(recording) {
   const describe = (error) => [
     h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
       versionsBadge(recording, error, (fields, touch) => change(error, fields, touch))),
-    h("span", { class: "what" }, recording.text(error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
+    error.planned ? sides(recording, error) : h("span", { class: "what" }, recording.text(error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
   ];
 
   function plannedRow(error) {
@@ -91,6 +91,20 @@ export function open(recording) {
     });
   }
   paint();
+}
+
+// What the recipe says, what was planned, what was done: each under its name.
+function sides(recording, error) {
+  const { node, before } = error;
+  const { runs = [], state = "waiting" } = recording.state.steps[node] ?? {};
+  const left = recording.plan.left.includes(node);
+  const step = recording.plan.steps[node];
+  const planned = [left ? t("plan.left_out") : step?.planned ? step.words : "", typeof before === "number" && before !== node && t("plan.before", { step: recording.text(before) }),
+    (left || !step?.planned) && error.description].filter(Boolean).join(" · ") || t("side.same");
+  const shown = runs.at(-1)?.shown;
+  const done = [t(`step.${state}`), runs.length && clock(recording, runs[0].start ?? runs[0].end), shown && `${t("side.shown")}: ${shown}`].filter(Boolean).join(" · ");
+  return h("dl", { class: "sides" }, [["original", recording.text(node), recording.tongue], ["planned", planned, left ? {} : recording.tongueOf(step)], ["done", done, {}]]
+    .map(([name, text, tongue]) => h("div", {}, h("dt", {}, t(`side.${name}`)), h("dd", { "data-side": name, ...tongue }, text))));
 }
 
 const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });

@@ -72,3 +72,23 @@ def test_errors_count_unless_they_were_taken_out_or_not_made() -> None:
 def test_an_undone_touch_is_no_entry() -> None:
     found = entries(("done", {"node": 1}, 50), ("undo", {"undoes": ["op1"]}, 60))
     assert not any(told.entry.performed for told in found)
+
+
+def test_what_the_recipe_says_what_was_planned_and_what_was_shown_stand_side_by_side() -> None:
+    def error(number: int, **fields: Any) -> dict[str, Any]:
+        return {"error_id": f"e{number}", "fields": {"categories": [number], **fields}}
+
+    found = entries(
+        ("plan_error", error(1, node=1, text="Do thing 10"), 0),
+        ("plan_error", error(6, node=3), 0),
+        ("start", {"node": 1, "shown": "Do thing 10"}, 30),
+        ("done", {"node": 1, "shown": "Do thing 10"}, 50),
+        ("done", {"node": 2, "shown": "Do thing 2"}, 60),
+    )
+    sides = {
+        told.node: {key: told.beside[key] for key in ("original", "planned", "shown") if key in told.beside}
+        for told in found
+    }
+    assert sides[1] == {"original": "Do thing 1", "planned": "Do thing 10", "shown": "Do thing 10"}
+    assert sides[2] == {"shown": "Do thing 2"}
+    assert sides[3] == {"original": "Do thing 3", "planned": None}

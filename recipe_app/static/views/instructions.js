@@ -1,0 +1,24 @@
+// What the chosen strategy asks of the person, before anything is planned: read, and left by one touch.
+
+import { go } from "/static/main.js";
+import { button, h, show } from "/static/core/page.js";
+import { pageLanguage, t } from "/static/core/words.js";
+import { bar, footer } from "/static/views/frame.js";
+
+export function open(recording) {
+  const { strategy } = recording.shown;
+  const { version, texts = {} } = recording.bundle.instructions ?? { version: "" };
+  const own = texts[pageLanguage]?.[strategy];
+  const said = own ?? t(`instructions.${strategy}`);
+  show("instructions", bar("prepare", recording.shown.title),
+    h("main", { class: "plain instructions" }, h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
+      h("h2", {}, t("instructions.title")),
+      h("ul", {}, said.split("\n").filter(Boolean).map((line) => h("li", {}, line))),
+      h("p", { class: "hint" }, t("instructions.version", { version }))),
+    footer(h("p", {}), button(t("instructions.go"), leave, { class: "primary", id: "continue" })));
+
+  async function leave(touch) {
+    await recording.act(touch, { kind: "instructed", body: { version, shown: said } });
+    await go(`/t/rec/${recording.id}/prepare`, { replace: true });
+  }
+}
