@@ -18,7 +18,7 @@ KIND = "instructions"
 
 
 def instructions(records: AppRecords) -> dict[str, Any]:
-    """Return the version and a lab's own texts by language and strategy; none is in place of ours where it is empty."""
+    """Return the version and a lab's own texts by language and strategy; an empty one gives way to ours."""
     texts: dict[str, dict[str, str]] = {}
     written = [body for body in latest(records, KIND).values() if body["text"]]
     for body in written:

@@ -1,4 +1,4 @@
-"""What the plan of a recording makes of its recipe: which words stand at which step, in which order, what is left out.
+"""What the plan of a recording makes of its recipe: the words at each step, their order, what is left out.
 
 `static/core/plan.js` does the same on the tablet; a test compares them. Whoever shows a step while somebody cooks, or
 prints it, shows `words`: the planned text of the step, or its own, and what else is planned there in brackets.
@@ -53,7 +53,12 @@ def _moved(order: list[int], errors: list[dict[str, Any]]) -> list[int]:
     """Put each step that is planned too early in front of the one that it was to wait for."""
     for error in errors:
         node, before = error["node"], error.get("before")
-        if ORDER in error["categories"] and node != before and {node, before} <= set(order):
+        if (
+            ORDER in error["categories"]
+            and before is not None
+            and node != before
+            and {node, before} <= set(order)
+        ):
             order.remove(node)
             order.insert(order.index(before), node)
     return order

@@ -73,7 +73,7 @@ def entries_of(
 
 
 def _sides(original: str, plan: Plan, node: int) -> dict[str, Any]:
-    """What the recipe says and what was planned, where that is another thing; None is planned where it is left out."""
+    """What the recipe says and what was planned, where that differs; None is planned where it is left out."""
     if node in plan.left_out:
         return {"original": original, "planned": None}
     step = plan.steps[node]

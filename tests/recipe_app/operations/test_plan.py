@@ -84,7 +84,7 @@ def test_the_tablet_plans_as_the_server_does() -> None:
         kept = [node for node in state["recording"]["order"] if node not in plan.left_out]
         changed["order"] += kept != list(plan.order)
         changed["left_out"] += bool(plan.left_out)
-    assert min(changed.values()) > 40, changed
+    assert min(changed.values()) > 30, changed
 
 
 def test_the_tablet_finds_the_durations_that_the_server_finds() -> None:
