@@ -12,7 +12,7 @@ from screens import serious
 
 from recipe_app.store.app_records import new_id
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 STRATEGIES = ("normal", "impromptu", "disordered", "induced")
 GERMAN = "Einen Teelöffel Honig auf den Toast streichen"
 PLAN: dict[int, dict[str, Any]] = {
@@ -42,6 +42,7 @@ def planned(kitchen: Any, strategy: str, display: str) -> Shown:
     """Begin a recording and plan an error of each category where the strategy plans any."""
     bundle = kitchen.choose(strategy=strategy, display=display)
     frozen, recording = bundle["ops"][0]["body"], str(bundle["recording"])
+    kitchen.agree(recording, "release_raw")
     words = {int(node): step["text"] for node, step in frozen["steps"].items()}
     order = list(frozen["order"])
     if strategy in ("disordered", "induced"):
@@ -259,7 +260,7 @@ def test_review_and_desk_show_the_recipe_the_plan_and_what_was_done_side_by_side
     left = page.locator(".planned", has_text="Spread 1 tbsp of jam")
     assert "Left out, as planned" in left.locator('[data-side="planned"]').inner_text()
     assert serious(page) == []
-    desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers["x-kitchensync-login"])
+    desk = at_the_desk(browser, kitchen.url, kitchen.desk("researcher").headers["x-kitchensync-login"]).page
     desk.goto(f"{kitchen.url}/desk/recordings/{shown.recording}")
     cells = desk.locator('#sides [data-node="1"] td').all_inner_texts()
     assert cells[1:4] == ["Fill the kettle with 300 ml of water", shown.words[1], shown.words[1]]
