@@ -32,7 +32,7 @@ def test_agreeing_goes_into_the_manifest_and_undoing_takes_it_out(kitchen: Any, 
     tablet.screen("recipe")
     page.get_by_label("soup_1").check()
     tablet.tap("Begin", exact=True)
-    tablet.screen("prepare")
+    tablet.instructed()
     tablet.tap("Ready: to the checklist")
     tablet.screen("checklist")
     boxes = {scope: page.locator(f'[data-key="scope-{scope}"]') for scope in Scope}

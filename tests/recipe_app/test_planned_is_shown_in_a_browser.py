@@ -88,7 +88,7 @@ def told_everywhere(kitchen: Any, shown: Shown, words: dict[int, str], desk: Any
 def printed(browser: Any, kitchen: Any, shown: Shown) -> None:
     """The script on paper has the same words in the same order."""
     login = kitchen.desk("operator").headers["x-kitchensync-login"]
-    page = at_the_desk(browser, kitchen.url, login)
+    page = at_the_desk(browser, kitchen.url, login).page
     page.goto(f"{kitchen.url}/desk/recordings/{shown.recording}/script")
     assert page.locator(".script .words").all_inner_texts() == [shown.words[node] for node in shown.order]
     page.context.close()
@@ -178,7 +178,7 @@ def test_the_events_of_a_recording_keep_what_was_shown_beside_what_the_recipe_sa
     cooks.rest()
     cooks.tap("Error", exact=True)
     cooks.tap("Technique")
-    while not ops(kitchen, recording, "error"):
+    while "error" not in {line["kind"] for line in kitchen.events(kitchen.data / "soup_1")}:
         cooks.page.wait_for_timeout(20)
     lines = {line["kind"]: line["body"] for line in kitchen.events(kitchen.data / "soup_1")}
     recipe = bundle["ops"][0]["body"]["steps"][str(first)]["text"]

@@ -116,7 +116,7 @@ def test_a_recording_whose_answer_got_lost_is_begun_once(kitchen: Any, tablet: T
     page.unroute("**/api/v1/recordings")
     tablet.rest()
     tablet.tap("Begin", exact=True)
-    tablet.screen("prepare")
+    tablet.instructed()
     (first,) = kitchen.tools.records.rows(tables.recording)
     assert page.url.split("/")[-2] == first["id"]
     tablet.page.goto(f"{tablet.url}/t/choose")

@@ -246,6 +246,7 @@ def test_the_recipe_is_read_in_the_language_that_the_participant_chooses(kitchen
         assert page.evaluate("getComputedStyle(document.querySelector('.preview')).direction") == "rtl"
         assert serious(page) == []
         page.locator("#begin").click()
+        page.locator("#continue").click()
         tablet.screen("prepare")
         page.locator("#ready").click()
         tablet.screen("checklist")
@@ -274,6 +275,7 @@ def test_a_script_says_what_it_changes_in_the_language_of_the_page(kitchen: Any,
         tablet.screen("recipe")
         page.locator('input[name="strategy"][value="disordered"]').check()
         page.locator("#begin").click()
+        page.locator("#continue").click()
         tablet.screen("prepare")
         recording = page.url.split("/")[-2]
         frozen = kitchen.tools.records.frozen(recording)
