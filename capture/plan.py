@@ -12,6 +12,7 @@ from typing import Any
 
 from capture.errors import BadPlan
 from capture.lock import is_held
+from sensors.untrusted_json import load_json
 from storage.disk.durable import PRIVATE, write_whole
 from storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
@@ -104,7 +105,7 @@ class Plan:
 def load_plan(path: Path) -> Plan:
     """Read a plan that `save` wrote. Raises BadPlan."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path)
         values["headsets"] = [HeadsetPlan(**headset) for headset in values["headsets"]]
         values["sensors"] = [SensorPlan(**sensor) for sensor in values["sensors"]]
         return Plan(**values)

@@ -2,9 +2,48 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
+
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class NotPlainFile(OSError):
+    """Something else than a file where a recording has one: a link leads elsewhere, a pipe never ends."""
+
+
+def check_plain(path: Path) -> None:
+    """Refuse what is no file of its own. Raises NotPlainFile; OSError where nothing is there."""
+    _refuse(os.lstat(path).st_mode, path)
+
+
+def _refuse(mode: int, path: Path) -> None:
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no file")
+        raise NotPlainFile(errno.EINVAL, f"{kind}, not a file; put the file itself there", str(path))
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of its own for reading; nothing else is opened. Raises NotPlainFile, OSError."""
+    check_plain(path)  # opening a device may do something already
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        _refuse(os.fstat(handle).st_mode, path)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def sync_path(path: Path) -> None:

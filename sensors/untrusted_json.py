@@ -5,48 +5,82 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
+
+from sensors.files_on_disk import open_plain
 
 MOST_BYTES = 16 << 20
 MOST_DEPTH = 64
+MOST_ITEMS = 1_000_000
+"""Of values in lists and objects: each takes up to a hundred bytes of memory."""
 MOST_DIGITS = 25
 """Of a number: more than any clock in any unit has."""
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+"""To the end where it is not closed: else each quote in it would be looked at anew."""
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
 class BadJson(ValueError):
     """Text that is no JSON, or more of it than anybody needs; in words for one line."""
 
 
-def parse_json(content: bytes | str, *, most_bytes: int = MOST_BYTES) -> Any:
+Hook = Callable[[list[tuple[str, Any]]], Any]
+"""Makes what an object's pairs become."""
+
+
+def parse_json(
+    content: bytes | str,
+    *,
+    most_bytes: int = MOST_BYTES,
+    most_items: int = MOST_ITEMS,
+    pairs: Hook | None = None,
+) -> Any:
     """Parse a document in UTF-8 whose numbers are finite. Raises BadJson."""
     if len(content) > most_bytes:
         raise BadJson(f"{len(content)} bytes, at most {most_bytes} are taken")
     try:
         text = content if isinstance(content, str) else content.decode()
-        _check_depth(text)
-        return json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_bounded)
+        _check_shape(text, most_items)
+        numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
+        return json.loads(text, object_pairs_hook=pairs, **numbers)
     except RecursionError as error:
         raise BadJson("nested too deeply") from error
     except ValueError as error:
         raise BadJson(f"no JSON ({error})") from error
 
 
-def parse_object(content: bytes | str, *, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+def load_json(path: Path, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
+    """Parse a file of its own, no link. Raises BadJson; OSError, NotPlainFile where it cannot be read."""
+    with open_plain(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise BadJson(f"more than {most_bytes} bytes")
+    return parse_json(content, most_bytes=most_bytes, most_items=most_items)
+
+
+def parse_object(
+    content: bytes | str, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS
+) -> dict[str, Any]:
     """Parse a document that is one object. Raises BadJson."""
-    found = parse_json(content, most_bytes=most_bytes)
+    found = parse_json(content, most_bytes=most_bytes, most_items=most_items)
     if not isinstance(found, dict):
         raise BadJson("no JSON object")
     return found
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
-    if text.count("[") + text.count("{") <= MOST_DEPTH:
+def _check_shape(text: str, most_items: int) -> None:
+    """Count values and depth before anything is made of them; most texts hold too few to be looked at."""
+    brackets = text.count("[") + text.count("{")
+    if brackets <= MOST_DEPTH and brackets + text.count(",") <= most_items:
         return
-    for mark in _MARK.finditer(text):
-        first = mark[0][0]
-        depth += (first in "[{") - (first in "]}")
+    bare = _STRING.sub("", text)
+    if bare.count(",") + bare.count("[") + bare.count("{") > most_items:
+        raise BadJson(f"more than {most_items} values")
+    depth = 0
+    for bracket in _NO_BRACKET.sub("", bare):
+        depth += 1 if bracket in "[{" else -1
         if depth > MOST_DEPTH:
             raise BadJson("nested too deeply")
 

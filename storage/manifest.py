@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sensors.files_on_disk import open_plain
+from sensors.untrusted_json import BadJson, parse_object
 from storage.disk.durable import LOCAL, Disk, write_whole
 from storage.disk.self_check import CHECK, checked_json, is_sound
 from storage.errors import ManifestDamaged, ManifestLost, NotARecording
@@ -18,6 +20,9 @@ from storage.names import MANIFEST, MEDIA, PART_SUFFIX, holds_recorded_files
 SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)
 """These describe files that cannot change any more, but change themselves: they carry their own checksum."""
+
+MOST_BYTES = 64 << 20
+"""Of a manifest: that of a day with every sensor is some megabytes."""
 
 Manifest = dict[str, Any]
 
@@ -37,7 +42,8 @@ def read_manifest(recording: Path) -> Manifest:
     Raises NotARecording: ManifestLost where recorded files are there without it, ManifestDamaged.
     """
     try:
-        content = (recording / MANIFEST).read_bytes()
+        with open_plain(recording / MANIFEST) as file:
+            content = file.read()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _without_manifest(recording, f"{MANIFEST} is missing") from error
     except OSError as error:
@@ -47,11 +53,9 @@ def read_manifest(recording: Path) -> Manifest:
 
 def _parsed(recording: Path, content: bytes) -> Manifest:
     try:
-        manifest = json.loads(content)
-    except (ValueError, RecursionError):
-        manifest = None
-    if not isinstance(manifest, dict):
-        raise _without_manifest(recording, f"{MANIFEST} cannot be read")
+        manifest = parse_object(content, most_bytes=MOST_BYTES)
+    except BadJson:
+        raise _without_manifest(recording, f"{MANIFEST} cannot be read") from None
     if manifest.get("schema") != SCHEMA and not holds_recorded_files(recording):
         raise NotARecording(recording, f"{MANIFEST} has not the schema {SCHEMA}")
     if not is_sound(content):  # a new checksum would hide the damage for ever

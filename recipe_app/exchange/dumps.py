@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 import re
 import zlib
 from collections.abc import Callable, Iterable
@@ -27,6 +26,7 @@ from recipe_app.exchange.rights import Sender
 from recipe_app.operations.kinds import ClientClock, Operation
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
+from sensors.untrusted_json import parse_object
 
 SCHEMA = "tablet-dump/1"
 MOST_BYTES = 64 << 20
@@ -85,7 +85,7 @@ def read_dump(text: str, name: str) -> Dump:
     if lines and all(line.startswith("KS1") for line in lines):
         return _parsed(join_frames(lines, name), name)
     try:
-        document = json.loads(text)
+        document = parse_object(text, most_bytes=2 * MOST_BYTES)
         content = document["content"]
         if document["schema"] != SCHEMA or not isinstance(content, str):
             raise BadOperation("{name}: is no dump of a tablet ({schema})", name=name, schema=SCHEMA)
@@ -141,7 +141,7 @@ def _parsed(content: str, name: str) -> Dump:
     operations: dict[str, Operation] = {}
     unknown = []
     try:
-        body = json.loads(content)
+        body = parse_object(content, most_bytes=2 * MOST_BYTES)
         entries = [*body.get("refused", []), *body["waiting"]]  # what was refused once may have a place now
         for number, entry in enumerate(entries, 1):
             try:

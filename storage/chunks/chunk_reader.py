@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from sensors.files_on_disk import NotPlainFile, check_plain
 from storage.chunks.chunk_format import ARCHIVE, BLOCKS, INDEX, SCHEMA
 from storage.chunks.layout import BLOB, FRAMES, RECORDS
 from storage.disk.checksum import crc32
@@ -120,7 +121,10 @@ class Chunk:
         """Open the file. Raises BadChunk when it is not a chunk or its parts do not fit together."""
         self.path = path
         try:
+            check_plain(path)
             self._file = h5py.File(path, "r")
+        except NotPlainFile as error:
+            raise BadChunk(path, f"is {error.strerror}") from error
         except OSError as error:
             raise BadChunk(path, f"does not open as HDF5 ({error})") from error
         try:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sensors.errors import SensorError
-from sensors.files_on_disk import file_sha256
+from sensors.files_on_disk import check_plain, file_sha256
 from sensors.stream import Format, accept
 from storage.chunks.apart import ReaderApart
 from storage.chunks.chunk import INDEX, Chunk, chunk_paths, is_archive
@@ -117,6 +117,7 @@ class SealedFiles:
         """Return the index of a file, None where it is no good, and what is damaged; hash sound payloads."""
         facts = self._facts.get(self._relative(path))
         try:
+            check_plain(path)
             doubtful = facts is None or file_sha256(path) != facts["sha256"]
         except OSError as error:
             return None, [f"file: {error.strerror}"]

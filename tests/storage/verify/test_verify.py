@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from storage.chunks import apart
 from storage.chunks.chunk import Chunk, Packet, Sealed, seal
 from storage.commands.storage import verify as verify_command
 from storage.errors import BadChunk
@@ -190,13 +189,16 @@ def test_texts_on_which_hdf5_may_hang_are_refused_unread(whole):
     assert "no fixed length" in found[f"{STREAM}/000002.h5"]
 
 
-@pytest.mark.slow
-def test_a_file_whose_reading_does_not_end_is_given_up(tmp_path):
-    os.mkfifo(tmp_path / "000001.h5")
-    with apart.ReaderApart(limit_s=4.0) as reader:
-        assert reader.look(tmp_path / "000001.h5").damage == ["structure: reading it does not end"]
-        (tmp_path / "000002.h5").write_bytes(b"no HDF5 at all")
-        assert reader.look(tmp_path / "000002.h5").damage[0].startswith("structure: does not open as HDF5")
+def test_a_chunk_that_is_a_pipe_or_a_link_is_named_and_never_opened(whole):
+    chunk = whole / STREAM / "000001.h5"
+    aside = chunk.rename(whole.parent / "aside.h5")
+    for kind, make in (("a pipe", os.mkfifo), ("a link", lambda path: path.symlink_to(aside))):
+        make(chunk)
+        with pytest.raises(BadChunk, match=f"is {kind}, not a file"):
+            Chunk(chunk)
+        found = {entry["file"]: entry["block"] for entry in verify(whole)["corrupt"]}
+        assert found == {f"{STREAM}/000001.h5": f"file: {kind}, not a file; put the file itself there"}
+        chunk.unlink()
 
 
 @pytest.mark.parametrize("place", [0, 4 << 20, (9 << 20) - 1])
