@@ -51,3 +51,14 @@ def draw_i420(picture: Image, number: int, height: int) -> None:
     band = BAND_CELLS * (width // CELLS_ACROSS) // 2
     for plane in picture[height:].reshape(2, height // 2, width // 2):
         plane[: band + 1] = GREY
+
+
+def number_in(luma: Image) -> int | None:
+    """Return the number drawn into a picture, from its luma (height, width); None where none can be read."""
+    cell = luma.shape[1] // CELLS_ACROSS
+    middle = slice(cell // 4, cell - cell // 4)
+    starts = range(0, (2 + BITS + CHECK_BITS) * cell, cell)
+    means = np.array([luma[middle, at + cell // 4 : at + cell - cell // 4].mean() for at in starts])
+    white = means > (WHITE + BLACK) / 2
+    number = int("".join("01"[int(one)] for one in white[2 : 2 + BITS]), 2)
+    return number if (white == cells(number)).all() else None
