@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from recipe_app.annotation.forms.frame_times import is_rate
-from recipe_app.annotation.forms.marks import task_of_marks
+from recipe_app.annotation.forms.marked_steps import MarkedFilm, Uncounted, marked_frames
 from recipe_app.annotation.forms.server_export import Annotation, Task, parse_export
-from recipe_app.annotation.forms.steps import Film, Finding, marked_frames
+from recipe_app.annotation.forms.timed_marks import task_of_marks
 from recipe_app.annotation.labels import labels_of
 from recipe_app.annotation.read_file import marked_in, read_bytes
 from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.strict_json import Reader
 from recipe_app.releases.own import OwnRecording
-from storage.annotations import (
+from storage.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,
     FILMS,
@@ -35,19 +35,19 @@ class NotAcceptable(RecipeError):
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptVersions:
     """What became of the annotations of one task: new versions by number, and those that were there."""
 
     new: dict[int, int]
     same: dict[int, int]
 
 
-def keep(recording: Path, task: Task, source: str) -> Kept:
+def keep(recording: Path, task: Task, source: str) -> KeptVersions:
     """Keep every annotation of a task as it came, cancelled ones too; the same again changes nothing.
 
     `source` says where they come from: a server and project, or a file.
     """
-    kept = Kept({}, {})
+    kept = KeptVersions({}, {})
     for one in task.annotations:
         content = {
             "source": source,
@@ -68,7 +68,7 @@ def keep(recording: Path, task: Task, source: str) -> Kept:
     return kept
 
 
-def keep_file(own: OwnRecording, file: Path) -> Kept:
+def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
     """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
     name, marked = own.recording.id, marked_in(file)
     if marked is None:
@@ -167,11 +167,11 @@ def _frames(
     own: OwnRecording, version: dict[str, Any], place: str, labels: Iterable[str]
 ) -> dict[str, list[tuple[int, int]]]:
     """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
-    findings: list[Finding] = []
+    findings: list[Uncounted] = []
     one = Annotation(
         version["annotation"], version["author"], False, version["raw"].get("result") or [], place
     )
-    film = Film(own.frames.fps, len(own.frames), frozenset(labels))
+    film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
     found = marked_frames(one, film, findings, Reader(own.recording.id))
     if findings:
         named = "; ".join(f"{finding.word}: {finding.where}" for finding in findings)

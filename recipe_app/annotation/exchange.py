@@ -8,18 +8,18 @@ from typing import Any
 
 from recipe_app.annotation.accept import keep
 from recipe_app.annotation.forms.frame_times import is_rate
+from recipe_app.annotation.forms.marked_steps import MarkedFilm, read_steps
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import Task, tasks_of
-from recipe_app.annotation.forms.steps import Film, read_steps
 from recipe_app.annotation.hand_out import HandedOut
-from recipe_app.annotation.server import Project, Server, ServerRefused
+from recipe_app.annotation.label_server import Project, Server, ServerRefused
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import Reader
-from storage.annotations import PUSHED, PUSHED_SCHEMA, editing, read_annotations, write_annotations
+from storage.annotation_folder import PUSHED, PUSHED_SCHEMA, editing, read_annotations, write_annotations
 
 
 @dataclass
-class Pushed:
+class PushedTasks:
     """What a push did: projects that were made, recordings whose task was added, and those that had one."""
 
     projects: list[str] = field(default_factory=list)
@@ -35,12 +35,12 @@ class PushStopped(ServerRefused):
     """A push that ended in the middle, with how far it came."""
 
 
-def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> Pushed:
+def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> PushedTasks:
     """Add a task for every recording that has none yet, a project for each recipe version.
 
     Raises PushStopped, after which the same push goes on.
     """
-    made = Pushed()
+    made = PushedTasks()
     try:
         for title in dict.fromkeys(one.project for _, one in wanted):
             _push_project(server, [pair for pair in wanted if pair[1].project == title], made)
@@ -50,7 +50,7 @@ def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> Pushed:
     return made
 
 
-def _push_project(server: Server, wanted: list[tuple[Path, HandedOut]], made: Pushed) -> None:
+def _push_project(server: Server, wanted: list[tuple[Path, HandedOut]], made: PushedTasks) -> None:
     first = wanted[0][1]
     project = server.project(first.project)
     if project is None:
@@ -150,7 +150,7 @@ def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulle
     read = Reader(one.recording)
     (ours,) = tasks_of([one.task], one.recording)
     task = replace(task, prediction=task.prediction or ours.prediction)  # a server may give only its number
-    steps = read_steps(task, Film(one.fps, task.frames, frozenset(one.labels)), read)
+    steps = read_steps(task, MarkedFilm(one.fps, task.frames, frozenset(one.labels)), read)
     read_narration(task, steps.findings, read)
     kept = keep(path, task, f"{url} project {one.project}")
     findings = [f"{finding.word}: {finding.where}" for finding in steps.findings]

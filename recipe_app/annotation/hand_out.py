@@ -12,14 +12,14 @@ from typing import Any
 
 from recipe_app.annotation.forms.elan import TIMES, write_elan
 from recipe_app.annotation.forms.label_config import audio_config, timeline_config
-from recipe_app.annotation.forms.marks import Mark, Marked
 from recipe_app.annotation.forms.tasks import Task, task_of
+from recipe_app.annotation.forms.timed_marks import Marked, TimedMark
 from recipe_app.annotation.labels import labels_of, version_of
 from recipe_app.annotation.touches import touched_spans
 from recipe_app.releases.entries import counts
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from sensors.files_on_disk import file_sha256
-from storage.annotations import FILMS, FILMS_SCHEMA, editing, read_annotations, write_annotations
+from storage.annotation_folder import FILMS, FILMS_SCHEMA, editing, read_annotations, write_annotations
 from storage.exports.film import made_of_film, write_small_film
 from storage.permission import Purpose
 from storage.shell.outputs import written
@@ -150,7 +150,7 @@ def elan_files(own: OwnRecording) -> dict[str, bytes]:
     )
     by = "touches" if accepted is None else accepted.author
     marks = tuple(
-        Mark(label, round(start_s * 1e9), round(end_s * 1e9), by, "")
+        TimedMark(label, round(start_s * 1e9), round(end_s * 1e9), by, "")
         for label, many in spans.items()
         for start_s, end_s in many
     )

@@ -9,10 +9,10 @@ from typing import Any
 from recipe_app.annotation.forms.elan import TIMES, parse_elan
 from recipe_app.annotation.forms.frame_times import is_rate, rate_near
 from recipe_app.annotation.forms.label_config import parse_labels
-from recipe_app.annotation.forms.marks import Marked, steps_of
+from recipe_app.annotation.forms.marked_steps import TIMELINE, MarkedFilm, Steps, read_steps
 from recipe_app.annotation.forms.narration import read_narration
 from recipe_app.annotation.forms.server_export import MOST_BYTES, Task, parse_export
-from recipe_app.annotation.forms.steps import TIMELINE, Film, Steps, read_steps
+from recipe_app.annotation.forms.timed_marks import Marked, steps_of
 from recipe_app.annotation.forms.via import parse_via
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import Reader
@@ -84,7 +84,7 @@ def _has_frames(task: Task) -> bool:
 def _recording(
     task: Task, fps: Fraction | None, labels: frozenset[str] | None, read: Reader
 ) -> dict[str, Any]:
-    film = Film(fps or Fraction(1), task.frames, labels)
+    film = MarkedFilm(fps or Fraction(1), task.frames, labels)
     steps: Steps = read_steps(task, film, read)
     audio = read_narration(task, steps.findings, read)
     length_s = float(task.frames / film.fps) if fps and task.frames else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recipe_app.annotation.forms.steps import Spans
+from recipe_app.annotation.forms.marked_steps import Spans
 from recipe_app.annotation.labels import labels_of
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.own import OwnRecording

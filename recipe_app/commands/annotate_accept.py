@@ -40,7 +40,7 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     """
     from recipe_app.annotation.accept import accept as make_accepted
     from recipe_app.annotation.accept import keep_file
-    from recipe_app.annotation.forms.agreement import agreement
+    from recipe_app.annotation.forms.agreement_of_people import agreement
     from recipe_app.annotation.labels import labels_of
     from recipe_app.annotation.touches import touched_spans
     from recipe_app.releases.own import OwnRecording

@@ -30,7 +30,7 @@ def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) ->
     Example:
       kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
     """
-    from recipe_app.annotation.compare import pairs_of
+    from recipe_app.annotation.compare_people import pairs_of
 
     return Answer({"pairs": pairs_of(files, config, fps)}, _show)
 

@@ -53,7 +53,7 @@ def push(
       kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
     """
     from recipe_app.annotation import exchange
-    from recipe_app.annotation.server import Server
+    from recipe_app.annotation.label_server import Server
     from storage.permission import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
@@ -78,7 +78,7 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
       kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
     """
     from recipe_app.annotation import exchange
-    from recipe_app.annotation.server import Server
+    from recipe_app.annotation.label_server import Server
     from storage.permission import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)

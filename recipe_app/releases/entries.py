@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recipe_app.graphs.formats.annotations import Entry, TaggedError
-from recipe_app.operations.plan import Plan, plan_of
-from storage.annotations import AcceptedSteps
+from recipe_app.operations.planned_steps import PlannedSteps, plan_of
+from storage.annotation_folder import AcceptedSteps
 from storage.timeline.film_place import FilmPlace
 
 TAGS = (
@@ -72,7 +72,7 @@ def entries_of(
     return found
 
 
-def _sides(original: str, plan: Plan, node: int) -> dict[str, Any]:
+def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
     """What the recipe says and what was planned, where that differs; None is planned where it is left out."""
     if node in plan.left_out:
         return {"original": original, "planned": None}

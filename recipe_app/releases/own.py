@@ -14,7 +14,7 @@ import numpy.typing as npt
 from recipe_app.errors import RecipeError
 from recipe_app.operations.reduce import State, reduce_log
 from sensors.gopro.names import group_takes
-from storage.annotations import AcceptedSteps, accepted_steps
+from storage.annotation_folder import AcceptedSteps, accepted_steps
 from storage.events import events_of
 from storage.exports.film_frames import FilmFrames, film_frames
 from storage.manifest import Manifest

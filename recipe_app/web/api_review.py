@@ -20,6 +20,7 @@ from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.roles import Access
 from recipe_app.releases.own import OwnRecording
 from recipe_app.review.film_jobs import HEIGHTS
+from recipe_app.review.mark_versions import keep_marks
 from recipe_app.review.marks import (
     ACCEPTED,
     KIND,
@@ -33,7 +34,6 @@ from recipe_app.review.marks import (
     require_finished,
 )
 from recipe_app.review.review_film import film_of
-from recipe_app.review.versions import keep_marks
 from recipe_app.store import tables
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.pages import render

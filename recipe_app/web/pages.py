@@ -22,7 +22,7 @@ from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
-from recipe_app.operations.plan import plan_of
+from recipe_app.operations.planned_steps import plan_of
 from recipe_app.operations.step_runs import spans
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sensors.files_on_disk import file_sha256
-from storage.annotations import FOLDER as ANNOTATIONS
+from storage.annotation_folder import FOLDER as ANNOTATIONS
 from storage.calibration import CALIBRATION
 from storage.chunks.apart import ReaderApart
 from storage.copies.copies import BOOK

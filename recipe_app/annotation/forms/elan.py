@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from recipe_app.annotation.forms.label_config import parse_xml
-from recipe_app.annotation.forms.marks import NOBODY, Mark, Marked
+from recipe_app.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
 from recipe_app.errors import BadGraph
 from sensors.untrusted_json import BadJson, parse_object
 
@@ -51,7 +51,7 @@ def _date(utc_s: int) -> str:
     return datetime.fromtimestamp(utc_s, UTC).isoformat()
 
 
-def _ms(one: Mark) -> tuple[int, int]:
+def _ms(one: TimedMark) -> tuple[int, int]:
     """Return whole milliseconds; ELAN knows no annotation without length."""
     start = _round(one.start_ns)
     return start, max(start + 1, _round(one.end_ns))
@@ -61,7 +61,7 @@ def _round(ns: int) -> int:
     return (ns + _NS_IN_MS // 2) // _NS_IN_MS
 
 
-def _slots(root: Element, numbered: list[tuple[str, Mark]]) -> dict[tuple[str, int], str]:
+def _slots(root: Element, numbered: list[tuple[str, TimedMark]]) -> dict[tuple[str, int], str]:
     """Write all time slots in order of time; return the name of each annotation's start (0) and end (1)."""
     order = SubElement(root, "TIME_ORDER")
     ends = sorted((_ms(one)[side], number, side) for number, one in numbered for side in (0, 1))
@@ -72,10 +72,10 @@ def _slots(root: Element, numbered: list[tuple[str, Mark]]) -> dict[tuple[str, i
     return found
 
 
-def _tiers(numbered: list[tuple[str, Mark]]) -> Iterable[tuple[str, list[tuple[str, Mark]]]]:
+def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tuple[str, TimedMark]]]]:
     """Give every person tiers, as many as that no two annotations of one overlap."""
     for by in sorted({one.by for _, one in numbered}):
-        tiers: list[list[tuple[str, Mark]]] = [[]]
+        tiers: list[list[tuple[str, TimedMark]]] = [[]]
         for number, one in numbered:
             if one.by != by:
                 continue
@@ -89,7 +89,7 @@ def _tiers(numbered: list[tuple[str, Mark]]) -> Iterable[tuple[str, list[tuple[s
 
 
 def _write_tier(
-    root: Element, name: str, tier: list[tuple[str, Mark]], slots: dict[tuple[str, int], str]
+    root: Element, name: str, tier: list[tuple[str, TimedMark]], slots: dict[tuple[str, int], str]
 ) -> None:
     by = tier[0][1].by if tier else ""
     made = SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="step", ANNOTATOR=by)
@@ -134,7 +134,7 @@ def _mark(
     slots: dict[str, int | None],
     exact: dict[str, list[int]],
     name: str,
-) -> Mark:
+) -> TimedMark:
     number = str(one.get("ANNOTATION_ID", "?"))
     ends = [slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2)]
     if ends[0] is None or ends[1] is None:
@@ -144,10 +144,10 @@ def _mark(
     place = f"annotation {number}"
     kept = exact.get(number)
     if kept is not None:
-        found = Mark(label, kept[0], kept[1], by, place)
+        found = TimedMark(label, kept[0], kept[1], by, place)
         if _ms(found) == (ends[0], ends[1]):
             return found
-    return Mark(label, ends[0] * _NS_IN_MS, ends[1] * _NS_IN_MS, by, place)
+    return TimedMark(label, ends[0] * _NS_IN_MS, ends[1] * _NS_IN_MS, by, place)
 
 
 def _exact(content: bytes, name: str) -> dict[str, list[int]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from recipe_app.annotation.forms.marked_steps import Uncounted
 from recipe_app.annotation.forms.server_export import Annotation, Task
-from recipe_app.annotation.forms.steps import Finding
 from recipe_app.graphs.formats.strict_json import Reader
 
 LABELS, TEXT = "labels", "textarea"
 
 
-def read_narration(task: Task, findings: list[Finding], read: Reader) -> dict[str, Any]:
+def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[str, Any]:
     """Return label -> span and text of the last annotation that was not cancelled. Raises BadGraph.
 
     `asr_text` is what a program had heard there. Further regions of one label are named and stand in `further`.
@@ -32,7 +32,7 @@ def _add(
     entry: dict[str, Any],
     place: str,
     words: tuple[dict[str, str], dict[str, str]],
-    into: tuple[dict[str, Any], list[Finding]],
+    into: tuple[dict[str, Any], list[Uncounted]],
     read: Reader,
 ) -> None:
     place = f"{place} region {entry.get('id', '?')}"
@@ -41,7 +41,7 @@ def _add(
     start, end = _second(value.get("start"), place, read), _second(value.get("end"), place, read)
     labels = [read.text(one, place) for one in read.array(value.get(LABELS, []), place)]
     if word := _wrong(start, end, labels, entry.get("original_length")):
-        findings.append(Finding(word, place))
+        findings.append(Uncounted(word, place))
         return
     texts, heard = words
     region = str(entry.get("id"))
@@ -50,7 +50,7 @@ def _add(
         said["asr_text"] = heard[region]
     for label in labels:
         if label in found:
-            findings.append(Finding("label twice", place))
+            findings.append(Uncounted("label twice", place))
             found[label].setdefault("further", []).append(said)
         else:
             found[label] = said

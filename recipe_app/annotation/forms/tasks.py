@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from recipe_app.annotation.forms.frame_times import region_of
-from recipe_app.annotation.forms.steps import TIMELINE, Spans
+from recipe_app.annotation.forms.marked_steps import TIMELINE, Spans
 
 FORMS = ("timeline", "audio")
 MODEL = "step-events/1"

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import PurePosixPath
 from typing import Any
 
-from recipe_app.annotation.forms.marks import NOBODY, Mark, Marked
+from recipe_app.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
 from recipe_app.errors import BadGraph
 from sensors.untrusted_json import BadJson, parse_json
 
@@ -25,7 +25,7 @@ def parse_via(content: bytes, name: str) -> list[Marked]:
     if not any(line.startswith(f"# CSV_HEADER = {','.join(COLUMNS)}") for line in lines):
         raise BadGraph(name, "", "is no CSV of the VGG Image Annotator 3")
     options = _options(lines, name)
-    found: dict[str, list[Mark]] = {}
+    found: dict[str, list[TimedMark]] = {}
     try:
         for row in csv.reader(io.StringIO("\n".join(line for line in lines if not line.startswith("#")))):
             if row:
@@ -36,7 +36,7 @@ def parse_via(content: bytes, name: str) -> list[Marked]:
     return [Marked(PurePosixPath(film).stem, tuple(marks)) for film, marks in found.items()]
 
 
-def _row(row: list[str], options: dict[str, Any], name: str) -> tuple[str, Mark | None]:
+def _row(row: list[str], options: dict[str, Any], name: str) -> tuple[str, TimedMark | None]:
     place = f"row {row[0]}"
     if len(row) < len(COLUMNS):
         raise BadGraph(name, place, f"has {len(row)} columns, not {len(COLUMNS)}")
@@ -45,7 +45,9 @@ def _row(row: list[str], options: dict[str, Any], name: str) -> tuple[str, Mark 
     if not films or len(times) != 2:
         return str(films[0]) if films else "", None
     label = next((_text(number, value, options) for number, value in values.items() if value), "")
-    return str(films[0]), Mark(label, _ns(times[0], place, name), _ns(times[1], place, name), NOBODY, place)
+    return str(films[0]), TimedMark(
+        label, _ns(times[0], place, name), _ns(times[1], place, name), NOBODY, place
+    )
 
 
 def _text(number: str, value: Any, options: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from recipe_app.releases.cards.card_facts import Facts
 from recipe_app.releases.cards.croissant import as_croissant
 from recipe_app.releases.cards.readme import as_licence, as_readme
 from recipe_app.releases.data_set_folder import read_data_set
-from recipe_app.releases.pages import render
+from recipe_app.releases.release_pages import render
 from recipe_app.releases.sums import SUMS, hashes_of, sums_of
 from storage.shell.outputs import write_into
 

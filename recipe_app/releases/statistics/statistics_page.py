@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recipe_app.releases.pages import render
+from recipe_app.releases.release_pages import render
 
 
 def as_page(said: Mapping[str, Any], title: str) -> str:

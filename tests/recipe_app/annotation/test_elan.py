@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from recipe_app.annotation.forms.elan import TIMES, parse_elan, write_elan
-from recipe_app.annotation.forms.marks import Mark, Marked, task_of_marks
+from recipe_app.annotation.forms.timed_marks import Marked, TimedMark, task_of_marks
 
 MINUTE_NS = 60 * 10**9
 
 
 def marked(*spans: tuple[str, int, int], by: str = "ann") -> Marked:
-    return Marked("take1", tuple(Mark(label, start, end, by, "") for label, start, end in spans), "f" * 64)
+    return Marked(
+        "take1", tuple(TimedMark(label, start, end, by, "") for label, start, end in spans), "f" * 64
+    )
 
 
 def told(found: Marked) -> set[tuple[str, int, int, str]]:

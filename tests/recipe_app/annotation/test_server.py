@@ -19,7 +19,7 @@ from numbered_recording import FRAME_S
 from small_takes import FRAMES
 
 from kitchensync.cli import main
-from recipe_app.annotation.server import Server
+from recipe_app.annotation.label_server import Server
 from virtual_kitchen.kitchen import Kitchen
 
 pytestmark = pytest.mark.slow

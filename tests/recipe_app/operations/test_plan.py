@@ -12,7 +12,7 @@ from histories import history, operation, recording_body
 
 from recipe_app.graphs.formats.graph_files import read_graph
 from recipe_app.graphs.text.timers import timers
-from recipe_app.operations.plan import Plan, plan_of
+from recipe_app.operations.planned_steps import PlannedSteps, plan_of
 from recipe_app.operations.reduce import reduce_log
 from recipe_app.store.app_records import new_id
 
@@ -21,7 +21,7 @@ CORE = ROOT / "recipe_app" / "static" / "core"
 RNG = random.Random(7)
 
 
-def planned(*errors: dict[str, Any], **frozen: Any) -> Plan:
+def planned(*errors: dict[str, Any], **frozen: Any) -> PlannedSteps:
     """The plan of a recording of the steps 4, 7, 9, 12 with these errors, planned one after the other."""
     body = recording_body(language="de", **frozen)
     ops = [operation(RNG, 1, "recording", body, device="server", seen=0)]

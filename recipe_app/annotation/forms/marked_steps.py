@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from recipe_app.annotation.forms.agreement import agreement
+from recipe_app.annotation.forms.agreement_of_people import agreement
 from recipe_app.annotation.forms.frame_times import span_s
 from recipe_app.annotation.forms.server_export import Annotation, Task
 from recipe_app.graphs.formats.strict_json import Reader
@@ -18,7 +18,7 @@ TIMELINE = "timelinelabels"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Uncounted:
     """What does not count in an annotation, or what one lacks: a word, and where."""
 
     word: str
@@ -26,7 +26,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class MarkedFilm:
     """What regions are held to: pictures a second, how many, and the labels there are (None: not known)."""
 
     fps: Fraction
@@ -42,7 +42,7 @@ class Steps:
     annotation_of: dict[str, int] = field(default_factory=dict)
     "Which annotation of a person counts."
     prediction: Spans = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Uncounted] = field(default_factory=list)
     ignored: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Steps:
         }
 
 
-def read_steps(task: Task, film: Film, read: Reader) -> Steps:
+def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
     """Read the spans of one task. Raises BadGraph."""
     steps = Steps()
     if task.prediction is not None:
@@ -75,25 +75,25 @@ def read_steps(task: Task, film: Film, read: Reader) -> Steps:
     return steps
 
 
-def _add(one: Annotation, film: Film, steps: Steps, read: Reader) -> None:
+def _add(one: Annotation, film: MarkedFilm, steps: Steps, read: Reader) -> None:
     """Add what a person marked; of two annotations by one person the later one counts."""
     if one.by in steps.annotators:
-        steps.findings.append(Finding("two annotations by one person", one.place))
+        steps.findings.append(Uncounted("two annotations by one person", one.place))
         steps.ignored.append(steps.annotation_of[one.by])
     spans = _spans(one, film, steps.findings, read)
     steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
     if any(entry.get("type") == TIMELINE for entry in one.result):
         lacking = [label for label in steps.prediction if label not in spans]
-        steps.findings += [Finding("step without region", f"{one.place} {label}") for label in lacking]
+        steps.findings += [Uncounted("step without region", f"{one.place} {label}") for label in lacking]
 
 
-def _spans(one: Annotation, film: Film, findings: list[Finding], read: Reader) -> Spans:
+def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
     marked = marked_frames(one, film, findings, read)
     return {label: [span_s(*frames, film.fps) for frames in marked[label]] for label in sorted(marked)}
 
 
 def marked_frames(
-    one: Annotation, film: Film, findings: list[Finding], read: Reader
+    one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader
 ) -> dict[str, list[tuple[int, int]]]:
     """Return label -> first and last frame of the regions that count, in time order; add what does not count.
 
@@ -108,7 +108,7 @@ def marked_frames(
         labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
         for start, end in _ranges(value, place, read):
             if word := _wrong(start, end, labels, film):
-                findings.append(Finding(word, place))
+                findings.append(Uncounted(word, place))
                 continue
             for label in labels:
                 spans.setdefault(label, []).append((start, end))
@@ -126,7 +126,7 @@ def _frame(value: Any, place: str, read: Reader) -> int:
     return read.whole(int(value) if isinstance(value, float) and value.is_integer() else value, place)
 
 
-def _wrong(start: int, end: int, labels: list[str], film: Film) -> str:
+def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
     """Say why a region does not count; nothing where it does."""
     if not labels:
         return "region without label"

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 from recipe_app.annotation.forms.frame_times import region_of
+from recipe_app.annotation.forms.marked_steps import TIMELINE, Steps, Uncounted
 from recipe_app.annotation.forms.server_export import Task, tasks_of
-from recipe_app.annotation.forms.steps import TIMELINE, Finding, Steps
 
 NOBODY = "unknown"
 """Who marked what a file names nobody for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TimedMark:
     """One span of a film with its label, and who marked it."""
 
     label: str
@@ -30,7 +30,7 @@ class Marked:
     """All marks of one recording; `proxy_sha256` where the file says which film they are of."""
 
     recording: str
-    marks: tuple[Mark, ...]
+    marks: tuple[TimedMark, ...]
     proxy_sha256: str | None = None
 
 
@@ -40,13 +40,13 @@ def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
     for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
         mine = steps.annotators.setdefault(one.by, {})
         if word := _wrong(one, labels):
-            steps.findings.append(Finding(word, one.place))
+            steps.findings.append(Uncounted(word, one.place))
         else:
             mine.setdefault(one.label, []).append((one.start_ns / 1e9, one.end_ns / 1e9))
     return steps
 
 
-def _wrong(one: Mark, labels: frozenset[str] | None) -> str:
+def _wrong(one: TimedMark, labels: frozenset[str] | None) -> str:
     if not one.label:
         return "region without label"
     if labels is not None and one.label not in labels:
@@ -75,7 +75,7 @@ def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
     return task
 
 
-def _region(one: Mark, fps: Fraction) -> dict[str, Any]:
+def _region(one: TimedMark, fps: Fraction) -> dict[str, Any]:
     start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
     end = end if one.end_ns >= one.start_ns else start - 1
     value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}

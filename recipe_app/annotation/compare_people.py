@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from recipe_app.annotation.forms.agreement import Spans, agreement
+from recipe_app.annotation.forms.agreement_of_people import Spans, agreement
 from recipe_app.annotation.read_file import read_file
 from recipe_app.errors import RecipeError
 

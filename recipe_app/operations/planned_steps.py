@@ -24,7 +24,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedSteps:
     """Steps by id: those that are shown, in their order, and those that are left out, ascending."""
 
     order: tuple[int, ...]
@@ -32,7 +32,7 @@ class Plan:
     steps: dict[int, PlannedStep]
 
 
-def plan_of(state: State) -> Plan:
+def plan_of(state: State) -> PlannedSteps:
     """Return what a reduced log plans; the last planned text of a step is the one that is shown."""
     recording = state["recording"]
     errors = [error for error in state["errors"].values() if error["planned"] and not error["removed"]]
@@ -46,7 +46,7 @@ def plan_of(state: State) -> Plan:
         )
         for node, step in recording["steps"].items()
     }
-    return Plan(tuple(order), tuple(node for node in sorted(steps) if node not in order), steps)
+    return PlannedSteps(tuple(order), tuple(node for node in sorted(steps) if node not in order), steps)
 
 
 def _moved(order: list[int], errors: list[dict[str, Any]]) -> list[int]:
