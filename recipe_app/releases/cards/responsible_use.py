@@ -25,7 +25,7 @@ ALL = {
     "dataReleaseMaintenancePlan": "Withdrawn recordings are taken out of the next version; ids stay.",
 }
 VIRTUAL = {
-    "dataCollection": "Made by a simulator: a virtual kitchen, without people.",
+    "dataCollection": "Made by a simulator, without people.",
     "personalSensitiveInformation": "None: the recordings are simulated.",
 }
 
