@@ -13,10 +13,12 @@ from pydantic import Field
 
 from recipe_app.errors import NotNow
 from recipe_app.operations.kinds import Node, Strict
-from recipe_app.review.review_film import KINDS, mark_of_touch
+from recipe_app.review.review_film import mark_of_touch
+from recipe_app.review.rounds import Review
 
-KIND, SUBMITTED, ACCEPTED = KINDS
-"""Kinds of the log: changes of marks, made by one action; that somebody is done; that a version was accepted."""
+STEPS = Review("steps", "edit_step", "submit_steps")
+ACCEPTED = "accept_steps"
+"""Kind of the log: that a version was accepted."""
 BLANK_OF = 10
 """One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
@@ -37,19 +39,15 @@ class StepEdit(Strict):
     missing: bool = False
 
 
-def marks_of(ops: Iterable[dict[str, Any]], actor: str, given: list[Mark]) -> list[Mark]:
+def marks_of(
+    ops: Iterable[dict[str, Any]], actor: str, given: list[Mark], kind: str = STEPS.edited
+) -> list[Mark]:
     """Return the marks of one person: those they were given, then what their edits made of them, in time order."""
     found = {mark["mark"]: mark for mark in given}
     for op in ops:
-        if op["kind"] == KIND and op["actor"] == actor:
+        if op["kind"] == kind and op["actor"] == actor:
             found |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
     return sorted(found.values(), key=lambda mark: (_at(mark), mark["mark"]))
-
-
-def is_submitted(ops: Iterable[dict[str, Any]], actor: str) -> bool:
-    """Tell whether somebody said they are done, and changed nothing since."""
-    last = [op["kind"] for op in ops if op["actor"] == actor and op["kind"] in (KIND, SUBMITTED)][-1:]
-    return last == [SUBMITTED]
 
 
 def given_marks(recording: str, touches: list[dict[str, Any]]) -> list[Mark]:
@@ -60,6 +58,11 @@ def given_marks(recording: str, touches: list[dict[str, Any]]) -> list[Mark]:
         ends = {end: None if _is_blank(recording, name, end) else touch[end] for end in ("start", "end")}
         found.append(_whole({"mark": name, "node": touch["node"], **ends}) | {"doubt": touch["doubt"]})
     return found
+
+
+def touched_marks(recording: str, touches: list[dict[str, Any]]) -> dict[str, Mark]:
+    """Return what the touches say of each mark, by its id: no boundary is left open."""
+    return {mark_of_touch(recording, touch): touch for touch in touches}
 
 
 def annotation_of(actor: str) -> int:

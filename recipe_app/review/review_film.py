@@ -32,7 +32,7 @@ from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
 SCHEMA = "review-film/1"
-KINDS = ("edit_step", "submit_steps", "accept_steps")
+KINDS = ("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps")
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
 NICE = 10
 

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from recipe_app.errors import NotNow
 from recipe_app.review.marks import (
-    KIND,
-    SUBMITTED,
+    STEPS,
     given_marks,
-    is_submitted,
     marks_of,
     regions_of,
     require_finished,
@@ -27,7 +25,7 @@ BOTH = ["start", "end"]
 
 
 def edit(actor: str, **mark: Any) -> dict[str, Any]:
-    return {"kind": KIND, "actor": actor, "body": {"edits": [mark]}}
+    return {"kind": STEPS.edited, "actor": actor, "body": {"edits": [mark]}}
 
 
 def test_a_tenth_of_the_boundaries_is_left_open_the_same_ones_for_everybody() -> None:
@@ -67,14 +65,6 @@ def test_the_marks_of_a_person_are_their_own_last_ones(done: list[tuple[str, int
             last[name] = (at, gone)
     found = {mark["node"]: (mark["start"], mark["removed"]) for mark in marks_of(ops, "a", [])}
     assert found == last
-
-
-def test_submitted_means_that_nothing_was_changed_since() -> None:
-    mine, theirs = edit("a", mark="0" * 16, node=1), edit("b", mark="1" * 16, node=1)
-    submitted = {"kind": SUBMITTED, "actor": "a", "body": {}}
-    assert not is_submitted([mine], "a")
-    assert is_submitted([mine, submitted, theirs], "a")
-    assert not is_submitted([mine, submitted, mine], "a")
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,58 @@ def test_films_are_served_in_parts_to_whom_the_address_was_given(
         manifest["withdrawn"] = {"host_ns": 1}
     assert one.get(address).status_code == 409
     assert one.get(film).status_code == 409
+
+
+def edits_of(kitchen: Any, recording: str, *marks: dict[str, Any]) -> dict[str, Any]:
+    kept = ("mark", "node", "start", "end", "checked", "removed", "missing")
+    op_id = kitchen.operation(recording, "note", {})["op_id"]
+    return {"op_id": op_id, "edits": [{key: mark[key] for key in kept} for mark in marks]}
+
+
+def test_two_annotators_alone_then_compared_then_ruled(
+    kitchen: Any, cooked: tuple[str, Path], desk: Desk
+) -> None:
+    recording, folder = cooked
+    api = f"/api/v1/desk/recordings/{recording}"
+    ann, ben, stranger = kitchen.desk("annotator"), kitchen.desk("annotator"), kitchen.desk("annotator")
+    me = {one: one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben)}
+    desk.go(f"/recordings/{recording}/round")
+    for one in me.values():
+        desk.page.locator(f"input[value='{one}']").check()
+    desk.tap("Only these people")
+    desk.page.locator("tbody tr").nth(1).wait_for()
+    assert stranger.get(f"{api}/marks").status_code == 403
+    given = ann.get(f"{api}/marks").json()["marks"]
+    both = {"checked": ["start", "end"]}
+    touches = facts_of(folder, 360)["touches"]  # type: ignore[index]
+    whole = [
+        mark | {"start": t["start"], "end": t["end"]} | both for mark, t in zip(given, touches, strict=True)
+    ]
+    planted = [whole[0] | {"start": whole[0]["start"] + 9}, *whole[1:]]
+    for one, other, marks in ((ann, ben, whole), (ben, ann, planted)):
+        assert one.post(f"{api}/marks", json=edits_of(kitchen, recording, *marks)).status_code == 200
+        hidden = [
+            other.get(f"{api}/marks/of/{me[one]}"),
+            other.get(f"{api}/round"),
+            other.get(f"{api}/ruling"),
+        ]
+        assert [answer.status_code for answer in hidden] == [409, 401, 401]
+        assert str(marks[0]["start"]) not in "".join(answer.text for answer in hidden)
+        assert one.post(f"{api}/marks/submit", json={}).status_code == 200
+    theirs = ann.get(f"{api}/marks/of/{me[ben]}").json()["marks"]
+    assert theirs[0]["start"] == planted[0]["start"]
+    desk.go(f"/recordings/{recording}/round")
+    row = desk.page.locator("tr", has_text="0.30 s").inner_text()
+    assert row.split("\t")[1:4] == ["0.00 s", "0.30 s", "0.30 s"]
+    assert serious(desk.page) == []
+    desk.page.get_by_text("Rule on 1 boundary").click()
+    page = desk.page
+    page.locator("#left[data-open='1']").wait_for(timeout=60_000)
+    page.locator("canvas.lanes").focus()
+    keys(desk, "n", "2")
+    page.locator("#left[data-open='0']").wait_for()
+    desk.tap("Make these the step times")
+    page.get_by_text("Accepted").wait_for()
+    accepted = json.loads((folder / "annotations" / "accepted.json").read_text())
+    found = {(one["start_frame"], one["end_frame"]) for one in accepted["steps"]}
+    assert found == {(mark["start"] + 1, mark["end"] + 1) for mark in planted}

@@ -19,7 +19,7 @@ function say(text) {
 function fieldsOf(form) {
   const fields = {};
   for (const [name, value] of new FormData(form)) {
-    if (name === "roles") (fields.roles ??= []).push(value);
+    if (["roles", "people"].includes(name)) (fields[name] ??= []).push(value);
     else if (name === "active") fields.active = value === "true";
     else if (!(value instanceof File)) fields[name] = value;
   }

@@ -65,6 +65,11 @@ export function keysOf(page) {
   const nudge = (frames) => { const mark = current(); if (mark) put(frameOf(mark) + frames); };
   const speed = (by) => { film.video.playbackRate = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, SPEEDS.indexOf(film.video.playbackRate) + by))]; };
 
+  const take = (person) => { // what one of several people gave
+    const at = page.choices[page.chosen?.mark]?.[page.chosen.end]?.[person];
+    if (at !== undefined) put(at);
+  };
+
   const acts = { // by the place of the key where a letter moves with the keyboard's language
     Space: () => film.play(), ArrowLeft: () => film.step(-1), ArrowRight: () => film.step(1),
     "shift+ArrowLeft": () => film.step(-10), "shift+ArrowRight": () => film.step(10),
@@ -77,7 +82,8 @@ export function keysOf(page) {
   return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
     if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
-    const act = acts[`${event.shiftKey ? "shift+" : ""}${event.code}`] ?? acts[event.key.toLowerCase()];
+    const person = "123456789".indexOf(event.key);
+    const act = person >= 0 ? () => take(person) : acts[`${event.shiftKey ? "shift+" : ""}${event.code}`] ?? acts[event.key.toLowerCase()];
     if (!act) return false;
     event.preventDefault();
     act();

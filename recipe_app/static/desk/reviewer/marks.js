@@ -7,8 +7,8 @@ const ENDS = ["start", "end"];
 const AGAIN_MS = 2000;
 
 export class Marks {
-  constructor(recording, marks, changed) {
-    this.address = `/api/v1/desk/recordings/${recording}/marks`;
+  constructor(address, marks, changed) {
+    this.address = address;
     this.all = new Map(marks.map((mark) => [mark.mark, mark]));
     this.changed = changed;
     this.done = [];

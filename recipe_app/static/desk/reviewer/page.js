@@ -10,7 +10,8 @@ import { keysOf } from "/static/desk/reviewer/keys.js";
 
 const LOOK_MS = 700, LOOP_S = 3, USUAL_S = 20;
 const root = document.getElementById("reviewer");
-const base = `/api/v1/desk/recordings/${root.dataset.recording}`;
+const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
+const rules = root.dataset.work === "ruling"; // on what others marked
 const status = h("p", { role: "status", id: "left" });
 
 function say(text) {
@@ -40,23 +41,31 @@ async function loaded({ address, facts }) { // before that no picture can be ask
   return { video, facts };
 }
 
-function open({ video, facts }, { marks: given, submitted }) {
+// What each of several people marked, drawn as touches are that leave no doubt.
+function spansOf(marks, choices) {
+  const nodes = new Map(marks.map(({ mark, node }) => [mark, node]));
+  return Object.entries(choices).filter(([mark]) => nodes.has(mark))
+    .flatMap(([mark, { start, end }]) => start.map((first, person) => ({ node: nodes.get(mark), start: first, end: end[person], doubt: 0 })));
+}
+
+function open({ video, facts }, { marks: given, submitted, choices = {} }) {
   const canvas = h("canvas", { class: "lanes", tabindex: "0", role: "application", "aria-label": t("steps.timeline"), "aria-describedby": "keys" });
   const now = h("p", { class: "now", id: "now", "aria-live": "polite" });
+  if (rules) facts.touches = spansOf(given, choices);
   const asked = (path, said, then) => () => send(path, said, then).catch((error) => say(error.message));
   const showAccept = () => { accept.hidden = !("accepts" in root.dataset); };
-  const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: asked("submit", "steps.submitted", showAccept) }, t("steps.submit"));
+  const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: asked("submit", rules ? "steps.accepted" : "steps.submitted", rules ? undefined : showAccept) }, t(rules ? "round.accept" : "steps.submit"));
   const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: asked("accept", "steps.accepted") }, t("steps.accept"));
   const steps = h("select", { id: "step", "aria-label": t("steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
-  const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, t("steps.keys.all")));
+  const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys")].filter(Boolean).join(" · ")));
   root.replaceChildren(h("div", { class: "films" }, video), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept), keys);
 
   const film = new Film(video, facts.fps, facts.frames);
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
-  const marks = new Marks(root.dataset.recording, given, draw);
+  const marks = new Marks(work, given, draw);
   const lanes = new Lanes(canvas, film, facts, clicked);
   const begun = { at: performance.now(), open: marks.open.length };
-  const page = { film, marks, lanes, steps, choose, draw, chosen: null };
+  const page = { film, marks, lanes, steps, choose, draw, choices, chosen: null };
 
   function draw() {
     const one = marks.boundaries.find(({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end);
@@ -90,7 +99,7 @@ function open({ video, facts }, { marks: given, submitted }) {
 
   async function send(path, said, then = () => null) {
     await marks.saved();
-    await ask(`${base}/marks/${path}`, { body: {}, timeout: 60_000 });
+    await ask(`${work}/${path}`, { body: {}, timeout: 60_000 });
     then();
     say(t(said));
   }
@@ -109,5 +118,5 @@ function open({ video, facts }, { marks: given, submitted }) {
 setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.append(status);
 loadWords().catch(() => null)
-  .then(async () => open(await loaded(await ready()), await ask(`${base}/marks`)))
+  .then(async () => open(await loaded(await ready()), await ask(work)))
   .catch((error) => { status.textContent = ""; say(error.message); });

@@ -1,0 +1,81 @@
+"""A round of review: who is to answer about a recording, how far they are, what they may see of each other.
+
+Serves every kind of review. A kind says which operations of the log are its answers; its page and how two people's
+answers are compared are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from recipe_app.errors import NotAllowed, NotNow
+
+ASSIGNED = "assign_review"
+"""Kind of the log: who is to answer; the last one of a kind of review holds."""
+REST_NS = 120 * 10**9
+"""Somebody who did nothing for longer was not at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A kind of review: its name, and the operations that change an answer and that say it is complete."""
+
+    what: str
+    edited: str
+    submitted: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonsWork:
+    """What one person did: whether they are done and changed nothing since, and how long they worked."""
+
+    is_submitted: bool
+    work_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The people of a round, in the order they were asked or began, and whether only they may answer."""
+
+    people: Mapping[str, PersonsWork]
+    is_assigned: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are two answers or more, and nobody is still at work."""
+        return len(self.people) > 1 and all(one.is_submitted for one in self.people.values())
+
+    def require_member(self, actor: str) -> None:
+        """Raise NotAllowed for somebody who was not asked where others were."""
+        if self.is_assigned and actor not in self.people:
+            raise NotAllowed("this recording was given to others to mark; ask a researcher for it")
+
+    def require_complete(self) -> None:
+        """Raise NotNow while answers are still to come: until then nobody sees those of others."""
+        if not self.is_complete:
+            raise NotNow("not before two people or more were asked and all of them have submitted")
+
+
+def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
+    """Return the round of a recording from its operations, in the order of the log."""
+    asked: list[str] | None = None
+    at_ns: dict[str, list[int]] = {}
+    last: dict[str, str] = {}
+    for op in ops:
+        if op["kind"] == ASSIGNED and op["body"]["what"] == review.what:
+            asked = op["body"]["people"]
+        elif op["kind"] in (review.edited, review.submitted):
+            at_ns.setdefault(op["actor"], []).append(op["received_utc_ns"])
+            last[op["actor"]] = op["kind"]
+    people = at_ns if asked is None else asked
+    found = {
+        one: PersonsWork(last.get(one) == review.submitted, _worked_ns(at_ns.get(one, []))) for one in people
+    }
+    return Round(found, asked is not None)
+
+
+def _worked_ns(at_ns: list[int]) -> int:
+    return sum(min(max(0, later - before), REST_NS) for before, later in pairwise(at_ns))
