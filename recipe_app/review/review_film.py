@@ -20,6 +20,7 @@ from recipe_app.annotation.labels import labels_of
 from recipe_app.errors import RecipeError
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.own import OwnRecording
+from recipe_app.review.front_film import write_front_film
 from sensors.array_types import Mask
 from sensors.errors import SensorError
 from sensors.files_on_disk import file_sha256
@@ -31,7 +32,7 @@ from storage.permission import Purpose
 from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
-SCHEMA = "review-film/1"
+SCHEMA = "review-film/2"
 KINDS = ("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps")
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
 NICE = 10
@@ -40,6 +41,11 @@ NICE = 10
 def film_of(recording: Path, height: int) -> Path:
     """Return where the small film of a recording lies; what is known of it stands beside, as JSON."""
     return recording / REVIEW / f"gopro_{height}p.mp4"
+
+
+def front_film_of(recording: Path) -> Path:
+    """Return where the film of the headset's front camera lies, as many pictures as the camera's."""
+    return recording / REVIEW / "front.mp4"
 
 
 def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
@@ -51,7 +57,8 @@ def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(film.with_suffix(".json").read_bytes())
         is_it = (facts["schema"], facts["bytes"]) == (SCHEMA, film.stat().st_size)
-        return facts if is_it and facts["made_of"] == _made_of(recording) else None
+        has_front = not facts["front"] or front_film_of(recording).exists()
+        return facts if is_it and has_front and facts["made_of"] == _made_of(recording) else None
     except (OSError, ValueError, KeyError):
         return None
 
@@ -80,6 +87,7 @@ def make(recording: Path, height: int) -> None:
         made_of = _made_of(recording)
         with written(film, force=True, ending=".mp4") as part:
             made = write_small_film(own.take, part, height=height, hidden=own.hidden, tell=_tell)
+        beside = write_front_film(own, front_film_of(recording), _tell)
         facts = {
             "schema": SCHEMA,
             "made_of": made_of,
@@ -94,6 +102,7 @@ def make(recording: Path, height: int) -> None:
             "touches": list(_touches(own)),
             "hidden": _runs(own.hidden),
             "missing": list(made.missing),
+            "front": None if beside is None else {"missing": list(beside.missing)},
         }
         write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
 

@@ -17,13 +17,15 @@ from recipe_app.errors import BadOperation, NotAllowed, NotFound, NotNow
 from recipe_app.operations.kinds import Strict
 from recipe_app.people.roles import Access
 from recipe_app.review.film_jobs import HEIGHTS
-from recipe_app.review.review_film import film_of
+from recipe_app.review.review_film import film_of, front_film_of
 from recipe_app.store import tables
 from recipe_app.web.access import Asking, Route, Tools
 from storage.permission import Purpose, ask
 
 ADDRESS_NS = 3600 * 10**9
 """How long the address of a film holds."""
+FRONT = 0
+"""Stands for the film of the headset's front camera where a height stands otherwise."""
 Height = Annotated[int, Query()]
 
 
@@ -56,7 +58,11 @@ def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS
     state = tools.films.state(folder, _height(height))
     if state["state"] != "ready":
         return state
-    return state | {"address": f"/api/v1/films/{_token(tools, recording, height, visitor.actor)}.mp4"}
+    wanted = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
+    return state | {
+        name: f"/api/v1/films/{_token(tools, recording, which, visitor.actor)}.mp4"
+        for name, which in wanted.items()
+    }
 
 
 def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
@@ -68,10 +74,10 @@ def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGH
 
 def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
     """Give a film, or a part of it; to whom the address was given, and while it holds."""
-    recording, height = _read_token(tools, token, visitor.actor)
+    recording, which = _read_token(tools, token, visitor.actor)
     folder = film_folder(tools, recording)
-    path = film_of(folder, height)
-    if tools.films.state(folder, height)["state"] != "ready":
+    path = front_film_of(folder) if which == FRONT else film_of(folder, which)
+    if tools.films.state(folder, which or HEIGHTS[0])["state"] != "ready":
         raise NotFound("no film {name!r}; load the page again", name=path.name)
     return FileResponse(path, media_type="video/mp4")
 
@@ -82,8 +88,8 @@ def _height(height: int) -> int:
     return height
 
 
-def _token(tools: Collaborators, recording: str, height: int, actor: str) -> str:
-    said = json.dumps([recording, height, tools.records.utc_ns() + ADDRESS_NS]).encode()
+def _token(tools: Collaborators, recording: str, which: int, actor: str) -> str:
+    said = json.dumps([recording, which, tools.records.utc_ns() + ADDRESS_NS]).encode()
     return base64.urlsafe_b64encode(_seal(tools, said, actor) + said).decode().rstrip("=")
 
 
@@ -93,12 +99,12 @@ def _read_token(tools: Collaborators, token: str, actor: str) -> tuple[str, int]
         seal, said = content[:32], content[32:]
         if not hmac.compare_digest(seal, _seal(tools, said, actor)):
             raise ValueError
-        recording, height, until_utc_ns = json.loads(said)
+        recording, which, until_utc_ns = json.loads(said)
     except ValueError:
         raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
     if tools.records.utc_ns() > until_utc_ns:
         raise NotAllowed("this address of a film does not hold any more; load the page again")
-    return recording, height
+    return recording, which
 
 
 def _seal(tools: Collaborators, said: bytes, actor: str) -> bytes:

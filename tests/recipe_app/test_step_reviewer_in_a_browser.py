@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from browser import Desk, at_the_desk, chromium
 from click.testing import CliRunner
-from numbered_recording import film_host_ns, write_numbered
+from numbered_pictures import number_in
+from numbered_recording import PV_S, film_host_ns, write_numbered
 from screens import serious
+from small_takes import HOST0_NS
 
 from kitchensync.cli import main
 from recipe_app.review.marks import given_marks
 from recipe_app.review.review_film import facts_of, film_of
 from storage.manifest import edit_manifest
+from virtual_kitchen.kitchen import Kitchen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
@@ -30,8 +33,8 @@ REPEATS = 30
 
 
 @pytest.fixture
-def cooked(kitchen: Any) -> Iterator[tuple[str, Path]]:
-    """A recording of which four steps were touched, every picture of its film numbered; and its folder."""
+def cooked(kitchen: Any) -> Iterator[tuple[str, Path, Kitchen]]:
+    """A recording of which four steps were touched, every picture of its film numbered; its folder and truth."""
     recording = str(kitchen.choose()["recording"])
     world = write_numbered(kitchen.data, "take1")
     folder = kitchen.data / "take1"
@@ -44,12 +47,12 @@ def cooked(kitchen: Any) -> Iterator[tuple[str, Path]]:
         kitchen.now_ns = round(film_host_ns(world, at_s * FPS))
         kitchen.post(kitchen.operation(recording, "done", {"node": node}))
     kitchen.tools.intake.file()
-    yield recording, folder
+    yield recording, folder, world
     kitchen.tools.films.close()
 
 
 @pytest.fixture
-def desk(kitchen: Any, cooked: tuple[str, Path]) -> Iterator[Desk]:
+def desk(kitchen: Any, cooked: tuple[str, Path, Kitchen]) -> Iterator[Desk]:
     login = kitchen.desk("researcher").headers["x-kitchensync-login"]
     with chromium() as browser:
         desk = at_the_desk(browser, kitchen.url, login)
@@ -82,14 +85,21 @@ def picture_on_the_screen(desk: Desk, frame: int) -> np.ndarray:
         }""",
         arg=frame,
     )
+    return picture_of(desk, 0)
+
+
+def picture_of(desk: Desk, which: int) -> np.ndarray:
+    """Return what a film on the page shows, (height, width) green."""
+    desk.page.wait_for_function("(which) => !document.querySelectorAll('video')[which].seeking", arg=which)
     green, width, height = desk.page.evaluate(
-        """() => {
-            const { video } = document.getElementById("reviewer").film;
+        """(which) => {
+            const video = document.querySelectorAll("video")[which];
             const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight), pen = canvas.getContext("2d");
             pen.drawImage(video, 0, 0);
             const { data, width, height } = pen.getImageData(0, 0, canvas.width, canvas.height);
             return [Array.from({ length: width * height }, (_, k) => data[4 * k + 1]), width, height];
-        }"""
+        }""",
+        which,
     )
     return np.array(green, np.int16).reshape(height, width)
 
@@ -100,10 +110,19 @@ def pictures_of(film: Path) -> np.ndarray:
         return np.array([one.to_ndarray(format="rgb24")[..., 1] for one in source.decode(video=0)], np.int16)
 
 
+def front_shows_what_was_taken_then(desk: Desk, kitchen: Kitchen) -> None:
+    """The front camera's picture beside a picture of the film is the one that was taken nearest to it."""
+    for frame in (30, 101, 250):
+        taken_s = (film_host_ns(kitchen, frame) - HOST0_NS) / 1e9
+        picture_on_the_screen(desk, frame)
+        number = number_in(picture_of(desk, 1).astype(np.uint8))
+        assert number == np.abs(PV_S - taken_s).argmin()
+
+
 def test_steps_are_marked_by_keyboard_and_released(
-    kitchen: Any, cooked: tuple[str, Path], desk: Desk, tmp_path: Path
+    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk, tmp_path: Path
 ) -> None:
-    recording, folder = cooked
+    recording, folder, _ = cooked
     facts = facts_of(folder, 360)
     assert facts is not None
     page, left = desk.page, desk.page.locator("#left")
@@ -113,6 +132,7 @@ def test_steps_are_marked_by_keyboard_and_released(
     for frame in (0, 7, 123, 299, facts["frames"] - 1):
         shown = picture_on_the_screen(desk, frame)
         assert np.abs(pictures - shown).mean(axis=(1, 2)).argmin() % REPEATS == frame % REPEATS
+    front_shows_what_was_taken_then(desk, cooked[2])
     given = given_marks(recording, facts["touches"])
     assert [mark["node"] for mark in given] == kitchen.tools.records.state(recording)["recording"]["order"][
         :4
@@ -154,9 +174,9 @@ def test_steps_are_marked_by_keyboard_and_released(
 
 
 def test_films_are_served_in_parts_to_whom_the_address_was_given(
-    kitchen: Any, cooked: tuple[str, Path], desk: Desk
+    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk
 ) -> None:
-    recording, folder = cooked
+    recording, folder, _ = cooked
     one, other = kitchen.desk("annotator"), kitchen.desk("researcher")
     film = f"/api/v1/desk/recordings/{recording}/film"
     address = one.get(film).json()["address"]
@@ -198,9 +218,9 @@ def edits_of(kitchen: Any, recording: str, *marks: dict[str, Any]) -> dict[str, 
 
 
 def test_two_annotators_alone_then_compared_then_ruled(
-    kitchen: Any, cooked: tuple[str, Path], desk: Desk
+    kitchen: Any, cooked: tuple[str, Path, Kitchen], desk: Desk
 ) -> None:
-    recording, folder = cooked
+    recording, folder, _ = cooked
     api = f"/api/v1/desk/recordings/{recording}"
     ann, ben, stranger = kitchen.desk("annotator"), kitchen.desk("annotator"), kitchen.desk("annotator")
     me = {one: one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben)}

@@ -48,3 +48,16 @@ export class Film {
     this.video.play();
   }
 }
+
+const APART = 2; // pictures that the films may be apart while they play
+
+// A second film of the same length shows the same moment as the first, whatever is done with that.
+export function follow(front, video, fps) {
+  const meet = () => { front.currentTime = video.currentTime; };
+  front.muted = true;
+  video.addEventListener("seeking", meet);
+  video.addEventListener("play", () => front.play().catch(() => null)); // refused where it was stopped meanwhile
+  video.addEventListener("pause", () => { front.pause(); meet(); });
+  video.addEventListener("ratechange", () => { front.playbackRate = video.playbackRate; });
+  video.addEventListener("timeupdate", () => { if (!front.seeking && Math.abs(front.currentTime - video.currentTime) > APART / fps) meet(); });
+}

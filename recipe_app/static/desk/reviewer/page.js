@@ -3,7 +3,7 @@
 import { h } from "/static/core/page.js";
 import { ask, setCsrf } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
-import { Film } from "/static/desk/reviewer/film.js";
+import { Film, follow } from "/static/desk/reviewer/film.js";
 import { Lanes } from "/static/desk/reviewer/lanes.js";
 import { Marks } from "/static/desk/reviewer/marks.js";
 import { keysOf } from "/static/desk/reviewer/keys.js";
@@ -32,13 +32,17 @@ async function ready() { // the film is made once, when somebody wants it first
   return film;
 }
 
-async function loaded({ address, facts }) { // before that no picture can be asked for
-  const video = h("video", { src: address, preload: "auto", playsinline: true, width: facts.width, height: facts.height });
-  await new Promise((resolve, reject) => {
-    video.addEventListener("loadeddata", resolve, { once: true });
+function loadedFilm(src, name) { // before that no picture can be asked for
+  const video = h("video", { src, preload: "auto", playsinline: true, "aria-label": t(name) });
+  return new Promise((resolve, reject) => {
+    video.addEventListener("loadeddata", () => resolve(video), { once: true });
     video.addEventListener("error", () => reject(new Error(t("steps.no_film", { why: video.error.message }))), { once: true });
   });
-  return { video, facts };
+}
+
+async function loaded({ address, front, facts }) {
+  const video = await loadedFilm(address, "steps.camera");
+  return { video, front: front && await loadedFilm(front, "steps.front"), facts };
 }
 
 // What each of several people marked, drawn as touches are that leave no doubt.
@@ -48,7 +52,7 @@ function spansOf(marks, choices) {
     .flatMap(([mark, { start, end }]) => start.map((first, person) => ({ node: nodes.get(mark), start: first, end: end[person], doubt: 0 })));
 }
 
-function open({ video, facts }, { marks: given, submitted, choices = {} }) {
+function open({ video, front, facts }, { marks: given, submitted, choices = {} }) {
   const canvas = h("canvas", { class: "lanes", tabindex: "0", role: "application", "aria-label": t("steps.timeline"), "aria-describedby": "keys" });
   const now = h("p", { class: "now", id: "now", "aria-live": "polite" });
   if (rules) facts.touches = spansOf(given, choices);
@@ -58,9 +62,10 @@ function open({ video, facts }, { marks: given, submitted, choices = {} }) {
   const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: asked("accept", "steps.accepted") }, t("steps.accept"));
   const steps = h("select", { id: "step", "aria-label": t("steps.step") }, facts.steps.map(({ node, label }) => h("option", { value: String(node) }, label)));
   const keys = h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, [t("steps.keys.all"), rules && t("round.keys")].filter(Boolean).join(" · ")));
-  root.replaceChildren(h("div", { class: "films" }, video), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept), keys);
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status, now, canvas, h("p", { class: "actions start" }, steps, finish, accept), keys);
 
   const film = new Film(video, facts.fps, facts.frames);
+  if (front) follow(front, video, film.fps);
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
   const lanes = new Lanes(canvas, film, facts, clicked);

@@ -1,0 +1,48 @@
+"""The headset's front camera beside the film: picture k is the one taken nearest to picture k of the film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from recipe_app.releases.own import OwnRecording
+from sensors.array_types import Int64
+from storage.exports.film import Progress
+from storage.exports.headset_film import HeadsetFilm, write_headset_film
+from storage.privacy import in_pauses
+from storage.recording import StoredStream
+from storage.shell.outputs import written
+from storage.timeline.device_clock import HostClock
+
+
+def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFilm | None:
+    """Write the front camera's pictures as a film as long as the camera's; None where it saw nothing.
+
+    A picture that was taken in a pause, or further away than two of its pictures lie apart, is black.
+    Raises what reading a recording raises, CannotWrite.
+    """
+    headset = own.recording.main_headset
+    name = f"{headset}/pv"
+    host = own.recording.device_clock(headset) if headset else None
+    if host is None or name not in own.recording.streams or len(own.recording[name]) < 2:
+        return None
+    rows = rows_beside(own, own.recording[name], host)
+    with written(out, force=True, ending=".mp4") as part:
+        return write_headset_film(own.recording[name], rows, own.frames.fps, part, tell=tell)
+
+
+def rows_beside(own: OwnRecording, stream: StoredStream, host: HostClock) -> Int64:
+    """Return the row of a camera's stream that was taken nearest to each picture of the film, -1 for none."""
+    index = stream.index[:]
+    near_ns = index["host_ns"].astype(np.int64)
+    taken_ns = np.maximum.accumulate(
+        host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near_ns)
+    )
+    wanted_ns = own.frames.capture_ns
+    later = np.clip(np.searchsorted(taken_ns, wanted_ns), 1, len(taken_ns) - 1)
+    is_earlier = wanted_ns - taken_ns[later - 1] <= taken_ns[later] - wanted_ns
+    rows = later - is_earlier
+    away_ns = np.abs(taken_ns[rows] - wanted_ns)
+    unseen = own.hidden | in_pauses(taken_ns, host.bound_ns, own.pauses)[rows]
+    return np.where(unseen | (away_ns > np.median(np.diff(taken_ns))), -1, rows)
