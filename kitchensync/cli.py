@@ -16,6 +16,10 @@ COMMANDS: Table = {
     "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),
+    "plan-media": (
+        "capture.commands.plan_media:plan_media",
+        "Say what recordings will want: disk, batteries, cards, time to fetch.",
+    ),
     "list": ("storage.commands.look:list_recordings", "List the recordings in a folder, however deep."),
     "info": ("storage.commands.look:info", "Say what is in a recording."),
     "batch": (

@@ -77,6 +77,7 @@ READS = {
     "recover": {"data", "rebuild"},
     "rig check": {"path"},
     "doctor": {"data"},
+    "plan-media": {"rig", "data"},
     "list": {"root"},
     "info": {"path"},
     "batch": {"paths"},

@@ -93,6 +93,7 @@ TABLE: dict[str, list[str]] = {
     "gopro import": [FOLDER, "--recording", RECORDING],
     "gopro free": [RECORDING],
     "rig check": [FILE],
+    "plan-media": ["--minutes", "20", "--recordings", "2", "--rig", FILE],
 }
 NO_PATH = {
     "app": "serves until it is stopped; tests/recipe_app/test_app_command.py has what it refuses",
