@@ -8,6 +8,7 @@ import numpy as np
 
 from recipe_app.releases.own import OwnRecording
 from sensors.array_types import Int64
+from sensors.hololens.catalogue import STREAMS
 from storage.exports.film import Progress
 from storage.exports.headset_film import HeadsetFilm, write_headset_film
 from storage.privacy import in_pauses
@@ -23,9 +24,12 @@ def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFil
     Raises what reading a recording raises, CannotWrite.
     """
     headset = own.recording.main_headset
-    name = f"{headset}/pv"
     host = own.recording.device_clock(headset) if headset else None
-    if host is None or name not in own.recording.streams or len(own.recording[name]) < 2:
+    fronts = (f"{headset}/{short}" for short, stream in STREAMS.items() if stream.is_front_camera)
+    name = next(
+        (name for name in fronts if name in own.recording.streams and len(own.recording[name]) > 1), ""
+    )
+    if host is None or not name:
         return None
     rows = rows_beside(own, own.recording[name], host)
     with written(out, force=True, ending=".mp4") as part:
