@@ -153,7 +153,7 @@ matrix: $(VENV)/.dev  ## every command x every life of a recording x every condi
 
 system:  ## install the Debian packages that browser tests, Open3D and Rerun want (needs root)
 	apt-get update -q
-	apt-get install -y -q --no-install-recommends chromium libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6 mesa-vulkan-drivers
+	apt-get install -y -q --no-install-recommends chromium espeak-ng libnss3-tools libusb-1.0-0 libgl1 libegl1 libx11-6 mesa-vulkan-drivers
 
 clean:  ## remove what the tasks made, the recordings of the demo included
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

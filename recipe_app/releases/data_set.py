@@ -16,6 +16,8 @@ from recipe_app.releases.entries import TAGS, Told
 from recipe_app.releases.numbering import Numbering, merged
 
 BESIDE = "kitchensync.jsonl"
+FINE_GRAINED = "annotation_json/fine_grained.json"
+"""Narrations: the published form has no place for them."""
 LINKS = "metadata/download_links.json"
 VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
 
@@ -35,6 +37,8 @@ class Cooked:
     told: list[Told]
     film_s: float
     facts: dict[str, Any] = field(default_factory=dict)
+    narrated: list[dict[str, Any]] = field(default_factory=list)
+    "What people said about the film, with the number of each speaker."
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ def text_files(
     graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
     lines = chain(chain.from_iterable(map(_beside, ordered)), stated)
     beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    return format_annotations(annotations) | graphs | {BESIDE: beside}
+    narrated = {m.published_id: m.cooked.narrated for m in ordered if m.cooked.narrated}
+    spoken = {FINE_GRAINED: json.dumps(narrated, indent=4, ensure_ascii=False)} if narrated else {}
+    return format_annotations(annotations) | graphs | {BESIDE: beside} | spoken
 
 
 def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotations:

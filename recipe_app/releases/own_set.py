@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from recipe_app.narration.narration_versions import released_narrations
 from recipe_app.releases.data_set import Cooked, Member, numbered
-from recipe_app.releases.entries import entries_of
+from recipe_app.releases.entries import Told, entries_of
 from recipe_app.releases.numbering import Numbering
 from recipe_app.releases.own import NotReleasable, OwnRecording
 from sensors.errors import SensorError
@@ -58,6 +60,7 @@ def none_may(left_out: list[LeftOut]) -> NotReleasable:
 
 def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
     frozen, manifest = own.state["recording"], own.manifest
+    told = entries_of(own.state, own.place, numbering.step, own.accepted)
     return Cooked(
         uuid=manifest["uuid"],
         recipe=frozen["name"],
@@ -67,11 +70,21 @@ def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
         errors_planned=own.errors_planned,
         steps=frozen["steps"],
         edges=frozen["edges"],
-        told=entries_of(own.state, own.place, numbering.step, own.accepted),
+        told=told,
         film_s=own.film_s,
         facts={
             **{name: frozen[name] for name in ("strategy", "display", "seed")},
             "step_times": "touches" if own.accepted is None else f"annotation {own.accepted.version}",
             "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
         },
+        narrated=_narrated(own, told, numbering),
     )
+
+
+def _narrated(own: OwnRecording, told: list[Told], numbering: Numbering) -> list[dict[str, Any]]:
+    """Return what people said about the film, by time; speakers get numbers as participants do."""
+    spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
+    steps = {int(node): step["text"] for node, step in own.state["recording"]["steps"].items()}
+    said = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
+    found = [one | {"speaker": numbering.person(author)} for author, all_of in said.items() for one in all_of]
+    return sorted(found, key=lambda one: (one["start"], one["end"]))

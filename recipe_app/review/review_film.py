@@ -18,6 +18,7 @@ import numpy as np
 
 from recipe_app.annotation.labels import labels_of
 from recipe_app.errors import RecipeError
+from recipe_app.narration.narrations import NARRATED, SUBMITTED
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.own import OwnRecording
 from recipe_app.review.front_film import write_front_film
@@ -33,7 +34,7 @@ from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
 SCHEMA = "review-film/2"
-KINDS = ("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps")
+KINDS = ("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED)
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
 NICE = 10
 

@@ -1,0 +1,92 @@
+"""The narrations of a recording, as its log tells them, and the list of them that a release holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from recipe_app.narration.spoken import parse
+from recipe_app.operations.kinds import Line, Strict
+
+NARRATED, SUBMITTED = "narrate", "submit_narrations"
+"""Kinds of the log: what one action says of a narration; that somebody is done."""
+Frame = Annotated[int, Field(ge=0, le=10_000_000)]
+Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Narration = dict[str, Any]
+
+
+class NarrationChange(Strict):
+    """What one action says of a narration; only what is given is changed. Frames count from 0."""
+
+    narration: Name
+    frame: Frame | None = None
+    end_frame: Frame | None = None
+    text: Line | None = None
+    source: Annotated[str, Field(pattern="^(typed|pocketsphinx)$")] | None = None
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    ending: Annotated[str, Field(pattern=r"^\.[a-z0-9]{2,4}$")] | None = None
+    removed: bool | None = None
+
+
+def narrations_of(ops: Iterable[dict[str, Any]], actor: str) -> list[Narration]:
+    """Return the narrations of one person in the order of the film."""
+    found: dict[str, Narration] = {}
+    for op in ops:
+        if op["kind"] == NARRATED and op["actor"] == actor:
+            said = {key: value for key, value in op["body"].items() if value is not None}
+            found[said["narration"]] = found.get(said["narration"], {}) | said
+    kept = (one for one in found.values() if not one.get("removed") and "frame" in one)
+    return sorted(kept, key=lambda one: (one["frame"], one["narration"]))
+
+
+def fine_grained(
+    narrations: Sequence[Narration],
+    spans: Sequence[tuple[int, float, float]],
+    steps: Mapping[int, str],
+    fps: Fraction,
+) -> list[Narration]:
+    """Return the narrations of one person with their times in seconds, verb, noun and step.
+
+    `spans` are (node, from, to) of the steps. A narration lies in the step that was done when it was begun; where
+    several were, in the one whose words it has most of. Without an end it lasts to the next one, or to the end of its
+    step.
+    """
+    begun_s = [float(one["frame"] / fps) for one in narrations]
+    found = []
+    for one, start_s, later_s in zip(narrations, begun_s, [*begun_s[1:], float("inf")], strict=True):
+        at = [span for span in spans if span[1] <= start_s < span[2]]
+        said = parse(one.get("text", ""), [steps[node] for node, *_ in at] or list(steps.values()))
+        words = set(one.get("text", "").lower().split())
+        node, _, end_s = max(
+            at,
+            key=lambda span: len(words & set(steps[span[0]].lower().split())),
+            default=(None, 0.0, start_s),
+        )
+        stated = one.get("end_frame")
+        found.append(
+            {
+                "start": round(start_s, 3),
+                "end": round(min(end_s, later_s) if stated is None else float((stated + 1) / fps), 3),
+                "text": one.get("text", ""),
+                "verb": said.verb,
+                "noun": said.noun,
+                "step": node,
+                "source": one.get("source", "typed"),
+            }
+        )
+    return found
+
+
+def drawn(recordings: Mapping[str, str], seed: int, share: Fraction = Fraction(1, 5)) -> frozenset[str]:
+    """Draw the recordings to narrate, name -> recipe: a share of each recipe's, rounded up, the same for one seed."""
+    found: set[str] = set()
+    for recipe in sorted(set(recordings.values())):
+        names = sorted(name for name, its in recordings.items() if its == recipe)
+        found |= set(
+            Random(f"{seed} {recipe}").sample(names, -(-len(names) * share.numerator // share.denominator))
+        )
+    return frozenset(found)

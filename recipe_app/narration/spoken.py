@@ -1,0 +1,162 @@
+"""The words of recipe steps as they are spoken, and short phrases about the steps as a grammar in the JSGF form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from recipe_app.graphs.text.actions import ANY_VERB, action_of
+
+BEFORE = (
+    "in",
+    "into",
+    "on",
+    "onto",
+    "with",
+    "from",
+    "over",
+    "for",
+    "to",
+    "at",
+    "until",
+    "and",
+    "under",
+    "through",
+)
+"""Words that begin a part of a sentence that may be left out."""
+FILLING = ("a", "an", "the", "one", "some", "of")
+"""Words that may be left out anywhere."""
+UNITS = {
+    "ml": "milliliters",
+    "l": "liters",
+    "g": "grams",
+    "kg": "kilograms",
+    "cm": "centimeters",
+    "mm": "millimeters",
+    "tbsp": "tablespoons",
+    "tsp": "teaspoons",
+    "min": "minutes",
+    "s": "seconds",
+    "sec": "seconds",
+    "h": "hours",
+    "oz": "ounces",
+    "lb": "pounds",
+    "°c": "degrees",
+    "°f": "degrees",
+    "%": "percent",
+}
+FRACTIONS = {"1/2": "half", "1/4": "quarter", "3/4": "three quarters", "1/3": "third", "1/8": "eighth"}
+ONES = (
+    *(
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+_WORD = re.compile(r"\d+/\d+|\d+|°[cf]|%|[a-z]+(?:'[a-z]+)?", re.IGNORECASE)
+_PREFIX = re.compile(r"^([A-Za-z]+)-(?=\1)", re.IGNORECASE)
+"""Published steps begin with their action twice: Peel-Peel."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenGrammar:
+    """A grammar as text, nothing where no step can be said, and the words that the recognizer does not know."""
+
+    text: str
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a phrase says is done, and with what; empty where it does not say so."""
+
+    verb: str
+    noun: str
+
+
+def number_in_words(number: int) -> str:
+    """Return a number from 0 to 999,999 as it is spoken."""
+    if number < 20:
+        return ONES[number]
+    if number < 100:
+        return f"{TENS[number // 10]} {ONES[number % 10]}".removesuffix(" zero")
+    for unit, name in ((1000, "thousand"), (100, "hundred")):
+        if number >= unit:
+            rest = f" {number_in_words(number % unit)}" if number % unit else ""
+            return f"{number_in_words(number // unit)} {name}{rest}"
+    raise ValueError(number)
+
+
+def spoken_words(text: str) -> list[str]:
+    """Return the words of a step as they are spoken, small letters, numbers and units in full."""
+    found: list[str] = []
+    for word in _WORD.findall(_PREFIX.sub("", text.strip())):
+        said = _spoken(word.lower())
+        is_one = found[-1:] in (["one"], ["half"]) and said in UNITS.values()
+        found += (said.removesuffix("s") if is_one else said).split()
+    return found
+
+
+def _spoken(word: str) -> str:
+    if word.isdigit():
+        return number_in_words(int(word)) if len(word) < 7 else ""
+    return FRACTIONS.get(word) or UNITS.get(word) or ("" if "/" in word else word)
+
+
+def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenGrammar:
+    """Return the grammar of what can be said about steps: their words in order, parts of it left out or not."""
+    rules: list[str] = []
+    unknown: dict[str, None] = {}
+    for words in dict.fromkeys(tuple(spoken_words(step)) for step in steps):
+        known = [word for word in words if is_known(word)]
+        unknown |= dict.fromkeys(word for word in words if word not in known)
+        if known:
+            rules.append(_rule(known))
+    if not rules:
+        return SpokenGrammar("", tuple(unknown))
+    said = " | ".join(dict.fromkeys(rules))
+    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = [ i | now | then ] ( {said} );\n"
+    return SpokenGrammar(text, tuple(unknown))
+
+
+def _rule(words: list[str]) -> str:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if parts[-1] and word in BEFORE:
+            parts.append([])
+        parts[-1].append(word)
+    first, *others = [" ".join(f"[ {word} ]" if word in FILLING else word for word in part) for part in parts]
+    return " ".join([first, *(f"[ {part} ]" for part in others)])
+
+
+def parse(text: str, steps: Iterable[str]) -> Parsed:
+    """Return the verb and the noun of a phrase; nouns are the words of the steps that stand behind the verb."""
+    words = spoken_words(text)
+    if ANY_VERB.search(" ".join(words)) is None:
+        return Parsed("", "")
+    verb = action_of(" ".join(words)).lower()
+    vocabulary = {word for step in steps for word in spoken_words(step)[1:]}
+    skipped = {*FILLING, *ONES, *TENS, "hundred", "thousand", *UNITS.values()}
+    nouns: list[str] = []
+    for word in words[words.index(verb) + 1 :]:
+        if word in BEFORE:
+            if nouns:
+                break
+            continue
+        if word in vocabulary and word not in skipped:
+            nouns.append(word)
+    return Parsed(verb, " ".join(nouns))
