@@ -12,6 +12,7 @@ from pydantic import Field
 from recipe_app.annotation.accept import accept
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotFound, NotNow
+from recipe_app.narration.narrations import drawn
 from recipe_app.operations.kinds import OpId, Strict
 from recipe_app.people.roles import HOLDERS, Access
 from recipe_app.releases.own import OwnRecording
@@ -86,7 +87,8 @@ def to_review(request: Request, tools: Tools, visitor: Asking) -> Response:
         for row in rows
         if row["id"] in mine or (row["id"] in rounds and not rounds[row["id"]].is_assigned)
     ]
-    return render(request, "desk/review.html", visitor=visitor, recordings=found, mine=mine)
+    told = drawn({row["id"]: row["recipe"] for row in rows if row["phase"] in MARKABLE}, seed=0)
+    return render(request, "desk/review.html", visitor=visitor, recordings=found, mine=mine, drawn=told)
 
 
 def round_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

@@ -15,7 +15,16 @@ from starlette.exceptions import HTTPException
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
-from recipe_app.web import api_desk, api_facts, api_films, api_marks, api_tablet, pages, pages_recipes
+from recipe_app.web import (
+    api_desk,
+    api_facts,
+    api_films,
+    api_marks,
+    api_narration,
+    api_tablet,
+    pages,
+    pages_recipes,
+)
 from recipe_app.web import api_sign_in as api_sign_in
 from recipe_app.web.access import SignInFirst
 from recipe_app.web.guard import Guard
@@ -30,6 +39,7 @@ ROUTES = [
     *api_facts.ROUTES,
     *api_films.ROUTES,
     *api_marks.ROUTES,
+    *api_narration.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from browser import Desk, at_the_desk, chromium
 from click.testing import CliRunner
+from filmed_cooking import cook_on_film
 from numbered_pictures import number_in
-from numbered_recording import PV_S, film_host_ns, write_numbered
+from numbered_recording import PV_S, film_host_ns
 from screens import serious
 from small_takes import HOST0_NS
 
@@ -26,7 +27,6 @@ from virtual_kitchen.kitchen import Kitchen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
 
-DONE_S = [2.5, 5.5, 8.0, 11.0]
 FPS = 30000 / 1001
 REPEATS = 30
 """After so many pictures the camera's film shows the same again."""
@@ -35,19 +35,7 @@ REPEATS = 30
 @pytest.fixture
 def cooked(kitchen: Any) -> Iterator[tuple[str, Path, Kitchen]]:
     """A recording of which four steps were touched, every picture of its film numbered; its folder and truth."""
-    recording = str(kitchen.choose()["recording"])
-    world = write_numbered(kitchen.data, "take1")
-    folder = kitchen.data / "take1"
-    with edit_manifest(folder) as manifest:
-        manifest["consent_scopes"] = ["annotate", "release_raw"]
-    assert CliRunner().invoke(main, ["sync", str(folder), "--workers", "1"]).exit_code == 0
-    kitchen.tools.records.give_folder(recording, "take1", actor="")
-    order = kitchen.tools.records.state(recording)["recording"]["order"]
-    for node, at_s in zip(order, DONE_S, strict=False):
-        kitchen.now_ns = round(film_host_ns(world, at_s * FPS))
-        kitchen.post(kitchen.operation(recording, "done", {"node": node}))
-    kitchen.tools.intake.file()
-    yield recording, folder, world
+    yield cook_on_film(kitchen)
     kitchen.tools.films.close()
 
 

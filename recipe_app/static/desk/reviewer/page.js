@@ -4,11 +4,12 @@ import { h } from "/static/core/page.js";
 import { ask, setCsrf } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
 import { Film, follow } from "/static/desk/reviewer/film.js";
+import { opened } from "/static/desk/reviewer/load.js";
 import { Lanes } from "/static/desk/reviewer/lanes.js";
 import { Marks } from "/static/desk/reviewer/marks.js";
 import { keysOf } from "/static/desk/reviewer/keys.js";
 
-const LOOK_MS = 700, LOOP_S = 3, USUAL_S = 20;
+const LOOP_S = 3, USUAL_S = 20;
 const root = document.getElementById("reviewer");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
 const rules = root.dataset.work === "ruling"; // on what others marked
@@ -18,31 +19,6 @@ function say(text) {
   const message = document.getElementById("message");
   message.textContent = text;
   message.hidden = !text;
-}
-
-async function ready() { // the film is made once, when somebody wants it first
-  let film = await ask(`${base}/film`);
-  if (film.state === "none" || film.state === "failed") film = await ask(`${base}/film`, { body: {} });
-  while (film.state !== "ready") {
-    if (film.state === "failed") throw new Error(film.why);
-    status.textContent = t("steps.making", { done: String(Math.round(100 * (film.done || 0) / (film.whole || 1))) });
-    await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
-    film = await ask(`${base}/film`);
-  }
-  return film;
-}
-
-function loadedFilm(src, name) { // before that no picture can be asked for
-  const video = h("video", { src, preload: "auto", playsinline: true, "aria-label": t(name) });
-  return new Promise((resolve, reject) => {
-    video.addEventListener("loadeddata", () => resolve(video), { once: true });
-    video.addEventListener("error", () => reject(new Error(t("steps.no_film", { why: video.error.message }))), { once: true });
-  });
-}
-
-async function loaded({ address, front, facts }) {
-  const video = await loadedFilm(address, "steps.camera");
-  return { video, front: front && await loadedFilm(front, "steps.front"), facts };
 }
 
 // What each of several people marked, drawn as touches are that leave no doubt.
@@ -123,5 +99,5 @@ function open({ video, front, facts }, { marks: given, submitted, choices = {} }
 setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
 root.append(status);
 loadWords().catch(() => null)
-  .then(async () => open(await loaded(await ready()), await ask(work)))
+  .then(async () => open(await opened(base, status), await ask(work)))
   .catch((error) => { status.textContent = ""; say(error.message); });

@@ -1,0 +1,121 @@
+// The page on which a film is told: it waits while somebody speaks.
+
+import { newId } from "/static/core/ids.js";
+import { button, h } from "/static/core/page.js";
+import { ask, setCsrf } from "/static/core/server.js";
+import { loadWords, t } from "/static/core/words.js";
+import { Talk } from "/static/desk/narrator/talk.js";
+import { Film, follow } from "/static/desk/reviewer/film.js";
+import { opened } from "/static/desk/reviewer/load.js";
+import { newMark } from "/static/desk/reviewer/marks.js";
+
+const root = document.getElementById("narrator");
+const base = `/api/v1/desk/recordings/${root.dataset.recording}`, address = `${base}/narrations`;
+const status = h("p", { role: "status", id: "now" });
+
+function say(text) {
+  const message = document.getElementById("message");
+  message.textContent = text;
+  message.hidden = !text;
+}
+
+const clock = (s) => `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, "0")}`;
+
+function open({ video, front, facts }, { narrations: given, submitted }) {
+  const all = new Map(given.map((one) => [one.narration, one]));
+  const film = new Film(video, facts.fps, facts.frames);
+  let talk = null, name = "";
+  const press = h("button", { type: "button", class: "primary talk", id: "talk", "aria-pressed": "false", onclick: () => turn().catch(failed) }, t("narrate.talk"));
+  const list = h("ul", { class: "rows narrations" });
+  const finish = h("button", { type: "button", class: "primary", id: "submit", onclick: () => submit().catch(failed) }, t("narrate.submit"));
+  root.replaceChildren(h("div", { class: "films" }, [video, front].filter(Boolean)), status,
+    h("p", { class: "actions start" }, button(t("narrate.play"), () => film.play(), { class: "quiet" }), press, finish),
+    h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", { id: "keys" }, t("narrate.keys"))), list);
+  if (front) follow(front, video, film.fps);
+
+  const failed = (error) => say(error.message);
+  const change = (what) => ask(address, { body: { op_id: newId(), change: what } });
+
+  function draw() {
+    const told = [...all.values()].sort((a, b) => a.frame - b.frame);
+    list.replaceChildren(...told.map(row));
+    status.textContent = talk ? t("narrate.listening") : t("narrate.count", { count: told.length });
+    press.textContent = t(talk ? "narrate.stop" : "narrate.talk");
+    press.setAttribute("aria-pressed", String(Boolean(talk)));
+    finish.disabled = Boolean(talk) || !told.length;
+  }
+
+  function row(one) {
+    const text = h("input", { value: one.text ?? "", maxlength: "600", "aria-label": t("narrate.text", { at: clock(one.frame / film.fps) }), onchange: () => retell(one, text.value).catch(failed) });
+    const parts = [one.verb, one.noun].filter(Boolean).join(" · ");
+    return h("li", {}, button(clock(one.frame / film.fps), () => { video.pause(); film.go(one.frame); }, { class: "quiet" }), text, h("span", { class: "hint" }, parts),
+      one.sha256 && button(t("narrate.hear"), () => new Audio(`${address}/${one.narration}/sound`).play(), { class: "quiet" }),
+      button(t("narrate.remove"), () => remove(one).catch(failed), { class: "quiet" }));
+  }
+
+  async function retell(one, text) {
+    all.set(one.narration, await change({ narration: one.narration, text, source: "typed" }));
+    draw();
+  }
+
+  async function remove(one) {
+    await change({ narration: one.narration, removed: true }).catch((error) => { if (error.status !== 404) throw error; }); // it is gone, as asked
+    all.delete(one.narration);
+    draw();
+  }
+
+  async function turn() { // begin to talk, or stop
+    if (talk) return stop();
+    video.pause();
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: true })
+      .catch(() => { throw new Error(t(isSecureContext ? "voice.denied" : "voice.insecure")); });
+    name = newMark();
+    all.set(name, await change({ narration: name, frame: film.shown }));
+    talk = new Talk(`${address}/${name}/sound`, stream);
+    talk.begin();
+    return draw();
+  }
+
+  async function stop() {
+    const ending = talk;
+    talk = null;
+    press.disabled = true;
+    await ending.end();
+    await heard(name, ending.type);
+    press.disabled = false;
+    draw();
+  }
+
+  async function heard(narration, type) {
+    const one = await ask(`${address}/${narration}/end?media_type=${encodeURIComponent(type)}`, { body: {}, timeout: 120_000 });
+    all.set(narration, one);
+    say(one.why || (one.text ? "" : t("narrate.no_text")));
+  }
+
+  async function submit() {
+    await ask(`${address}/submit`, { body: {}, timeout: 60_000 });
+    say(t("steps.submitted"));
+  }
+
+  addEventListener("keydown", (event) => {
+    if (event.target.matches("input, select, textarea, summary") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return;
+    const acts = { Space: () => film.play(), ArrowLeft: () => film.step(-1), ArrowRight: () => film.step(1), KeyR: () => turn().catch(failed) };
+    if (!acts[event.code]) return;
+    event.preventDefault();
+    acts[event.code]();
+  });
+  addEventListener("beforeunload", (event) => { if (talk) event.preventDefault(); });
+  root.film = film; // for who looks from outside which picture is shown
+  if (submitted) say(t("steps.submitted"));
+  draw();
+  // What was spoken before the page was closed: it is on the server, and is only finished now.
+  const torn = given.filter((one) => !one.sha256 && !one.text);
+  torn.reduce((before, one) => before.then(() => heard(one.narration, "audio/webm")).catch(() => null), Promise.resolve()).then(draw);
+}
+
+setCsrf(document.querySelector('meta[name="csrf"]')?.content ?? "");
+root.append(status);
+loadWords().catch(() => null)
+  .then(async () => open(await opened(base, status), await ask(address)))
+  .catch((error) => { status.textContent = ""; say(error.message); });

@@ -1,0 +1,50 @@
+// Somebody speaks while the film waits: what was spoken goes to the server each second, so that a closed page loses no more.
+
+import { ask } from "/static/core/server.js";
+
+const PART_MS = 500, AGAIN_MS = 1000, TAIL_MS = 500, LONGEST_MS = 115_000;
+const TYPES = ["audio/webm;codecs=opus", "audio/webm", "audio/mp4"];
+
+export class Talk {
+  // `address` is where the sound of one narration is sent.
+  constructor(address, stream) {
+    this.address = address;
+    this.stream = stream;
+    this.sent = 0;
+    this.parts = [];
+    this.sending = null;
+    this.recorder = new MediaRecorder(stream, { mimeType: TYPES.find((type) => MediaRecorder.isTypeSupported(type)) });
+    this.recorder.ondataavailable = ({ data }) => { this.parts.push(data); this.sending ??= this.#send().finally(() => { this.sending = null; }); };
+    this.ended = new Promise((resolve) => { this.recorder.onstop = resolve; });
+  }
+
+  get type() { return this.recorder.mimeType.replaceAll(" ", ""); }
+
+  begin() {
+    this.recorder.start(PART_MS);
+    this.timer = setTimeout(() => this.end(), LONGEST_MS);
+  }
+
+  async end() { // half a second later: words are not cut off
+    clearTimeout(this.timer);
+    await new Promise((resolve) => { setTimeout(resolve, TAIL_MS); });
+    if (this.recorder.state !== "inactive") this.recorder.stop();
+    await this.ended;
+    this.stream.getTracks().forEach((track) => track.stop());
+    while (this.sending) await this.sending;
+  }
+
+  async #send() {
+    while (this.parts.length) {
+      const raw = new Blob([this.parts[0]], { type: this.type.split(";")[0] });
+      try {
+        if (raw.size) await ask(`${this.address}?at=${this.sent}`, { raw, method: "PUT" });
+        this.sent += raw.size;
+        this.parts.shift();
+      } catch (error) {
+        if (error.status && error.status < 500) throw error; // refused: it would be refused again
+        await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
+      }
+    }
+  }
+}
