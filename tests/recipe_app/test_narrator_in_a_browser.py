@@ -45,6 +45,15 @@ def show(desk: Desk, frame: int) -> None:
     )
 
 
+def wait_recorded(page: Any, folder: Path, seconds: float) -> None:
+    """Wait until so much of the narration that is being spoken is on the disk."""
+    while True:
+        parts = list((folder / "annotations" / "narration").glob("*.part"))
+        if parts and seconds_of(parts[0]) > seconds:
+            return
+        page.wait_for_timeout(100)
+
+
 def test_a_film_is_told_and_what_was_said_is_released(
     kitchen: Any, cooked: tuple[str, Path], tmp_path: Path
 ) -> None:
@@ -63,7 +72,7 @@ def test_a_film_is_told_and_what_was_said_is_released(
         show(desk, 60)
         page.keyboard.press("r")
         page.get_by_text("Speak now").wait_for()
-        page.wait_for_timeout(3500)
+        wait_recorded(page, folder, 3.5)
         page.keyboard.press("r")
         told = page.locator(".narrations input")
         told.wait_for()
@@ -73,7 +82,7 @@ def test_a_film_is_told_and_what_was_said_is_released(
         show(desk, 200)  # told a second time, and the page is closed in the middle
         page.keyboard.press("r")
         page.get_by_text("Speak now").wait_for()
-        page.wait_for_timeout(2500)
+        wait_recorded(page, folder, 1.5)
         page.context.set_offline(True)
         page.close(run_before_unload=False)
         sounds = sorted((folder / "annotations" / "narration").glob("*.webm*"))
@@ -114,7 +123,9 @@ def test_a_film_is_told_and_what_was_said_is_released(
 
 
 def seconds_of(sound: Path) -> float:
-    with av.open(str(sound)) as file:
+    if sound.stat().st_size < 1000:  # not yet a file that can be opened
+        return 0.0
+    with av.open(str(sound), format="webm") as file:
         return sum(frame.samples / frame.sample_rate for frame in file.decode(audio=0))
 
 
