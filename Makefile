@@ -54,7 +54,7 @@ test: $(VENV)/.all  ## run the tests of all that `make install` installs (WORKER
 	@echo "== running the tests with $(WORKERS) workers: about 20 minutes on 2 cores, longer where they are busy"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-quick: $(VENV)/.all  ## run the tests that take no second, start no system and no browser: two to three minutes on 2 cores
+test-quick: $(VENV)/.all  ## run the tests that take no second, start no system and no browser: a minute and a half on 2 cores
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to date
