@@ -12,9 +12,11 @@ from recipe_app.commands.export_source import answer, given, source, write_list
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.output_options import output_file
+from storage.shell.progress import Bar
 
 if TYPE_CHECKING:
     from recipe_app.releases.given_data import GivenData
+    from recipe_app.releases.prefix_clips import PrefixWish
 
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
@@ -38,6 +40,14 @@ _MOST_BYTES = 64 << 20
 @click.option(
     "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
 )
+@click.option(
+    "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
+)
+@click.option(
+    "--frames",
+    is_flag=True,
+    help="Write one picture a second of each film, the last one of it too, into FILE.frames.",
+)
 @answers("export-promqa/1")
 def promqa(
     paths: tuple[Path, ...],
@@ -49,18 +59,22 @@ def promqa(
     kinds: str | None,
     wanted: int | None,
     seed: int,
+    clips: bool,
+    frames: bool,
 ) -> Answer:
     """Write examples in the form of ProMQA: the film stopped after a step, and what is asked there.
 
     `next` asks which steps can come next, `missing` which were passed over, by the graph of the recipe; order,
     preparation, measurement, timing, technique and temperature ask what went wrong, where an annotator said so.
     `step_id` is the node of the graph; one whose text the graph lacks has none and is warned of. Counts are of all
-    candidates, before --sample.
+    candidates, before --sample. Clips are the beginning of the small film, picture for picture; they are many
+    where nothing is sampled. A row then has clip, clip_frames, last_frame_s and frames.
 
     \b
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
+    from recipe_app.releases.prefix_clips import PrefixWish
     from recipe_app.releases.promqa.sampling import sample
 
     chosen, found = _kinds(kinds), given(paths, numbering)
@@ -68,6 +82,7 @@ def promqa(
     made, warnings, recordings = _examples(found, films)
     made = [one for one in made if one["type"] in chosen]
     rows = made if wanted is None else sample(made, wanted, seed)
+    warnings += _beside(found, rows, PrefixWish(out, clips, frames, force)) if clips or frames else []
     write_list(out, rows, force=force)
     said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out)}
     return answer(said, warnings + found.warnings, f"{len(rows):,} examples in {out}", strict=strict)
@@ -90,6 +105,22 @@ def _examples(found: GivenData, films: frozenset[str] | None) -> tuple[list[dict
     if unknown:
         warnings.append(f"{len(unknown)} steps have a text that the graph lacks: {', '.join(unknown[:5])}")
     return made, warnings, len(known)
+
+
+def _beside(found: GivenData, rows: list[dict[str, Any]], wish: PrefixWish) -> list[str]:
+    """Write films and pictures beside the list; say which films are not here. Raises CannotWrite, UnreadableMedia."""
+    from recipe_app.releases.prefix_clips import write_prefixes
+
+    by_recording: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_recording.setdefault(row["recording_id"], []).append(row)
+    absent = []
+    with Bar(unit="films") as bar:
+        for done, (recording, ours) in enumerate(by_recording.items()):
+            bar.show(done, len(by_recording), recording)
+            if not write_prefixes(found, recording, ours, wish):
+                absent.append(recording)
+    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
 
 
 def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
