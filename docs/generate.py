@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 import kitchensync as api
+from capture.monitor.rules import RULES
 from capture.rig.schema import RigFile
 from kitchensync.cli import main as kitchensync
 from sensors.hololens.catalogue import STREAMS
@@ -111,7 +112,33 @@ def stream_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rule_page() -> str:
+    """Return the table of what a running recording is judged by."""
+    lines = [
+        "# What is said of a running recording",
+        "",
+        "Written by `make docs` from `capture/monitor/rules.py`. `kitchensync top` shows it in the words for the",
+        "operator, `/metrics` as `kitchensync_finding{rule=...}`. Of a stream, camera or process the first rule that",
+        "holds is said. By which faults each is seen, and why some cannot be: [live faults](live-faults.md).",
+        "",
+        "| rule | of a | severity | the cook reads | the operator reads | what to do |",
+        "|---|---|---|---|---|---|",
+    ]
+    for rule in RULES:
+        words = [
+            f"`{rule.name}`",
+            rule.of,
+            rule.severity,
+            rule.cook or "nothing",
+            f"`{rule.operator}`",
+            rule.do,
+        ]
+        lines.append(f"| {' | '.join(words)} |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES = {
+    "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,
     "reference/commands.md": command_page,
     "reference/python-api.txt": api_page,

@@ -13,6 +13,7 @@ from storage.shell.lazy_group import Table
 COMMANDS: Table = {
     "record": ("capture.commands.record:record", "Record headsets and cameras until told to stop."),
     "stop": ("capture.commands.record:stop", "Stop a running recording."),
+    "top": ("capture.commands.top:top", "Show how running recordings are."),
     "recover": ("capture.commands.record:recover", "Take up recordings whose recorder was killed."),
     "rig": ("capture.commands.rig:rig", "Write or check rig.toml, what is recorded with what."),
     "doctor": ("capture.commands.doctor:doctor", "Look over this computer or a headset before a session."),

@@ -165,15 +165,15 @@ class Producer:
 
     def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:
         """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
-        facts, state = asdict(recorder.state), recorder.state
+        watch, state = self.rates[recorder.name], recorder.state
+        facts = asdict(state) | {"nominal_hz": watch.nominal_hz, "adaptive": watch.adaptive}
         if facts["state"] != STREAMING:
             return facts
-        watch = self.rates[recorder.name]
         changed = watch.look(host_ns(), state.received, state.last_host_ns)
         if changed is not None:
             note = ConditionNote(condition=changed, received=state.received, last_host_ns=state.last_host_ns)
             self.ledger.note(note, recorder.name, lambda: True)
-        return facts | {"state": watch.condition}
+        return facts | {"state": watch.condition, "rate_hz": round(watch.rate_hz, 1)}
 
 
 def producer_of(plan: Plan, name: str) -> Producer:

@@ -33,6 +33,12 @@ class StreamState:
     last_host_ns: int = 0
     last_ticks: int = 0
     connections: int = 0
+    left_host_ns: int = 0
+    "When a connection was lost last, 0 for never."
+    flagged: int = 0
+    "Stamps that are not to be trusted."
+    flagged_host_ns: int = 0
+    "When the last of them came."
     losses: int = 0
     problem: str = ""
     away: str = ""

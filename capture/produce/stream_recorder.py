@@ -102,7 +102,6 @@ class StreamRecorder:
         self.next_seq = self._seq_opened = 0
         self._wait_s = 0.0
         self._stamps = StampWatch()
-        self._flags = 0
         self._missed = ""
 
     def start(self) -> None:
@@ -244,8 +243,8 @@ class StreamRecorder:
 
     def _note_stamp(self, seq: int, ticks: int, kind: str, before: int) -> None:
         """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
-        self._flags += 1
-        if self._flags <= MOST_FLAGS:
+        self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
+        if self.state.flagged <= MOST_FLAGS:
             self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
 
     def _declare_loss(self, first_seq: int, last_seq: int) -> None:
@@ -256,7 +255,7 @@ class StreamRecorder:
     def _closed(self, error: SensorError) -> None:
         self._show("reconnecting", error)
         cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
-        self.state.away = self.state.away or cause
+        self.state.away, self.state.left_host_ns = self.state.away or cause, host_ns()
         at_boundary = getattr(error, "at_boundary", None)
         self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
 

@@ -20,8 +20,9 @@ class RateWatch:
 
     def __init__(self, nominal_hz: float, *, adaptive: bool) -> None:
         """Begin without knowledge."""
-        self._nominal_hz = nominal_hz
-        self._adaptive = adaptive
+        self.nominal_hz, self.adaptive = nominal_hz, adaptive
+        self.rate_hz = 0.0
+        "Of the last seconds."
         self._quiet_ns = round(max(LEAST_QUIET_S, QUIET_PERIODS / nominal_hz if nominal_hz else 0) * 1e9)
         self._seen: deque[tuple[int, int]] = deque()
         self.condition = STREAMING
@@ -37,14 +38,15 @@ class RateWatch:
     def _judge(self, now_ns: int, received: int, last_host_ns: int) -> str:
         if now_ns - last_host_ns > self._quiet_ns:
             self._seen.clear()
+            self.rate_hz = 0.0
             return STALLED
         since_ns, count = self._seen[0] if self._seen else (now_ns, received)
-        if now_ns - since_ns < WINDOW_S * 1e9 or not self._nominal_hz:
+        self.rate_hz = (received - count) * 1e9 / max(now_ns - since_ns, 1)
+        if now_ns - since_ns < WINDOW_S * 1e9 or not self.nominal_hz:
             return self.condition if self.condition != STALLED else STREAMING
-        rate_hz = (received - count) * 1e9 / (now_ns - since_ns)
-        if rate_hz >= LOW_RATE * self._nominal_hz:
+        if self.rate_hz >= LOW_RATE * self.nominal_hz:
             return STREAMING
-        return SLOW_BY_ITSELF if self._adaptive else RATE_LOW
+        return SLOW_BY_ITSELF if self.adaptive else RATE_LOW
 
 
 class StampWatch:

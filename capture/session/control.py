@@ -11,6 +11,7 @@ import hmac
 import json
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ class ControlServer:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._socket.bind(endpoint)
 
-    def requests(self, state: dict[str, Any]) -> list[str]:
-        """Answer what was asked since the last call; return the requests that were understood."""
+    def requests(self, state: Callable[[], dict[str, Any]]) -> list[str]:
+        """Answer what was asked since the last call with the state; return the requests that were understood."""
         understood: list[str] = []
         for _ in range(MOST_AT_ONCE):
             if not self._socket.poll(0):
@@ -72,7 +73,7 @@ class ControlServer:
                 self._socket.send(json.dumps({"ok": False, "error": "refused"}).encode())
                 continue
             understood.append(command)
-            self._socket.send(json.dumps({"ok": True, **state}).encode())
+            self._socket.send(json.dumps({"ok": True, **state()}).encode())
         return understood
 
     def _checked(self, message: bytes) -> str | None:

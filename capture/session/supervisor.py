@@ -22,6 +22,7 @@ from capture.session.control import ControlServer
 from capture.session.queue_watch import QueueWatch
 from capture.session.reserve import RESERVE, RESERVE_BYTES, set_aside
 from capture.session.storage_trouble import StorageTrouble
+from capture.session.told_state import told_state
 from sensors.host_clock import host_ns
 from storage.disk.space_guard import STOP, DiskGuard, Outlook
 from storage.ledger import BY_DEVICE
@@ -83,10 +84,14 @@ class Supervisor:
                     known[name] |= facts
         return known
 
+    def _befallen(self) -> list[str]:
+        """Return what befell the recording or keeps it from being stored, in words."""
+        return [*self.outcome.problems, *self._trouble.words()]
+
     def problems(self) -> list[str]:
         """Return what is wrong now, in words: what befell the recording, and what does not get on."""
         cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
-        return [*self.outcome.problems, *self._trouble.words(), *self._alarms(), *cameras]
+        return [*self._befallen(), *self._alarms(), *cameras]
 
     def _alarms(self) -> list[str]:
         """Say what does not come; what the queue server holds up is no fault of a process or a device."""
@@ -192,19 +197,20 @@ class Supervisor:
             code = self.server.process.returncode if self.server.process else None
             self.outcome.restarted("queue server", code)
             self.server.start()
-        return self._control.requests(self._state())
+        return self._control.requests(self._state)
 
     def _state(self) -> dict[str, Any]:
-        """Return what other processes of this user may ask for."""
-        facts = {"recording": self.plan.recording, "pid": os.getpid(), "processes": self.children.pids()}
+        """Return what other processes of this user may ask for: facts, not judged."""
         going = "recording" if self.outcome.first_packets else "starting"
-        return facts | {
-            "host_ns": time.monotonic_ns(),
+        parts = (self.children.pids(), self.server, self.board.states, self.cameras, self.outlook)
+        return told_state(self.plan, *parts) | {
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
             "problems": self.problems(),
+            "befallen": self._befallen(),
             "waiting": self.waiting,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
+            "queue_silent_s": self._queue_watch.silent_s,
         }
 
     def _space_runs_out(self) -> bool:

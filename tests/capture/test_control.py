@@ -31,7 +31,7 @@ class Answering:
 
     def _run(self) -> None:
         while not self._end.wait(0.01):
-            self.heard += self.server.requests(STATE)
+            self.heard += self.server.requests(lambda: STATE)
 
     def send(self, message: bytes) -> dict[str, Any]:
         with zmq.Context() as context, context.socket(zmq.REQ) as socket:

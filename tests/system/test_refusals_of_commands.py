@@ -99,6 +99,7 @@ NO_PATH = {
     "app": "serves until it is stopped; tests/recipe_app/test_app_command.py has what it refuses",
     "record": "makes its folder: below",
     "stop": "takes the name of a recording that runs",
+    "top": "takes the name of a recording that runs",
     "recover": "takes the data folder, which may be empty; the matrix has it",
     "rig init": "writes its file: below",
     "doctor": "takes a host",

@@ -1,0 +1,97 @@
+"""The command `top`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from storage.shell.answer import Answer, answers
+
+if TYPE_CHECKING:
+    from capture.monitor.monitor import RecordingMonitor
+
+LOOK_S = 0.5
+ONCE_MS = 3000
+
+
+@click.command()
+@click.argument("recording", metavar="[ID]", required=False)
+@click.option("--once", is_flag=True, help="Look once and leave; so does --json.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Also answer http://127.0.0.1:PORT/metrics for Prometheus; 0 takes a free port.",
+)
+@answers("top/1")
+def top(recording: str | None, once: bool, metrics_port: int | None) -> Answer:
+    """Show how running recordings are: all that this user makes, or the recording ID.
+
+    What is wrong stands first, with what to do. A recording whose recorder has not answered for 3 s is `unknown`.
+    Ctrl-C leaves; the recordings go on.
+
+    \b
+    Example:
+      kitchensync top
+    """
+    from capture.errors import NotRunning
+    from capture.monitor.monitor import RecordingMonitor
+
+    monitor = RecordingMonitor()
+    found = monitor.look(recording, wait_ms=ONCE_MS)
+    if recording is not None and not found:
+        raise NotRunning(recording, [one["recording"] for one in monitor.look()])
+    as_json = bool(click.get_current_context().params.get("as_json"))
+    if once or as_json:
+        return Answer({"recordings": found}, _show_once)
+    _follow(monitor, recording, metrics_port)
+    return Answer({"recordings": []}, lambda _: None)
+
+
+def _show_once(said: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from capture.monitor.screen import screen
+
+    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
+
+
+def _follow(monitor: RecordingMonitor, recording: str | None, metrics_port: int | None) -> None:
+    from rich.live import Live
+
+    from capture.monitor.screen import screen
+    from storage.shell.end_signals import ending_at_signals
+
+    ending, newest = threading.Event(), monitor.look(recording)
+    with (
+        ending_at_signals(ending.set),
+        _metrics(metrics_port, lambda: newest),
+        Live(screen(newest), auto_refresh=False) as live,
+    ):
+        while not ending.wait(LOOK_S):
+            newest = monitor.look(recording)
+            live.update(screen(newest), refresh=True)
+
+
+@contextlib.contextmanager
+def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> Iterator[None]:
+    """Answer /metrics while the block runs, if a port was named."""
+    from capture.monitor.metrics import LOOPBACK, MetricsServer, metrics_text
+
+    if port is None:
+        yield
+        return
+    try:
+        server = MetricsServer(port, lambda: metrics_text(newest()))
+    except OSError as error:
+        raise click.UsageError(f"port {port} cannot be used ({error.strerror}); choose another") from error
+    click.echo(f"ready metrics=http://{LOOPBACK}:{server.port}/metrics")
+    try:
+        yield
+    finally:
+        server.close()

@@ -1,0 +1,98 @@
+"""What is wrong now with a running recording: the rules asked of everything that it tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+from capture.monitor.rules import ALARM, LEAST_SILENT_S, NO_NEWS_S, PERIODS, RULES, Facts, LiveRule
+
+RUNNING, PROBLEM, UNKNOWN = "recording", "problem", "unknown"
+
+
+@dataclass(frozen=True)
+class LiveFinding:
+    """One rule that holds for one subject: in the words of both, and what to do."""
+
+    rule: str
+    severity: str
+    subject: str
+    cook: str
+    operator: str
+    do: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def findings_in(state: dict[str, Any]) -> list[LiveFinding]:
+    """Ask the rules of a state that a recording told; alarms first.
+
+    Of a stream whose producer is not heard nobody knows anything: then the process is named alone.
+    """
+    found = [one for kind, facts in _subjects(state) if (one := _first(kind, facts)) is not None]
+    return sorted(found, key=lambda one: one.severity != ALARM)
+
+
+def health_of(state: dict[str, Any] | None, now_ns: int, found: list[LiveFinding]) -> str:
+    """Say in one word how a recording is; what it told more than three seconds ago is not known any more."""
+    if state is None or now_ns - int(state["host_ns"]) > NO_NEWS_S * 1e9:
+        return UNKNOWN
+    if state["phase"] != RUNNING:
+        return str(state["phase"])
+    return PROBLEM if any(one.severity == ALARM for one in found) else RUNNING
+
+
+def _first(kind: str, facts: Facts) -> LiveFinding | None:
+    rule: LiveRule | None = next((rule for rule in RULES if rule.of == kind and rule.holds(facts)), None)
+    if rule is None:
+        return None
+    words = rule.operator.format_map(facts)
+    return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, words, rule.do)
+
+
+def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
+    """Yield everything that may be judged, with the times turned into seconds."""
+    now_ns, name = int(state["host_ns"]), str(state["recording"])
+    for problem in state["befallen"]:
+        yield "recording", {"name": name, "problem": problem}
+    yield "disk", state["disk"] | {"name": "disk", "free_gb": state["disk"].get("free_bytes", 0) / 1e9}
+    yield "queue", {"name": "queue server", "queue_silent_s": state["queue_silent_s"]}
+    if state["queue_silent_s"]:
+        return  # it holds up everybody else
+    mute = set()
+    for process, heard in state["heard"].items():
+        facts = heard | {"name": process, "silent_s": (now_ns - heard["host_ns"]) / 1e9}
+        mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
+        yield "process", facts
+    for one in state["restarts"]:
+        yield "restart", {"name": one["process"], "ago_s": (now_ns - one["host_ns"]) / 1e9}
+    for stream, facts in state["streams"].items():
+        producer = f"producer {stream.partition('/')[0]}"
+        if facts.get("state") and producer in state["heard"] and producer not in mute:
+            yield "stream", stream_facts(stream, facts, state["heard"][producer]["host_ns"])
+    for camera, facts in state["cameras"].items():
+        yield "camera", facts | {"name": camera}
+
+
+def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
+    """Add to a stream's facts what its producer's own clock says of them: that it was told late is no silence."""
+    hz, last_ns = float(facts.get("nominal_hz") or 0), int(facts.get("last_host_ns") or told_ns)
+    waiting = max(int(facts.get("received", 0)) - int(facts.get("stored", 0)), 0)
+    seconds = {of: (told_ns - int(facts.get(f"{of}_host_ns") or told_ns)) / 1e9 for of in ("left", "flagged")}
+    return (
+        {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
+        | facts
+        | {
+            "name": name,
+            "silent_s": max((told_ns - last_ns) / 1e9, 0.0),
+            "silent_limit_s": max(LEAST_SILENT_S, PERIODS / hz) if hz else inf,
+            "waiting": waiting,
+            "behind_s": waiting / hz if hz else 0.0,
+            "left_s": seconds["left"],
+            "flagged_s": seconds["flagged"],
+        }
+    )

@@ -1,0 +1,132 @@
+"""The same for a Prometheus server: its text format, over HTTP on this computer alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+LOOPBACK = "127.0.0.1"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Sample = tuple[str, dict[str, str], float]
+
+METRICS: dict[str, tuple[str, str]] = {
+    "healthy": (
+        "gauge",
+        "1 while it records without an alarm, 0 while not, or while nothing is known of it.",
+    ),
+    "news_age_seconds": ("gauge", "Since the recorder told last how it is."),
+    "finding": ("gauge", "1 for each rule that holds, by rule, severity and subject."),
+    "stream_rate_hertz": ("gauge", "Packets a second over the last seconds."),
+    "stream_nominal_hertz": ("gauge", "Packets a second that the device is to send; 0 where nobody can say."),
+    "stream_silence_seconds": ("gauge", "Since the last packet of a stream."),
+    "stream_received_total": ("counter", "Packets received."),
+    "stream_waiting_packets": ("gauge", "Packets that are not sealed on disk yet."),
+    "stream_connections_total": ("counter", "Connections to the device that were opened."),
+    "stream_lost_total": ("counter", "Packets that found no room in the queue."),
+    "camera_battery_percent": ("gauge", "Battery of a camera."),
+    "camera_minutes_left": ("gauge", "Minutes of film that a camera's card has room for."),
+    "disk_free_bytes": ("gauge", "Free on the disk of the recording."),
+    "disk_minutes_left": ("gauge", "Minutes until the disk is full; absent while nothing is used up."),
+    "process_cpu_share": ("gauge", "Share of a core that a process uses."),
+    "process_memory_bytes": ("gauge", "Resident memory of a process."),
+    "restarts_total": ("counter", "Processes that died and were started again."),
+}
+"""name -> kind, help. All begin with `kitchensync_`."""
+
+_STREAM = {
+    "stream_rate_hertz": "rate_hz",
+    "stream_nominal_hertz": "nominal_hz",
+    "stream_silence_seconds": "silent_s",
+    "stream_received_total": "received",
+    "stream_waiting_packets": "waiting",
+    "stream_connections_total": "connections",
+    "stream_lost_total": "losses",
+}
+
+
+def metrics_text(recordings: list[dict[str, Any]]) -> str:
+    """Write recordings as `RecordingMonitor.look` tells them in the text format 0.0.4."""
+    samples = [sample for one in recordings for sample in _samples(one)]
+    lines = []
+    for name, (kind, words) in METRICS.items():
+        lines += [f"# HELP kitchensync_{name} {words}", f"# TYPE kitchensync_{name} {kind}"]
+        lines += [_line(*sample) for sample in samples if sample[0] == name]
+    return "\n".join(lines) + "\n"
+
+
+def _samples(one: dict[str, Any]) -> Iterator[Sample]:
+    """Yield what is known of one recording; what nobody knows is absent."""
+    of = {"recording": str(one["recording"])}
+    known = list(_known(one))
+    yield "healthy", of, float(one["health"] == "recording")
+    for finding in one["findings"]:
+        yield "finding", of | {key: finding[key] for key in ("rule", "severity", "subject")}, 1.0
+    for name, labels, value in known:
+        if value is not None:
+            yield name, of | labels, float(value)
+
+
+def _known(one: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+    yield "news_age_seconds", {}, one["news_s"]
+    yield "restarts_total", {}, one.get("restarts")
+    for stream, facts in one.get("streams", {}).items():
+        for name, key in _STREAM.items():
+            yield name, {"stream": stream}, facts[key]
+    for camera, facts in one.get("cameras", {}).items():
+        yield "camera_battery_percent", {"camera": camera}, facts["battery_percent"]
+        yield "camera_minutes_left", {"camera": camera}, facts["minutes_left"]
+    disk = one.get("disk", {})
+    yield "disk_free_bytes", {}, disk.get("free_bytes")
+    yield "disk_minutes_left", {}, disk.get("minutes_left")
+    for process, facts in one.get("processes", {}).items():
+        yield "process_cpu_share", {"process": process}, facts["cpu_share"]
+        yield "process_memory_bytes", {"process": process}, facts["memory_bytes"]
+
+
+def _line(name: str, labels: dict[str, str], value: float) -> str:
+    said = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"kitchensync_{name}{{{said}}} {value:.15g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class MetricsServer:
+    """Answers GET /metrics on loopback until it is closed."""
+
+    def __init__(self, port: int, text: Callable[[], str]) -> None:
+        """Listen on a port, 0 for a free one. Raises OSError."""
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
+                    self.send_error(403)  # a page of another site that was led here by its name
+                    return
+                if self.path != "/metrics":
+                    self.send_error(404)
+                    return
+                body = text().encode()
+                self.send_response(200)
+                self.send_header("Content-Type", CONTENT_TYPE)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Stay quiet: the terminal shows the recordings."""
+
+        self._server = ThreadingHTTPServer((LOOPBACK, port), Handler)
+        self._server.daemon_threads = True
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,94 @@
+"""Watches the recordings that this user is making: asks each how it is, and judges it by the rules."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from capture.monitor.live_findings import UNKNOWN, findings_in, health_of, stream_facts
+from capture.monitor.process_use import CpuMeter
+from capture.plan import is_running, runtime_root
+from capture.session.control import ask
+from sensors.host_clock import host_ns
+
+ASK_MS = 500
+RATES_KEPT = 60
+STREAM_SAID = (
+    *("state", "received", "stored", "waiting", "bytes", "rate_hz", "nominal_hz", "adaptive", "silent_s"),
+    *("connections", "losses", "flagged", "problem"),
+)
+"""What is told of each stream."""
+
+
+class RecordingMonitor:
+    """Remembers between two looks what one look cannot tell: rates of the last minute, CPU, who was there."""
+
+    def __init__(self) -> None:
+        """Know of no recording."""
+        self._cpu = CpuMeter()
+        self._known: dict[Path, dict[str, Any]] = {}
+        self._rates: dict[tuple[Path, str], deque[float]] = {}
+
+    def look(self, recording: str | None = None, *, wait_ms: int = ASK_MS) -> list[dict[str, Any]]:
+        """Return how every running recording is, or the one that was named; empty when none is there.
+
+        Each is waited for `wait_ms` at most; without an answer what it told last is judged again.
+        """
+        found = []
+        for endpoint in sorted(runtime_root().glob("*/control")):
+            state = ask(endpoint, "state", limit_ms=wait_ms)
+            if state is not None:
+                self._known[endpoint] = state
+            elif not is_running(endpoint.parent):
+                self._known.pop(endpoint, None)
+                continue
+            last = self._known.get(endpoint)
+            name = str(last["recording"]) if last else endpoint.parent.name
+            if recording in (None, name):
+                found.append(self._view(endpoint, name, last))
+        return found
+
+    def _view(self, endpoint: Path, name: str, state: dict[str, Any] | None) -> dict[str, Any]:
+        """Return one recording as `top/1` tells it: `health` unknown where nothing newer than 3 s is known."""
+        now_ns = host_ns()
+        if state is None:
+            return {"recording": name, "health": UNKNOWN, "host_ns": now_ns, "news_s": None, "findings": []}
+        found = findings_in(state)
+        return {
+            "recording": name,
+            "path": state["path"],
+            "health": health_of(state, now_ns, found),
+            "host_ns": now_ns,
+            "news_s": round((now_ns - state["host_ns"]) / 1e9, 3),
+            "waiting_for": state["waiting"],
+            "findings": [one.as_dict() for one in found],
+            "streams": {
+                stream: self._stream(endpoint, stream, facts, state)
+                for stream, facts in state["streams"].items()
+            },
+            "cameras": {
+                camera: {key: value for key, value in facts.items() if key != "gaps"}
+                for camera, facts in state["cameras"].items()
+            },
+            "disk": state["disk"],
+            "processes": self._processes(state),
+            "restarts": len(state["restarts"]),
+        }
+
+    def _stream(
+        self, endpoint: Path, name: str, facts: dict[str, Any], state: dict[str, Any]
+    ) -> dict[str, Any]:
+        heard = state["heard"].get(f"producer {name.partition('/')[0]}", {})
+        said = stream_facts(name, facts, heard.get("host_ns", state["host_ns"]))
+        rates = self._rates.setdefault((endpoint, name), deque(maxlen=RATES_KEPT))
+        rates.append(said["rate_hz"])
+        return {key: said.get(key) for key in STREAM_SAID} | {"rates_hz": list(rates)}
+
+    def _processes(self, state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        pids = {"recorder": state["pid"], **state["processes"]}
+        heard = state["heard"]
+        return {
+            name: {"pid": pid, **self._cpu.look(pid), "probes": heard.get(name, {}).get("probes")}
+            for name, pid in pids.items()
+        }

@@ -1,0 +1,207 @@
+"""What can be wrong with a running recording: one table, with the words for the cook and for the operator.
+
+A rule sees the facts of one subject (a stream, a camera, a process, the disk, the queue, the recording) and holds or
+does not. Of a subject's rules the first that holds is said. The names are stable: other tools may rely on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Facts = dict[str, Any]
+
+WARNING, ALARM = "warning", "alarm"
+"""warning: the recording goes on, and somebody should look; alarm: data is missing or soon will be."""
+
+PERIODS, LEAST_SILENT_S = 3.0, 1.0
+"""A stream is silent after so many nominal periods; never before a second, which a busy network may take."""
+NO_NEWS_S = 3.0
+"""What has not been heard of for longer is unknown."""
+LATELY_S = 10.0
+BEHIND_S = 45.0
+"""Packets are sealed some ten seconds after they came; what has waited for longer is behind."""
+LOW_BATTERY_PERCENT, LOW_CARD_MINUTES = 20, 10.0
+
+TELL = "Please tell the operator."
+
+
+@dataclass(frozen=True)
+class LiveRule:
+    """One thing that can be wrong. `operator` is filled in with the subject's facts."""
+
+    name: str
+    of: str
+    holds: Callable[[Facts], bool]
+    severity: str
+    cook: str
+    operator: str
+    do: str
+
+
+RULES: tuple[LiveRule, ...] = (
+    LiveRule(
+        "stream_refused",
+        "stream",
+        lambda f: f["state"] in ("refused", "unreachable") and not f.get("ended"),
+        ALARM,
+        f"The headset is not sending everything. {TELL}",
+        "{name}: {problem}",
+        "look whether the headset is on and its app in front; if so, start the app again",
+    ),
+    LiveRule(
+        "stream_lost",
+        "stream",
+        lambda f: f.get("ended") == "lost",
+        ALARM,
+        f"The headset is not sending everything. {TELL}",
+        "{name}: it was lost and did not come back ({fault})",
+        "start the headset's app again, then decide whether to begin anew",
+    ),
+    LiveRule(
+        "stream_reconnecting",
+        "stream",
+        lambda f: f["state"] == "reconnecting" and not f.get("ended"),
+        ALARM,
+        f"The headset is not sending everything. {TELL}",
+        "{name}: the connection was lost ({problem}); it is opened again and again",
+        "look at the network; the gap is named in the recording",
+    ),
+    LiveRule(
+        "stream_silent",
+        "stream",
+        lambda f: bool(f["first_host_ns"]) and not f.get("ended") and f["silent_s"] > f["silent_limit_s"],
+        ALARM,
+        f"The headset is not sending everything. {TELL}",
+        "{name}: nothing has come for {silent_s:.1f} s",
+        "look at the network and the headset; what was only late still comes",
+    ),
+    LiveRule(
+        "packets_lost",
+        "stream",
+        lambda f: f.get("losses", 0) > 0,
+        ALARM,
+        f"The recording is losing data. {TELL}",
+        "{name}: {losses} packets found no room in the queue and are lost",
+        "end the recording; look at the disk and at what else this computer does",
+    ),
+    LiveRule(
+        "stream_behind",
+        "stream",
+        lambda f: f["behind_s"] > BEHIND_S,
+        ALARM,
+        f"The computer cannot keep up. {TELL}",
+        "{name}: {behind_s:.0f} s of packets are not on disk yet",
+        "look at the disk and at what else this computer does; nothing is lost so far",
+    ),
+    LiveRule(
+        "rate_low",
+        "stream",
+        lambda f: f["state"] == "rate low",
+        WARNING,
+        "",
+        "{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}",
+        "look at the network: another channel, a cable, fewer streams",
+    ),
+    LiveRule(
+        "stream_came_back",
+        "stream",
+        lambda f: bool(f.get("left_host_ns")) and f["left_s"] < LATELY_S,
+        WARNING,
+        "",
+        "{name}: the connection was lost {left_s:.0f} s ago and is back",
+        "the gap is named in the recording; look at the network if it comes again",
+    ),
+    LiveRule(
+        "stamps_untrue",
+        "stream",
+        lambda f: bool(f.get("flagged_host_ns")) and f["flagged_s"] < LATELY_S,
+        WARNING,
+        "",
+        "{name}: {flagged} stamps do not go forward as time does",
+        "nothing to do now: they are kept as sent, and `verify` counts them",
+    ),
+    LiveRule(
+        "camera_problem",
+        "camera",
+        lambda f: bool(f["problem"]),
+        ALARM,
+        f"The camera on your head has a problem. {TELL}",
+        "{name}: {problem}",
+        "look at the camera's screen: battery, card, heat",
+    ),
+    LiveRule(
+        "camera_battery_low",
+        "camera",
+        lambda f: f["battery_percent"] is not None and 0 < f["battery_percent"] < LOW_BATTERY_PERCENT,
+        WARNING,
+        "",
+        "{name}: battery at {battery_percent} %",
+        "plug in power, or change the battery before the next recording",
+    ),
+    LiveRule(
+        "camera_card_low",
+        "camera",
+        lambda f: f["minutes_left"] is not None and 0 < f["minutes_left"] < LOW_CARD_MINUTES,
+        WARNING,
+        "",
+        "{name}: its card has room for {minutes_left:.0f} min",
+        "change the card before the next recording",
+    ),
+    LiveRule(
+        "process_silent",
+        "process",
+        lambda f: not f["done"] and f["silent_s"] > NO_NEWS_S,
+        ALARM,
+        f"The computer cannot keep up. {TELL}",
+        "{name} has not said how it is for {silent_s:.0f} s",
+        "look at what else this computer does; a process that hangs is started again at the end",
+    ),
+    LiveRule(
+        "process_restarted",
+        "restart",
+        lambda f: f["ago_s"] < LATELY_S,
+        WARNING,
+        "",
+        "{name} died and was started again {ago_s:.0f} s ago",
+        "look into the recording's folder `logs` if it comes again",
+    ),
+    LiveRule(
+        "queue_silent",
+        "queue",
+        lambda f: f["queue_silent_s"] > 0,
+        ALARM,
+        f"The computer cannot keep up. {TELL}",
+        "the queue server has not answered for {queue_silent_s:.0f} s; packets wait for it",
+        "look at the disk: the server syncs its file to it",
+    ),
+    LiveRule(
+        "disk_full",
+        "disk",
+        lambda f: f.get("level") == "stop",
+        ALARM,
+        f"The computer is full. {TELL}",
+        "the disk is nearly full ({free_gb:.1f} GB free): the recording is being ended",
+        "free some space before the next recording",
+    ),
+    LiveRule(
+        "disk_low",
+        "disk",
+        lambda f: f.get("level") == "warn",
+        WARNING,
+        "",
+        "the disk has {free_gb:.1f} GB free, room for {minutes_left:.0f} min",
+        "free some space, or end in time",
+    ),
+    LiveRule(
+        "recording_problem",
+        "recording",
+        lambda f: True,
+        ALARM,
+        f"The recording has a problem. {TELL}",
+        "{problem}",
+        "see docs/how-to/when-something-breaks.md",
+    ),
+)
+"""Of each subject in the order in which they are asked."""

@@ -1,0 +1,51 @@
+"""What a running recording tells other processes of the same user: facts, not judged."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from capture.camera.camera_recorder import CameraRecorder
+from capture.plan import Plan
+from capture.process.health import Health
+from capture.queue.server import QueueServer
+from sensors.host_clock import host_ns
+from storage.disk.space_guard import Outlook
+
+
+def told_state(
+    plan: Plan,
+    pids: dict[str, int],
+    server: QueueServer | None,
+    states: dict[str, Health],
+    cameras: list[CameraRecorder],
+    outlook: Outlook | None,
+) -> dict[str, Any]:
+    """Return what is recorded and how its processes, cameras and disk are."""
+    if server is not None and server.process is not None:
+        pids = pids | {"queue server": server.process.pid}
+    return {
+        "recording": plan.recording,
+        "path": plan.path,
+        "pid": os.getpid(),
+        "host_ns": host_ns(),
+        "processes": pids,
+        "heard": {name: _heard(state) for name, state in states.items()},
+        "cameras": {one.device: asdict(one.state) for one in cameras},
+        "disk": _disk(outlook),
+    }
+
+
+def _heard(state: dict[str, Any]) -> dict[str, Any]:
+    """Say when a process told last how it is, whether it has ended, and what of clock probes it counts."""
+    return {"host_ns": state["host_ns"], "done": bool(state.get("done")), "probes": state.get("probes")}
+
+
+def _disk(seen: Outlook | None) -> dict[str, Any]:
+    """Say what the guard of the disk saw last; nothing before its first look. No minutes: nothing is used up."""
+    if seen is None:
+        return {}
+    minutes = round(seen.minutes_left, 1) if isfinite(seen.minutes_left) else None
+    return {"level": seen.level, "free_bytes": seen.free_bytes, "minutes_left": minutes}

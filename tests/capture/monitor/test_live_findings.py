@@ -1,0 +1,171 @@
+"""Every rule: a state of which it is said, in whose words; and healthy states of which nothing is said."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from capture.monitor.live_findings import findings_in, health_of
+from capture.monitor.rules import ALARM, RULES, WARNING
+
+SECOND = 10**9
+NOW_NS = 1000 * SECOND
+PV = {
+    "state": "streaming",
+    "received": 3000,
+    "stored": 2800,
+    "first_host_ns": 900 * SECOND,
+    "last_host_ns": NOW_NS - SECOND // 4,
+    "rate_hz": 29.9,
+    "nominal_hz": 30.0,
+    "adaptive": False,
+    "problem": "",
+    "fault": "",
+    "ended": "",
+    "losses": 0,
+    "flagged": 0,
+    "flagged_host_ns": 0,
+    "left_host_ns": 0,
+}
+CAMERA = {"state": "recording", "problem": "", "battery_percent": 80, "minutes_left": 60.0, "recorded_s": 9}
+HEALTHY: dict[str, Any] = {
+    "recording": "take",
+    "phase": "recording",
+    "host_ns": NOW_NS,
+    "befallen": [],
+    "restarts": [],
+    "queue_silent_s": 0.0,
+    "disk": {"level": "ok", "free_bytes": 90 * 10**9, "minutes_left": None},
+    "heard": {"producer hololens": {"host_ns": NOW_NS - SECOND // 5, "done": False, "probes": 3}},
+    "streams": {"hololens/pv": PV},
+    "cameras": {"gopro": CAMERA},
+}
+
+
+def state(**changes: Any) -> dict[str, Any]:
+    """The healthy state, with changes of the stream, the camera, or of itself."""
+    made = copy.deepcopy(HEALTHY)
+    for name, value in changes.items():
+        part = next(
+            (
+                part
+                for part in (made, made["streams"]["hololens/pv"], made["cameras"]["gopro"])
+                if name in part
+            ),
+            None,
+        )
+        assert part is not None, name
+        part[name] = value
+    return made
+
+
+def heard(age_s: float, *, done: bool = False) -> dict[str, Any]:
+    return {"producer hololens": {"host_ns": NOW_NS - round(age_s * SECOND), "done": done, "probes": 3}}
+
+
+CAMERA_STATES = {
+    "camera_problem": {"cameras": {"gopro": CAMERA | {"problem": "overheating"}}},
+    "camera_battery_low": {"battery_percent": 12},
+    "camera_card_low": {"minutes_left": 4.0},
+}
+STATES: dict[str, dict[str, Any]] = {
+    "stream_refused": {"streams": {"hololens/pv": PV | {"state": "refused", "problem": "it refuses"}}},
+    "stream_lost": {"streams": {"hololens/pv": PV | {"state": "lost", "ended": "lost", "fault": "it died"}}},
+    "stream_reconnecting": {"streams": {"hololens/pv": PV | {"state": "reconnecting", "problem": "closed"}}},
+    "stream_silent": {"last_host_ns": NOW_NS - 2 * SECOND},
+    "packets_lost": {"losses": 7},
+    "stream_behind": {"stored": 3000 - 30 * 46},
+    "rate_low": {"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 12.0}}},
+    "stream_came_back": {"left_host_ns": NOW_NS - 3 * SECOND},
+    "stamps_untrue": {"flagged": 4, "flagged_host_ns": NOW_NS - SECOND},
+    **CAMERA_STATES,
+    "process_silent": {"heard": heard(3.5)},
+    "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
+    "queue_silent": {"queue_silent_s": 4.0},
+    "disk_full": {"disk": {"level": "stop", "free_bytes": 10**8, "minutes_left": 0.1}},
+    "disk_low": {"disk": {"level": "warn", "free_bytes": 3 * 10**9, "minutes_left": 12.0}},
+    "recording_problem": {"befallen": ["the folder is gone: put it back"]},
+}
+
+
+def test_there_is_a_state_for_every_rule():
+    assert {rule.name for rule in RULES} == STATES.keys()
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_said_once_in_full_words(rule):
+    (found,) = findings_in(state(**STATES[rule.name]))
+    assert (found.rule, found.severity, found.do) == (rule.name, rule.severity, rule.do)
+    assert found.subject in found.operator or rule.of in ("disk", "recording", "queue")
+    assert not re.search(r"[{}]", found.operator)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_the_cook_hears_of_alarms_alone_and_never_a_name_of_ours(rule):
+    assert bool(rule.cook) == (rule.severity == ALARM)
+    assert rule.severity in (ALARM, WARNING)
+    assert not re.search(r"stream|packet|queue|drainer|hololens/", rule.cook)
+
+
+HARMLESS: list[dict[str, Any]] = [
+    {},
+    {
+        "streams": {
+            "hololens/depth_ahat": PV | {"state": "slow by the device", "rate_hz": 5.1, "adaptive": True}
+        }
+    },
+    {"last_host_ns": NOW_NS - SECOND},  # its producer told a fifth of a second ago: 0.8 s of silence
+    {"streams": {"hololens/pv": {}}},  # nobody has told of it yet
+    {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # only its drainer has
+    {"left_host_ns": NOW_NS - 60 * SECOND},
+    {"flagged": 4, "flagged_host_ns": NOW_NS - 60 * SECOND},
+    {"ended": "ended_by_device", "last_host_ns": NOW_NS - 30 * SECOND},
+    {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends when something happens
+    {"first_host_ns": 0, "last_host_ns": 0, "state": "connected"},
+    {"heard": heard(60, done=True)},
+    {"battery_percent": None, "minutes_left": None},
+    {"battery_percent": 0},  # on the mains, as cameras say it
+    {"disk": {}},
+]
+
+
+@pytest.mark.parametrize("changes", HARMLESS)
+def test_what_harms_nothing_is_not_said(changes):
+    assert findings_in(state(**changes)) == []
+
+
+def test_of_a_producer_that_is_held_up_the_streams_are_not_blamed():
+    held = state(heard=heard(8), last_host_ns=NOW_NS - 8 * SECOND)
+    assert [one.rule for one in findings_in(held)] == ["process_silent"]
+
+
+def test_a_queue_that_is_held_up_is_blamed_alone():
+    held = state(queue_silent_s=5.0, heard=heard(8), last_host_ns=NOW_NS - 8 * SECOND)
+    assert [one.rule for one in findings_in(held)] == ["queue_silent"]
+
+
+def test_alarms_stand_before_warnings():
+    both = state(disk=STATES["disk_low"]["disk"], last_host_ns=NOW_NS - 2 * SECOND)
+    assert [one.severity for one in findings_in(both)] == [ALARM, WARNING]
+
+
+@pytest.mark.parametrize(
+    ("told_s_ago", "phase", "changes", "word"),
+    [
+        (0.5, "recording", {}, "recording"),
+        (0.5, "recording", {"left_host_ns": NOW_NS - SECOND}, "recording"),
+        (0.5, "recording", {"losses": 1}, "problem"),
+        (0.5, "starting", {}, "starting"),
+        (0.5, "stopping", {"losses": 1}, "stopping"),
+        (3.1, "recording", {}, "unknown"),
+        (3.1, "recording", {"losses": 1}, "unknown"),
+    ],
+)
+def test_the_light_goes_out_when_there_is_no_news_for_three_seconds(told_s_ago, phase, changes, word):
+    told = state(phase=phase, **changes)
+    assert health_of(told, NOW_NS + round(told_s_ago * SECOND), findings_in(told)) == word
+    assert health_of(None, NOW_NS, []) == "unknown"

@@ -1,0 +1,143 @@
+"""The text that a Prometheus server reads: its form, its figures, and who may read it."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from capture.monitor.metrics import METRICS, MetricsServer, metrics_text
+from capture.monitor.process_use import CpuMeter, process_use
+
+SAMPLE = re.compile(
+    r'(?P<name>[a-z_]+)\{(?P<labels>[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*)\} (?P<value>\S+)'
+)
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
+STREAM = {
+    "rate_hz": 29.9,
+    "nominal_hz": 30.0,
+    "silent_s": 0.1,
+    "received": 1234567890123,
+    "waiting": 12,
+    "connections": 2,
+    "losses": 0,
+}
+FINDING = {
+    "rule": "camera_problem",
+    "severity": "alarm",
+    "subject": 'gopro "left"\n\\',
+    "operator": "",
+    "do": "",
+}
+TAKE: dict[str, Any] = {
+    "recording": "take-1",
+    "health": "problem",
+    "news_s": 0.2,
+    "findings": [FINDING],
+    "restarts": 1,
+    "streams": {"hololens/pv": STREAM},
+    "cameras": {"gopro": {"battery_percent": 55, "minutes_left": None}},
+    "disk": {"free_bytes": 10**12, "minutes_left": None},
+    "processes": {"recorder": {"cpu_share": 0.12, "memory_bytes": 82_000_000}},
+}
+UNKNOWN = {"recording": "take-2", "health": "unknown", "news_s": None, "findings": []}
+
+
+def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Read the text format by its published grammar; a line that is none of it fails."""
+    found, kinds = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kinds[name] = line.split()
+        elif not line.startswith("# HELP "):
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            assert match["name"] in kinds, "its type stands before it"
+            labels = {
+                key: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
+                for key, value in LABEL.findall(match["labels"])
+            }
+            found[match["name"], frozenset(labels.items())] = float(match["value"])
+    assert text.endswith("\n")
+    assert set(kinds.values()) <= {"gauge", "counter"}
+    return found
+
+
+def value(found: dict[Any, float], name: str, **labels: str) -> float | None:
+    return found.get((f"kitchensync_{name}", frozenset(labels.items())))
+
+
+def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
+    found = samples(metrics_text([TAKE, UNKNOWN]))
+    assert value(found, "healthy", recording="take-1") == 0
+    assert value(found, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
+    assert value(found, "camera_battery_percent", recording="take-1", camera="gopro") == 55
+    assert value(found, "camera_minutes_left", recording="take-1", camera="gopro") is None
+    assert value(found, "disk_minutes_left", recording="take-1") is None
+    assert value(found, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
+    finding = {key: FINDING[key] for key in ("rule", "severity", "subject")}
+    assert value(found, "finding", recording="take-1", **finding) == 1
+    assert {labels for _, labels in found if ("recording", "take-2") in labels} == {
+        frozenset({("recording", "take-2")})
+    }
+    said = {name.removeprefix("kitchensync_") for name, _ in found}
+    assert METRICS.keys() - said == {"camera_minutes_left", "disk_minutes_left"}
+
+
+def test_a_healthy_recording_is_one():
+    assert value(samples(metrics_text([TAKE | {"health": "recording"}])), "healthy", recording="take-1") == 1
+
+
+@pytest.fixture
+def server():
+    """What is served is counted."""
+    server = MetricsServer(0, lambda: metrics_text([TAKE]))
+    yield server
+    server.close()
+
+
+def got(port: int, path: str, host: str) -> tuple[int, str]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+
+
+def test_it_answers_this_computer_alone(server):
+    status, text = got(server.port, "/metrics", f"127.0.0.1:{server.port}")
+    assert (status, samples(text)) == (200, samples(metrics_text([TAKE])))
+    assert got(server.port, "/", f"localhost:{server.port}")[0] == 404
+    assert got(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
+
+
+def test_what_a_process_uses_is_what_the_system_says(tmp_path):
+    stat = ["S", *["0"] * 10, "300", "200", *["0"] * 5, "0", "1000", "0", "25"]
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "stat").write_text(f"7 (a ) name) {' '.join(stat)}\n")
+    (tmp_path / "uptime").write_text("110.00 5.00\n")
+    used = process_use(7, tmp_path)
+    assert used is not None
+    assert (used.cpu_s, used.age_s) == (5.0, 100.0)  # 100 ticks a second
+    assert used.memory_bytes % 25 == 0
+    assert used.memory_bytes > 0
+    assert process_use(8, tmp_path) is None
+
+
+def test_cpu_is_measured_since_the_look_before(monkeypatch):
+    looks = iter([(2.0, 10.0), (3.0, 12.0), None])
+
+    def look(_pid: int) -> Any:
+        from capture.monitor.process_use import ProcessUse
+
+        seen = next(looks)
+        return seen and ProcessUse(*seen, memory_bytes=5)
+
+    monkeypatch.setattr("capture.monitor.process_use.process_use", look)
+    meter = CpuMeter()
+    assert [meter.look(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]
