@@ -27,7 +27,7 @@ FILMS = "films.json"
 PUSHED = "pushed.json"
 """Where tasks of the recording are: servers and projects."""
 ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
-PUSHED_SCHEMA = "pushed-tasks/1"
+PUSHED_SCHEMA, ERRORS_SCHEMA = "pushed-tasks/1", "judged-errors/1"
 
 Content = dict[str, Any]
 
@@ -131,6 +131,15 @@ def add_version(recording: Path, content: Content) -> tuple[int, bool]:
         number = max(kept, default=0) + 1
         write_annotations(recording, f"steps-{number}.json", {"schema": VERSION_SCHEMA, **content})
         return number, True
+
+
+def add_errors_version(recording: Path, content: Content) -> int:
+    """Keep judged errors under the next number; return it. Raises OSError."""
+    with editing(recording):
+        there = [int(path.stem.rpartition("-")[2]) for path in (recording / FOLDER).glob("errors-*.json")]
+        number = max(there, default=0) + 1
+        write_annotations(recording, f"errors-{number}.json", {"schema": ERRORS_SCHEMA, **content})
+        return number
 
 
 def _marked(content: Content) -> str:

@@ -34,7 +34,10 @@ from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
 SCHEMA = "review-film/2"
-KINDS = ("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED)
+KINDS = (
+    *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
+    *("judge_error", "submit_errors", "rule_error"),
+)
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""
 NICE = 10
 

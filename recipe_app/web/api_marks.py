@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -95,9 +96,7 @@ def round_page(request: Request, tools: Tools, visitor: Asking, recording: str) 
     """Who marks a recording, how far they are, and how well they agree when all are done."""
     tools.records.state(recording)
     names = {row["id"]: row for row in tools.records.rows(tables.person, order=tables.person.c.pseudonym)}
-    may = {
-        name: row["pseudonym"] for name, row in names.items() if HOLDERS[Access.ANNOTATE] & {*roles_of(row)}
-    }
+    may = {row["id"]: row["pseudonym"] for row in people_who_may(names.values(), Access.ANNOTATE)}
     try:
         said = review(tools, recording)
     except (NotFound, NotNow):
@@ -146,13 +145,23 @@ def _people(tools: Collaborators, recording: str) -> dict[str, Any]:
 def assign(tools: Tools, visitor: Asking, recording: str, body: Asked) -> dict[str, Any]:
     """Ask people to mark a recording; from then on only they may."""
     tools.records.state(recording)
-    for person in body.people:
-        row = tools.records.row(tables.person, person)
-        if row is None or not HOLDERS[Access.ANNOTATE] & {*roles_of(row)}:
-            raise NotFound("nobody {name!r} who may mark steps; look at the list of people", name=person)
+    people_who_may(
+        [tools.records.row(tables.person, one) for one in body.people], Access.ANNOTATE, strict=True
+    )
     said = {"what": STEPS.what, "people": list(dict.fromkeys(body.people))}
     tools.records.note(ASSIGNED, recording, said, actor=visitor.actor)
     return said
+
+
+def people_who_may(rows: Iterable[Any], access: Access, *, strict: bool = False) -> list[Any]:
+    """Return the people who hold an access; `strict` raises NotFound for one who does not, or is nobody."""
+    found = []
+    for row in rows:
+        if row is not None and HOLDERS[access] & {*roles_of(row)}:
+            found.append(row)
+        elif strict:
+            raise NotFound("somebody who was asked may not do this; look at the list of people")
+    return found
 
 
 def marks(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
 from recipe_app.web import (
     api_desk,
+    api_errors_review,
     api_facts,
     api_films,
     api_marks,
@@ -40,6 +41,7 @@ ROUTES = [
     *api_films.ROUTES,
     *api_marks.ROUTES,
     *api_narration.ROUTES,
+    *api_errors_review.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

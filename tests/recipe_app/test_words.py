@@ -12,6 +12,7 @@ import pytest
 from recipe_app.cooking.checklist import ITEMS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
+from recipe_app.review.judged_answers import ERRORS
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from storage.permission import Scope
 
@@ -42,6 +43,7 @@ FAMILIES = {
     ],
     "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
     "instructions": ["normal", "impromptu", "disordered", "induced"],
+    "judge": [*ERRORS.questions, *{answer for answers in ERRORS.questions.values() for answer in answers}],
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],
