@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from capture.monitor.monitor import RecordingMonitor
 from capture.plan import runtime_folder
 from capture.session.control import ask
 from sensors.host_clock import host_ns
@@ -36,6 +37,7 @@ class Station:
     def __init__(self, data: Path, rig: Path | None, *, start_timeout_s: float = 30.0) -> None:
         self.data, self.rig, self.start_timeout_s = data, rig, start_timeout_s
         self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._monitor = RecordingMonitor()
 
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
         """Begin a recording; return the reasons why not, or nothing once every armed stream delivers."""
@@ -114,6 +116,11 @@ class Station:
         if reasons and health == "recording":
             health = "problem"
         return {"health": health, "reasons": reasons, "host_ns": state["host_ns"]}
+
+    def live(self, recording: str) -> dict[str, Any] | None:
+        """Say everything that is known of a running recording, as `kitchensync top` does; None when none runs."""
+        endpoint = self._endpoint(recording)
+        return self._monitor.look_at(endpoint) if endpoint.parent.exists() else None
 
     def _reap(self) -> None:
         """Take note of recorders that have ended, so that none stays behind as a zombie."""

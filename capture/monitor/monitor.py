@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from capture.session.control import ask
 from sensors.host_clock import host_ns
 
 ASK_MS = 500
+AGAIN_NS = 400_000_000
+"""Who looks sooner again is told the same: several may look through one monitor."""
 RATES_KEPT = 60
 STREAM_SAID = (
     *("state", "received", "stored", "waiting", "bytes", "rate_hz", "nominal_hz", "adaptive", "silent_s"),
@@ -29,25 +32,35 @@ class RecordingMonitor:
         self._cpu = CpuMeter()
         self._known: dict[Path, dict[str, Any]] = {}
         self._rates: dict[tuple[Path, str], deque[float]] = {}
+        self._views: dict[Path, dict[str, Any]] = {}
+        self._lock = threading.Lock()
 
     def look(self, recording: str | None = None, *, wait_ms: int = ASK_MS) -> list[dict[str, Any]]:
         """Return how every running recording is, or the one that was named; empty when none is there.
 
         Each is waited for `wait_ms` at most; without an answer what it told last is judged again.
         """
-        found = []
-        for endpoint in sorted(runtime_root().glob("*/control")):
+        endpoints = sorted(runtime_root().glob("*/control"))
+        found = [view for one in endpoints if (view := self.look_at(one, wait_ms=wait_ms)) is not None]
+        return [view for view in found if recording in (None, view["recording"])]
+
+    def look_at(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> dict[str, Any] | None:
+        """Return how the recording with this control socket is; None when nobody records there. From any thread."""
+        with self._lock:
+            seen = self._views.get(endpoint)
+            if seen is not None and host_ns() - seen["host_ns"] < AGAIN_NS:
+                return seen
             state = ask(endpoint, "state", limit_ms=wait_ms)
             if state is not None:
                 self._known[endpoint] = state
             elif not is_running(endpoint.parent):
                 self._known.pop(endpoint, None)
-                continue
+                self._views.pop(endpoint, None)
+                return None
             last = self._known.get(endpoint)
             name = str(last["recording"]) if last else endpoint.parent.name
-            if recording in (None, name):
-                found.append(self._view(endpoint, name, last))
-        return found
+            self._views[endpoint] = self._view(endpoint, name, last)
+            return self._views[endpoint]
 
     def _view(self, endpoint: Path, name: str, state: dict[str, Any] | None) -> dict[str, Any]:
         """Return one recording as `top/1` tells it: `health` unknown where nothing newer than 3 s is known."""

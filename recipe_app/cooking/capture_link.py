@@ -17,6 +17,9 @@ class RecordingWatch(Protocol):
     def report(self, recording: str) -> dict[str, Any]:
         """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""
 
+    def live(self, recording: str) -> dict[str, Any] | None:
+        """Say all of it: `health`, `findings`, `streams`, `cameras`, `disk`, `processes`; None when none runs."""
+
 
 class Capture(RecordingWatch, Protocol):
     """Starts, stops and watches recordings; what is refused comes back as reasons in words, each a line."""

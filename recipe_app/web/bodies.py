@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from recipe_app.operations.kinds import Misfit, Operation, OpId, Strict
+from recipe_app.operations.kinds import Line, Misfit, Operation, OpId, Strict
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]
 Id = Annotated[str, Field(max_length=64)]
@@ -120,6 +120,13 @@ class DeskOperation(Strict):
     kind: Literal["edit_error", "add_error", "note", "undo", "withdraw"]
     body: dict[str, Any]
     seen: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+
+class LiveMark(Strict):
+    """What an operator remarks while something is recorded; the same `op_id` twice is one remark."""
+
+    op_id: OpId
+    text: Line
 
 
 class TabletDump(Strict):

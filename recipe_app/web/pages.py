@@ -134,6 +134,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
         "health": health,
         "steerable": steerable,
+        "watched": health["health"] in ("starting", "recording", "problem", "unknown"),
         "startable": is_through(state),
         "asked": next((op["body"] for op in reversed(ops) if op["kind"] == "capture"), None),
         "study": visitor.may(Access.STUDY),

@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any
 
 import pytest
+from told_states import SECOND, told_state
 
 from capture.monitor.live_findings import findings_in, health_of
 from capture.monitor.rules import ALARM, RULES, WARNING
 
-SECOND = 10**9
 NOW_NS = 1000 * SECOND
-PV = {
-    "state": "streaming",
-    "received": 3000,
-    "stored": 2800,
-    "first_host_ns": 900 * SECOND,
-    "last_host_ns": NOW_NS - SECOND // 4,
-    "rate_hz": 29.9,
-    "nominal_hz": 30.0,
-    "adaptive": False,
-    "problem": "",
-    "fault": "",
-    "ended": "",
-    "losses": 0,
-    "flagged": 0,
-    "flagged_host_ns": 0,
-    "left_host_ns": 0,
-}
-CAMERA = {"state": "recording", "problem": "", "battery_percent": 80, "minutes_left": 60.0, "recorded_s": 9}
-HEALTHY: dict[str, Any] = {
-    "recording": "take",
-    "phase": "recording",
-    "host_ns": NOW_NS,
-    "befallen": [],
-    "restarts": [],
-    "queue_silent_s": 0.0,
-    "disk": {"level": "ok", "free_bytes": 90 * 10**9, "minutes_left": None},
-    "heard": {"producer hololens": {"host_ns": NOW_NS - SECOND // 5, "done": False, "probes": 3}},
-    "streams": {"hololens/pv": PV},
-    "cameras": {"gopro": CAMERA},
-}
+PV, CAMERA = told_state(NOW_NS)["streams"]["hololens/pv"], told_state(NOW_NS)["cameras"]["gopro"]
 
 
 def state(**changes: Any) -> dict[str, Any]:
-    """The healthy state, with changes of the stream, the camera, or of itself."""
-    made = copy.deepcopy(HEALTHY)
-    for name, value in changes.items():
-        part = next(
-            (
-                part
-                for part in (made, made["streams"]["hololens/pv"], made["cameras"]["gopro"])
-                if name in part
-            ),
-            None,
-        )
-        assert part is not None, name
-        part[name] = value
-    return made
+    return told_state(NOW_NS, **changes)
 
 
 def heard(age_s: float, *, done: bool = False) -> dict[str, Any]:

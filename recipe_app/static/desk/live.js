@@ -1,0 +1,98 @@
+// The live page of a recording: asked once a second. Without news for three seconds nothing is known, whatever was shown.
+
+import { newId } from "/static/core/ids.js";
+import { h } from "/static/core/page.js";
+import { ask } from "/static/core/server.js";
+import { loadWords, number, t } from "/static/core/words.js";
+
+const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500;
+const WIDE = 240, HIGH = 40;
+const at = (id) => document.getElementById(id);
+const { live } = at("tiles").dataset;
+let heard = performance.now(), shown = "";
+
+const rounded = (value) => Math.round(value * 10) / 10;
+
+function line(rates, nominal) { // the dashed line is the nominal rate
+  const top = Math.max(nominal, ...rates, 1) * 1.1;
+  const points = rates.map((rate, place) => `${(place * WIDE) / Math.max(rates.length - 1, 1)},${HIGH - (rate / top) * HIGH}`);
+  const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  drawing.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
+  drawing.setAttribute("aria-hidden", "true");
+  for (const [name, drawn] of [["nominal", `0,${HIGH - (nominal / top) * HIGH} ${WIDE},${HIGH - (nominal / top) * HIGH}`], ["rate", points.join(" ")]]) {
+    const part = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+    part.setAttribute("class", name);
+    part.setAttribute("points", drawn);
+    drawing.append(part);
+  }
+  return drawing;
+}
+
+function tile([name, facts], wrong) {
+  const { rate_hz: rate, nominal_hz: nominal, silent_s: seconds, waiting: packets } = facts;
+  const words = [t("live.rate", { rate: rounded(rate), nominal: rounded(nominal ?? 0) }), t("live.last", { seconds: rounded(seconds) }), t("live.waiting", { packets })];
+  const { connections, losses: lost, flagged } = facts;
+  if (connections > 1 || lost || flagged) words.push(t("live.breaks", { breaks: Math.max(connections - 1, 0), lost, flagged }));
+  return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), line(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
+}
+
+function camera([name, facts], wrong) {
+  const words = [];
+  if (facts.battery_percent !== null) words.push(t("live.battery", { name, percent: facts.battery_percent }));
+  if (facts.minutes_left !== null) words.push(t("live.card", { name, minutes: Math.round(facts.minutes_left) }));
+  return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state), ...words.map((text) => h("p", {}, text)));
+}
+
+function light(health) {
+  at("light").className = `dot ${health}`;
+  if (at("health").textContent !== t(`health.${health}`)) at("health").textContent = t(`health.${health}`);
+}
+
+function room(disk) {
+  if (!disk?.free_bytes) return "";
+  const gigabytes = rounded(disk.free_bytes / 1e9), minutes = disk.minutes_left;
+  return minutes === null ? t("live.disk_hours", { gigabytes }) : t("live.disk", { gigabytes, minutes: Math.round(minutes) });
+}
+
+function show(said) {
+  light(said.health);
+  const lines = said.findings.map(({ operator, do: advice }) => `${operator}; ${advice}`);
+  if (shown !== lines.join("\n")) { // read out once, not every second
+    shown = lines.join("\n");
+    at("wrong").replaceChildren(...said.findings.map(({ severity, rule }, place) =>
+      h("li", { class: severity, "data-rule": rule, lang: "en", dir: "ltr" }, lines[place])));
+  }
+  const wrong = Object.fromEntries(said.findings.map((one) => [one.subject, one]).reverse());
+  at("tiles").replaceChildren(
+    ...Object.entries(said.streams ?? {}).map((one) => tile(one, wrong[one[0]])),
+    ...Object.entries(said.cameras ?? {}).map((one) => camera(one, wrong[one[0]])));
+  at("room").textContent = room(said.disk) || (said.findings.length ? "" : t("live.fine"));
+}
+
+async function follow() {
+  for (;;) {
+    try {
+      show(await ask(live, { timeout: ANSWER_MS }));
+      heard = performance.now();
+    } catch { /* the light below says so */ }
+    await new Promise((resolve) => { setTimeout(resolve, EVERY_MS); });
+  }
+}
+
+at("remark").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const { text } = event.target.elements;
+  try {
+    await ask(event.target.dataset.remark, { body: { op_id: newId(), text: text.value } });
+    text.value = "";
+    at("kept").textContent = t("live.marked");
+  } catch (error) {
+    at("kept").textContent = error.message;
+  }
+});
+
+await loadWords();
+setInterval(() => { if (performance.now() - heard > NO_NEWS_MS) light("unknown"); }, 250);
+follow();

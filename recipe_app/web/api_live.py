@@ -1,0 +1,59 @@
+"""A recording while it is made: the page that follows it, what that page asks for, and what an operator remarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from recipe_app.cooking.collaborators import Collaborators
+from recipe_app.errors import NotNow
+from recipe_app.people.roles import Access
+from recipe_app.web.access import Asking, Route, Tools
+from recipe_app.web.api_tablet import health_of
+from recipe_app.web.bodies import LiveMark
+from recipe_app.web.pages import render
+
+STEERED = ("recording", "problem", "starting", "unknown")
+
+
+def _folder(tools: Collaborators, recording: str) -> str | None:
+    """Return the folder of a recording's devices, None where none belong to it. Raises NotFound."""
+    folder: str | None = tools.intake.recording(recording, kitchen=None)["folder"]
+    return folder
+
+
+def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
+    """Follow a recording: a tile a stream, what is wrong, and what can be done."""
+    title = tools.intake.recording(recording, kitchen=None)["title"]
+    fields = {"recording": recording, "title": title, "steerable": tools.capture is not None}
+    return render(request, "desk/live.html", visitor=visitor, **fields)
+
+
+def live(tools: Tools, recording: str) -> dict[str, Any]:
+    """Say everything that is known of the devices now; without a running recorder only its one word."""
+    folder = _folder(tools, recording)
+    watch = tools.capture or tools.watch
+    said = watch.live(folder) if watch is not None and folder is not None else None
+    if said is None:
+        return {"health": health_of(tools, folder)["health"], "findings": []}
+    ended = {"stopping": "stopped"}
+    return said | {"health": ended.get(said["health"], said["health"])}
+
+
+def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
+    """Keep what an operator remarks now: it stands in the recording's events at this time."""
+    folder = _folder(tools, recording)
+    if folder is None or health_of(tools, folder)["health"] not in STEERED:
+        raise NotNow("nothing is being recorded here")
+    stored = tools.records.note("mark", recording, {"text": body.text}, actor=visitor.actor, op_id=body.op_id)
+    tools.intake.file()
+    return {"n": stored["n"]}
+
+
+ROUTES = [
+    Route("/desk/recordings/{recording}/live", live_page, Access.OPERATE, page=True),
+    Route("/api/v1/desk/recordings/{recording}/live", live, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/remarks", remark, Access.OPERATE, "POST"),
+]

@@ -1,0 +1,115 @@
+"""The live page beside a recorder's own channel: what it tells is on the page, and nothing when it tells nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import at_the_desk
+from screens import fit_to_be_shown
+from told_states import SECOND, told_state
+
+from capture.plan import runtime_folder
+from capture.session.control import ControlServer
+from capture.station import Station
+from recipe_app.web.app import create_app
+from sensors.host_clock import host_ns
+
+pytestmark = pytest.mark.slow
+
+
+class Recorder(threading.Thread):
+    """The channel of a recorder that tells what the test wants, until it is ended."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(daemon=True)
+        runtime = runtime_folder(folder)
+        runtime.mkdir(mode=0o700, parents=True)
+        self.changes: dict[str, Any] = {}
+        self._server = ControlServer(f"ipc://{runtime}/control")
+        self._ending = threading.Event()
+
+    def run(self) -> None:
+        while not self._ending.wait(0.02):
+            self._server.requests(lambda: told_state(host_ns(), **self.changes))
+        self._server.close()
+
+    def end(self) -> None:
+        self._ending.set()
+        self.join()
+
+
+@pytest.fixture
+def recorder(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    """It records `take` into the kitchen's data folder."""
+    with tempfile.TemporaryDirectory(prefix="ks") as short:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", short)
+        kitchen.record("take")
+        recorder = Recorder(kitchen.data / "take")
+        recorder.start()
+        yield recorder
+        recorder.end()
+
+
+@pytest.fixture
+def url(kitchen: Any) -> str:
+    """The app that watches what others record."""
+    tools = dataclasses.replace(kitchen.tools, capture=Station(kitchen.data, None))
+    return str(kitchen.serve(create_app(tools)))
+
+
+def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
+    kitchen: Any, url: str, recorder: Recorder, browser: Any
+) -> None:
+    recording = str(kitchen.choose(folder="take")["recording"])
+    login = kitchen.desk("operator").headers["x-kitchensync-login"]
+    page = at_the_desk(browser, url, login).page
+    page.goto(f"{url}/desk/recordings/{recording}")
+    page.get_by_role("link", name="Watch it live").click()
+    page.locator("#light.recording").wait_for()
+    tile = page.locator('[data-subject="hololens/pv"]')
+    tile.get_by_text("29.9 of 30 packets/s").wait_for()
+    page.get_by_text("gopro: battery 80 %").wait_for()
+    page.get_by_text("90 GB free").wait_for()
+    assert page.locator(".tile.alarm, .tile.warning, #wrong li").count() == 0
+    fit_to_be_shown(page)
+
+    recorder.changes = {"last_host_ns": host_ns() - 60 * SECOND, "battery_percent": 12}
+    page.locator("#light.problem").wait_for()
+    page.locator('#wrong li.alarm[data-rule="stream_silent"]', has_text="look at the network").wait_for()
+    page.locator('.tile.alarm[data-subject="hololens/pv"]', has_text="nothing has come for").wait_for()
+    page.locator('.tile.warning[data-subject="gopro"]', has_text="battery at 12 %").wait_for()
+    fit_to_be_shown(page)
+
+    page.get_by_label("Remark").fill("the pan burns")
+    page.get_by_role("button", name="Remark now").click()
+    page.get_by_text("The remark is kept.").wait_for()
+    (mark,) = [op for op in kitchen.tools.records.ops(recording) if op["kind"] == "mark"]
+    assert mark["body"] == {"text": "the pan burns"}
+    assert "the pan burns" in str(kitchen.events(kitchen.data / "take"))
+
+    recorder.changes = {}
+    page.locator("#light.recording").wait_for()
+    page.context.set_offline(True)
+    page.locator("#light.unknown").wait_for()
+    page.context.set_offline(False)
+    page.locator("#light.recording").wait_for()
+    recorder.end()
+    page.locator("#light.unknown").wait_for()
+    assert page.locator("#health").inner_text() == "State unknown"
+
+
+def test_nothing_is_remarked_where_nothing_is_recorded(kitchen: Any, url: str) -> None:
+    recording = str(kitchen.choose()["recording"])
+    operator = kitchen.desk("operator")
+    operator.base_url = url
+    said = {"op_id": kitchen.operation(recording, "end", {})["op_id"], "text": "too late"}
+    answer = operator.post(f"/api/v1/desk/recordings/{recording}/remarks", json=said)
+    assert (answer.status_code, answer.json()["error"]) == (409, "nothing is being recorded here")
+    live = operator.get(f"/api/v1/desk/recordings/{recording}/live").json()
+    assert live == {"health": "standalone", "findings": []}

@@ -1,0 +1,62 @@
+"""What a running recording tells of itself, made up: healthy, and with changes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+SECOND = 10**9
+
+
+def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
+    """A healthy state at a time; a change is of the state itself, else of its stream, else of its camera."""
+    stream = {
+        "state": "streaming",
+        "received": 3000,
+        "stored": 2800,
+        "bytes": 9_000_000,
+        "first_host_ns": now_ns - 100 * SECOND,
+        "last_host_ns": now_ns - SECOND // 4,
+        "rate_hz": 29.9,
+        "nominal_hz": 30.0,
+        "adaptive": False,
+        "connections": 1,
+        "problem": "",
+        "fault": "",
+        "ended": "",
+        "losses": 0,
+        "flagged": 0,
+        "flagged_host_ns": 0,
+        "left_host_ns": 0,
+    }
+    camera = {
+        "state": "recording",
+        "problem": "",
+        "battery_percent": 80,
+        "minutes_left": 60.0,
+        "recorded_s": 9,
+        "gaps": [],
+    }
+    heard = {"host_ns": now_ns - SECOND // 5, "done": False, "probes": 3}
+    told: dict[str, Any] = {
+        "recording": "take",
+        "path": "data/take",
+        "pid": 1,
+        "phase": "recording",
+        "host_ns": now_ns,
+        "problems": [],
+        "befallen": [],
+        "waiting": "",
+        "restarts": [],
+        "processes": {},
+        "queue_silent_s": 0.0,
+        "disk": {"level": "ok", "free_bytes": 90 * 10**9, "minutes_left": None},
+        "heard": {"producer hololens": heard},
+        "streams": {"hololens/pv": stream},
+        "cameras": {"gopro": camera},
+    }
+    for name, value in copy.deepcopy(changes).items():
+        part = next((part for part in (told, stream, camera) if name in part), None)
+        assert part is not None, name
+        part[name] = value
+    return told
