@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from capture.monitor.live_findings import findings_in, health_of
 from capture.monitor.monitor import RecordingMonitor
 from capture.plan import runtime_folder
 from capture.session.control import ask
@@ -23,10 +24,6 @@ START_MARGIN_S = 30.0
 STOP_LIMIT_S = 30.0
 LOOK_S = 0.1
 HEALTH_MS = 500
-RESTARTED_LATELY_NS = 10_000_000_000
-
-_TROUBLED = ("refused", "unreachable", "silent", "stalled", "reconnecting", "rate low")
-"""States of a stream (decision 0011) that the person in the kitchen should know of."""
 
 _RECORD = [sys.executable, "-P", "-m", "kitchensync", "record"]
 
@@ -105,17 +102,24 @@ class Station:
             time.sleep(LOOK_S)
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Say how a recording is: `health`, `reasons` in words, and `host_ns`, when that was known."""
+        """Say how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
+
+        `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once.
+        """
         self._reap()
         state = self._state(recording)
         if state is None:
             running = self._manifest_state(recording) == "recording"
-            return {"health": "unknown" if running else "stopped", "reasons": [], "host_ns": host_ns()}
-        reasons = _problems(state)
-        health = {"starting": "starting", "stopping": "stopped"}.get(state["phase"], "recording")
-        if reasons and health == "recording":
-            health = "problem"
-        return {"health": health, "reasons": reasons, "host_ns": state["host_ns"]}
+            health = "unknown" if running else "stopped"
+            return {"health": health, "reasons": [], "cook": [], "host_ns": host_ns()}
+        found = findings_in(state)
+        health = health_of(state, state["host_ns"], found)
+        return {
+            "health": "stopped" if health == "stopping" else health,
+            "reasons": [one.operator for one in found],
+            "cook": list(dict.fromkeys(one.cook for one in found if one.cook)),
+            "host_ns": state["host_ns"],
+        }
 
     def live(self, recording: str) -> dict[str, Any] | None:
         """Say everything that is known of a running recording, as `kitchensync top` does; None when none runs."""
@@ -140,20 +144,6 @@ class Station:
             return str(read_manifest(self.data / recording).get("state"))
         except StorageError:
             return ""
-
-
-def _problems(state: dict[str, Any]) -> list[str]:
-    """What is wrong now: problems of streams, of the recorder, and processes that had to be restarted lately."""
-    streams = [f"{name}: {why}" for name, facts in state["streams"].items() if (why := _trouble(facts))]
-    lately = [one for one in state["restarts"] if state["host_ns"] - one["host_ns"] < RESTARTED_LATELY_NS]
-    return [*map(str, state["problems"]), *streams, *(f"{one['process']} was restarted" for one in lately)]
-
-
-def _trouble(facts: dict[str, Any]) -> str:
-    """Say what is wrong with one stream: what its recorder says, else the state itself, such as `stalled`."""
-    if facts.get("problem"):
-        return str(facts["problem"])
-    return str(facts["state"]) if facts.get("state") in _TROUBLED else ""
 
 
 def station(data: Path, rig: Path | None) -> Station:

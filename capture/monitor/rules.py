@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from capture.produce.stream_watch import RATE_LOW
+from storage.ledger import FAILED, LOST
+
 Facts = dict[str, Any]
 
 WARNING, ALARM = "warning", "alarm"
@@ -53,10 +56,10 @@ RULES: tuple[LiveRule, ...] = (
     LiveRule(
         "stream_lost",
         "stream",
-        lambda f: f.get("ended") == "lost",
+        lambda f: f.get("ended") in (LOST, FAILED),
         ALARM,
         f"The headset is not sending everything. {TELL}",
-        "{name}: it was lost and did not come back ({fault})",
+        "{name}: it was lost and did not come back ({fault}{problem})",
         "start the headset's app again, then decide whether to begin anew",
     ),
     LiveRule(
@@ -98,9 +101,9 @@ RULES: tuple[LiveRule, ...] = (
     LiveRule(
         "rate_low",
         "stream",
-        lambda f: f["state"] == "rate low",
-        WARNING,
-        "",
+        lambda f: f["state"] == RATE_LOW,
+        ALARM,
+        f"The headset is not sending everything. {TELL}",
         "{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}",
         "look at the network: another channel, a cable, fewer streams",
     ),
@@ -121,6 +124,15 @@ RULES: tuple[LiveRule, ...] = (
         "",
         "{name}: {flagged} stamps do not go forward as time does",
         "nothing to do now: they are kept as sent, and `verify` counts them",
+    ),
+    LiveRule(
+        "stream_problem",
+        "stream",
+        lambda f: bool(f["problem"]),
+        WARNING,
+        "",
+        "{name}: {problem}",
+        "what comes is recorded all the same",
     ),
     LiveRule(
         "camera_problem",

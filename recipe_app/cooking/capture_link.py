@@ -15,7 +15,10 @@ class RecordingWatch(Protocol):
     """Watches recordings."""
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`."""
+        """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`.
+
+        Where it says `cook`, these are words for who cooks, of alarms alone.
+        """
 
     def live(self, recording: str) -> dict[str, Any] | None:
         """Say all of it: `health`, `findings`, `streams`, `cameras`, `disk`, `processes`; None when none runs."""

@@ -236,6 +236,7 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
     return {
         "health": "unknown" if stale else report["health"],
         "reasons": report["reasons"],
+        "cook": report.get("cook", []),
         "folder": folder,
     }
 

@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from told_states import SECOND, told_state
 
 from capture.station import Station
+from sensors.host_clock import host_ns
+
+PV = told_state(host_ns())["streams"]["hololens/pv"]
 
 
-def told(monkeypatch, tmp_path, streams):
-    """Report of a recording whose streams are in these states."""
-    state = {
-        "phase": "recording",
-        "problems": [],
-        "restarts": [],
-        "host_ns": 5,
-        "streams": streams,
-    }
+def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
+    """The report of a recording that tells this of itself."""
     station = Station(tmp_path, None)
-    monkeypatch.setattr(station, "_state", lambda recording: state)
+    monkeypatch.setattr(station, "_state", lambda recording: told_state(host_ns(), **changes))
     return station.report("take-1")
 
 
-@pytest.mark.parametrize("state", ["stalled", "rate low", "silent", "reconnecting"])
-def test_a_stream_in_trouble_is_told_though_its_recorder_names_no_problem(monkeypatch, tmp_path, state):
-    report = told(monkeypatch, tmp_path, {"hololens/pv": {"state": state, "problem": ""}})
-    assert (report["health"], report["reasons"]) == ("problem", [f"hololens/pv: {state}"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"last_host_ns": PV["last_host_ns"] - 9 * SECOND}, "hololens/pv: nothing has come for"),
+        ({"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 9.0}}}, "9.0 packets/s"),
+        ({"streams": {"hololens/pv": PV | {"state": "reconnecting", "problem": "cut"}}}, "(cut)"),
+        ({"problem": "no room", "losses": 3}, "3 packets found no room"),
+    ],
+)
+def test_a_stream_in_trouble_is_told_to_both(monkeypatch, tmp_path, changes, words):
+    report = told(monkeypatch, tmp_path, **changes)
+    assert report["health"] == "problem"
+    assert [reason for reason in report["reasons"] if words in reason]
+    assert [said for said in report["cook"] if "Please tell the operator" in said]
+
+
+def test_the_cook_is_told_once_however_many_streams_are_gone(monkeypatch, tmp_path):
+    gone = {name: PV | {"state": "refused", "problem": "refused"} for name in ("hololens/pv", "hololens/eye")}
+    report = told(monkeypatch, tmp_path, streams=gone)
+    assert (len(report["reasons"]), len(report["cook"])) == (2, 1)
 
 
 @pytest.mark.parametrize("state", ["streaming", "slow by the device"])
 def test_a_stream_that_does_as_it_may_is_no_problem(monkeypatch, tmp_path, state):
-    report = told(monkeypatch, tmp_path, {"hololens/depth_ahat": {"state": state}})
-    assert (report["health"], report["reasons"]) == ("recording", [])
+    streams = {"hololens/depth_ahat": PV | {"state": state, "last_host_ns": host_ns()}}
+    report = told(monkeypatch, tmp_path, streams=streams)
+    assert (report["health"], report["reasons"], report["cook"]) == ("recording", [], [])
+
+
+def test_a_warning_is_told_to_the_operator_alone_and_lights_no_alarm(monkeypatch, tmp_path):
+    report = told(monkeypatch, tmp_path, battery_percent=12)
+    assert (report["health"], report["reasons"], report["cook"]) == (
+        "recording",
+        ["gopro: battery at 12 %"],
+        [],
+    )

@@ -38,6 +38,7 @@ STATES: dict[str, dict[str, Any]] = {
     "rate_low": {"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 12.0}}},
     "stream_came_back": {"left_host_ns": NOW_NS - 3 * SECOND},
     "stamps_untrue": {"flagged": 4, "flagged_host_ns": NOW_NS - SECOND},
+    "stream_problem": {"problem": "the camera did not take the exposure"},
     **CAMERA_STATES,
     "process_silent": {"heard": heard(3.5)},
     "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
