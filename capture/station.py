@@ -13,7 +13,8 @@ from typing import Any
 
 from capture.monitor.live_findings import findings_in, health_of
 from capture.monitor.monitor import RecordingMonitor
-from capture.plan import runtime_folder
+from capture.monitor.rules import ALARM
+from capture.plan import is_running, runtime_folder
 from capture.session.control import ask
 from sensors.host_clock import host_ns
 from storage.errors import StorageError
@@ -24,6 +25,12 @@ START_MARGIN_S = 30.0
 STOP_LIMIT_S = 30.0
 LOOK_S = 0.1
 HEALTH_MS = 500
+BY_A_PERSON = ("requested", "aborted", "signal")
+"""Why a recording ends that somebody wanted to end; every other end is a fault."""
+ALARMS = {"camera_problem": "camera"} | dict.fromkeys(
+    ("stream_refused", "stream_lost", "stream_reconnecting", "stream_silent"), "headset"
+)
+"""Rule -> what its alarm calls by name on the cook's screen; of every other it is the recording."""
 
 _RECORD = [sys.executable, "-P", "-m", "kitchensync", "record"]
 
@@ -98,28 +105,42 @@ class Station:
 
     def _wait_until_it_ended(self, recording: str) -> None:
         end_s = time.monotonic() + STOP_LIMIT_S
-        while self._manifest_state(recording) == "recording" and time.monotonic() < end_s:
+        while self._manifest(recording).get("state") == "recording" and time.monotonic() < end_s:
             time.sleep(LOOK_S)
 
     def report(self, recording: str) -> dict[str, Any]:
         """Say how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
 
-        `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once.
+        `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once. `alarm` is what the first is
+        about: `camera`, `headset`, `recording`, or `stopped` where it ended alone.
         """
         self._reap()
         state = self._state(recording)
         if state is None:
-            running = self._manifest_state(recording) == "recording"
-            health = "unknown" if running else "stopped"
-            return {"health": health, "reasons": [], "cook": [], "host_ns": host_ns()}
+            said = self._without_answer(recording)
+            return {"reasons": [], "cook": [], "alarm": "", **said, "host_ns": host_ns()}
         found = findings_in(state)
         health = health_of(state, state["host_ns"], found)
+        alarm = next((ALARMS.get(one.rule, "recording") for one in found if one.severity == ALARM), "")
         return {
             "health": "stopped" if health == "stopping" else health,
             "reasons": [one.operator for one in found],
             "cook": list(dict.fromkeys(one.cook for one in found if one.cook)),
+            "alarm": _ended_alone(state["stop_asked"]) if health == "stopping" else alarm,
             "host_ns": state["host_ns"],
         }
+
+    def _without_answer(self, recording: str) -> dict[str, Any]:
+        """Say what the folder and the lock of its recorder tell, where nobody answers."""
+        manifest = self._manifest(recording)
+        if manifest.get("state") == "recording":
+            if is_running(runtime_folder(self.data / recording)):
+                return {"health": "unknown"}
+            gone = "the recorder is gone and has not ended the recording; run `kitchensync recover`"
+            return {"health": "problem", "reasons": [gone], "alarm": "stopped"}
+        why = str((manifest.get("stopped") or {}).get("reason") or "")
+        said = [f"the recording ended by itself: {why}"] if _ended_alone(why) else []
+        return {"health": "stopped", "reasons": said, "alarm": _ended_alone(why)}
 
     def live(self, recording: str) -> dict[str, Any] | None:
         """Say everything that is known of a running recording, as `kitchensync top` does; None when none runs."""
@@ -137,13 +158,18 @@ class Station:
     def _endpoint(self, recording: str) -> Path:
         return runtime_folder(self.data / recording) / "control"
 
-    def _manifest_state(self, recording: str) -> str:
+    def _manifest(self, recording: str) -> dict[str, Any]:
         if not (self.data / recording / MANIFEST).exists():
-            return ""
+            return {}
         try:
-            return str(read_manifest(self.data / recording).get("state"))
+            return read_manifest(self.data / recording)
         except StorageError:
-            return ""
+            return {}
+
+
+def _ended_alone(why: str) -> str:
+    """Return the alarm of an end that nobody asked for; none of one that somebody did, or of none."""
+    return "stopped" if why and why not in BY_A_PERSON else ""
 
 
 def station(data: Path, rig: Path | None) -> Station:

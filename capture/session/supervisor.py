@@ -205,6 +205,7 @@ class Supervisor:
         parts = (self.children.pids(), self.server, self.board.states, self.cameras, self.outlook)
         return told_state(self.plan, *parts) | {
             "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
+            "stop_asked": self._stop_asked,
             "problems": self.problems(),
             "befallen": self._befallen(),
             "waiting": self.waiting,

@@ -17,7 +17,8 @@ class RecordingWatch(Protocol):
     def report(self, recording: str) -> dict[str, Any]:
         """Say how a recording is: `health` (recording, starting, stopped, problem, unknown), `reasons`, `host_ns`.
 
-        Where it says `cook`, these are words for who cooks, of alarms alone.
+        Where it says `cook`, these are words for who cooks, of alarms alone; `alarm` is what the first is about:
+        `camera`, `headset`, `recording`, `stopped` (it ended alone), or nothing.
         """
 
     def live(self, recording: str) -> dict[str, Any] | None:

@@ -77,7 +77,7 @@ def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
         names = [name for name in names if name not in others]
     live = [name for name in names if tools.folders.state(name) == "recording"]
     cooked = _cooked_in(tools, live)
-    free = [name for name in live if name not in cooked and health_of(tools, name)["health"] != "unknown"]
+    free = [name for name in live if name not in cooked and _goes_on(health_of(tools, name))]
     return {"running": live, "free": free, "adopted": [name for name in names if name not in live]}
 
 
@@ -223,20 +223,26 @@ def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     return health_of(tools, folder)
 
 
+def _goes_on(health: dict[str, Any]) -> bool:
+    return health["health"] != "unknown" and health["alarm"] != "stopped"
+
+
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
     """Say how a folder's devices are; what is older than three seconds is not known."""
     if folder is None:
-        return {"health": "standalone", "reasons": [], "folder": None}
+        return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
     watch = tools.capture or tools.watch
     if watch is None:  # a manifest cannot tell whether somebody still records
         live = tools.folders.state(folder) == "recording"
-        return {"health": "unknown" if live else tools.folders.state(folder), "reasons": [], "folder": folder}
+        health = "unknown" if live else tools.folders.state(folder)
+        return {"health": health, "reasons": [], "alarm": "", "folder": folder}
     report = watch.report(folder)
     stale = tools.records.now_ns() - report["host_ns"] > FRESH_NS
     return {
         "health": "unknown" if stale else report["health"],
         "reasons": report["reasons"],
         "cook": report.get("cook", []),
+        "alarm": report.get("alarm", ""),
         "folder": folder,
     }
 

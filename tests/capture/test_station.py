@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from told_states import SECOND, told_state
 
+from capture.plan import runtime_folder
 from capture.station import Station
 from sensors.host_clock import host_ns
+from storage.manifest import write_json
 
 PV = told_state(host_ns())["streams"]["hololens/pv"]
 
@@ -21,17 +23,21 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "words", "alarm"),
     [
-        ({"last_host_ns": PV["last_host_ns"] - 9 * SECOND}, "hololens/pv: nothing has come for"),
-        ({"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 9.0}}}, "9.0 packets/s"),
-        ({"streams": {"hololens/pv": PV | {"state": "reconnecting", "problem": "cut"}}}, "(cut)"),
-        ({"problem": "no room", "losses": 3}, "3 packets found no room"),
+        ({"last_host_ns": PV["last_host_ns"] - 9 * SECOND}, "hololens/pv: nothing has come for", "headset"),
+        (
+            {"streams": {"hololens/pv": PV | {"state": "rate low", "rate_hz": 9.0}}},
+            "9.0 packets/s",
+            "recording",
+        ),
+        ({"streams": {"hololens/pv": PV | {"state": "reconnecting", "problem": "cut"}}}, "(cut)", "headset"),
+        ({"problem": "no room", "losses": 3}, "3 packets found no room", "recording"),
     ],
 )
-def test_a_stream_in_trouble_is_told_to_both(monkeypatch, tmp_path, changes, words):
+def test_a_stream_in_trouble_is_told_to_both(monkeypatch, tmp_path, changes, words, alarm):
     report = told(monkeypatch, tmp_path, **changes)
-    assert report["health"] == "problem"
+    assert (report["health"], report["alarm"]) == ("problem", alarm)
     assert [reason for reason in report["reasons"] if words in reason]
     assert [said for said in report["cook"] if "Please tell the operator" in said]
 
@@ -56,3 +62,39 @@ def test_a_warning_is_told_to_the_operator_alone_and_lights_no_alarm(monkeypatch
         ["gopro: battery at 12 %"],
         [],
     )
+
+
+def test_a_camera_with_a_problem_is_an_alarm(monkeypatch, tmp_path):
+    camera = {"problem": "it does not record", "battery_percent": None, "minutes_left": None}
+    assert told(monkeypatch, tmp_path, cameras={"gopro": camera})["alarm"] == "camera"
+
+
+def left_behind(tmp_path, **said):
+    folder = tmp_path / "take-1"
+    folder.mkdir()
+    write_json(folder / "recording.json", {"schema": "recording/1", "recording": "take-1", **said})
+    return Station(tmp_path, None).report("take-1")
+
+
+def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):
+    assert not runtime_folder(tmp_path / "take-1").exists()
+    report = left_behind(tmp_path, state="recording")
+    assert (report["health"], report["alarm"]) == ("problem", "stopped")
+    assert "recorder is gone" in report["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("why", "alarm"),
+    [
+        ("requested", ""),
+        ("aborted", ""),
+        ("signal", ""),
+        ("no_space", "stopped"),
+        ("ended_by_device", "stopped"),
+    ],
+)
+def test_an_end_that_nobody_asked_for_is_an_alarm(monkeypatch, tmp_path, why, alarm):
+    ending = told(monkeypatch, tmp_path, phase="stopping", stop_asked=why)
+    assert (ending["health"], ending["alarm"]) == ("stopped", alarm)
+    report = left_behind(tmp_path, state="complete", stopped={"host_ns": 1, "utc_ns": 1, "reason": why})
+    assert (report["health"], report["alarm"], bool(report["reasons"])) == ("stopped", alarm, bool(alarm))

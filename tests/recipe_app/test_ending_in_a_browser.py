@@ -34,6 +34,8 @@ def test_devices_that_do_not_stop_are_named_and_asked_again(kitchen: Any, rig: R
         tablet.tap("Yes, to the review")
         tablet.screen("review")  # the person goes on all the same
         sheet = tablet.page.get_by_role("dialog", name="The devices did not stop")
+        assert not sheet.get_by_text("nobody answers").is_visible()
+        sheet.get_by_text("For the operator").click()
         sheet.get_by_text("nobody answers").wait_for()
         assert serious(tablet.page) == []
         sheet.get_by_role("button", name="OK").click()
@@ -42,7 +44,7 @@ def test_devices_that_do_not_stop_are_named_and_asked_again(kitchen: Any, rig: R
         tablet.screen("follow")
         tablet.tap("End", exact=True)
         tablet.tap("Yes, to the review")
-        sheet.get_by_text("nobody answers").wait_for()
+        sheet.wait_for()
         rig.refuses = []
         tablet.rest()
         sheet.get_by_role("button", name="Try again").click()
@@ -69,7 +71,7 @@ def ended_offline(kitchen: Any, tablet: Tablet) -> tuple[str, Any]:
     tablet.tap("Yes, to the review")
     tablet.screen("review")
     sheet = tablet.page.get_by_role("dialog", name="The devices did not stop")
-    sheet.get_by_text("No answer from the server").wait_for()
+    sheet.get_by_text("No answer from the server").wait_for(state="attached")
     return recording, sheet
 
 

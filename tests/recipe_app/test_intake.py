@@ -267,7 +267,9 @@ def test_a_recorder_that_was_killed_is_not_said_to_record(kitchen: Any) -> None:
         app = create_app(dataclasses.replace(kitchen.tools, watch=watch))
         tablet = httpx.Client(base_url=kitchen.serve(app), trust_env=False, headers=kitchen.tablet.headers)
         with tablet:
-            assert tablet.get(f"/api/v1/health/{recording}").json()["health"] == "unknown"
+            told = tablet.get(f"/api/v1/health/{recording}").json()
+            known = ("problem", "stopped") if watch else ("unknown", "")
+            assert (told["health"], told["alarm"]) == known
             assert tablet.get("/api/v1/running").json() == {**places, "free": []}
 
 

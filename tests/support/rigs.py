@@ -12,6 +12,7 @@ class Rig:
         self.kitchen = kitchen
         self.calls: list[tuple[str, str]] = []
         self.refuses: list[str] = []
+        self.said: dict[str, Any] = {"health": "recording", "reasons": [], "alarm": ""}
 
     def start(self, recording: str, **_: str) -> list[str]:
         self.calls.append(("start", recording))
@@ -32,4 +33,4 @@ class Rig:
         return self.refuses
 
     def report(self, recording: str) -> dict[str, Any]:
-        return {"health": "recording", "reasons": [], "host_ns": self.kitchen.tools.records.now_ns()}
+        return {**self.said, "host_ns": self.kitchen.tools.records.now_ns()}

@@ -43,6 +43,7 @@ def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
         "path": "data/take",
         "pid": 1,
         "phase": "recording",
+        "stop_asked": "",
         "host_ns": now_ns,
         "problems": [],
         "befallen": [],

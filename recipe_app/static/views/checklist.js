@@ -9,6 +9,7 @@ import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { t } from "/static/core/words.js";
 import { living } from "/static/views/error_form.js";
+import { forOperator } from "/static/views/alarm.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
 
 const LOOK_MS = 3000;
@@ -82,7 +83,7 @@ export function open(recording) {
   }
 
   function refused(reasons) {
-    sheet(t("capture.refused"), (close) => [h("ul", {}, reasons.map((reason) => h("li", {}, reason))),
+    sheet(t("capture.refused"), (close) => [h("p", {}, t("capture.refused.what")), forOperator(reasons),
       h("p", { class: "actions" }, button(t("capture.without"), () => { close(); goTo(recording, "follow"); }, { class: "quiet" }),
         button(t("failed.again"), () => { close(); arm(); }, { class: "primary" }))]);
   }

@@ -12,12 +12,13 @@ import { afterTouches } from "/static/core/touch.js";
 import { number, t } from "/static/core/words.js";
 import { Cover } from "/static/views/cover.js";
 import { app, go } from "/static/main.js";
+import { Alarm } from "/static/views/alarm.js";
 import { Timers } from "/static/views/timers.js";
 import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
 import { withdraw } from "/static/views/withdraw.js";
 
 const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
-const POLL_MS = 1500;
+const POLL_MS = 1000; // an alarm is on the screen within two seconds
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
 const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
@@ -148,6 +149,7 @@ export function open(recording) {
   const strip = h("div", { class: "strips", role: "status" });
   const main = h("main", { class: "steps" });
   const foot = h("footer", { class: "buttons" });
+  const alarm = new Alarm();
   const cover = new Cover(recording, (touch) => act(touch, { kind: "resume" }));
   root.replaceChildren(top, strip, main, foot, cover.element);
 
@@ -165,11 +167,11 @@ export function open(recording) {
     const known = performance.now() - health.at < STALE_MS ? health.health : "unknown";
     const finished = glass.order.filter((node) => ["done", "skipped"].includes(stateOf(node))).length;
     drawStrip();
-    const said = [known, health.reasons?.[0], quiet || finished].join("|");
+    const said = [known, quiet || finished].join("|");
     if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
     saidOnTop = said;
     redraw(top,
-      h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), known === "problem" && health.reasons.length ? `: ${health.reasons[0]}` : "")),
+      h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`))),
       h("p", { class: "progress" }, quiet ? "" : t("follow.progress", { done: finished, all: glass.order.length })),
       h("p", { class: "actions" }, !quiet && button(t("follow.steps"), allSteps, { class: "small", "data-key": "steps" }), button(t("pause"), pause, { class: "small", "data-key": "pause" }), button(t("follow.end"), end, { class: "small", "data-key": "end" })));
   }
@@ -267,6 +269,7 @@ export function open(recording) {
     try {
       const answer = await ask(`/api/v1/health/${recording.id}`, { timeout: 2500 });
       health = { ...answer, at: performance.now() };
+      alarm.hear(answer);
       if (await recording.refresh()) draw();
       if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
     } catch {
@@ -291,7 +294,7 @@ export function open(recording) {
     fit();
   });
   const quietly = outbox.onChange(() => recording.reduceAgain());
-  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); }, 500)];
+  const ticking = [setInterval(poll, POLL_MS), setInterval(() => { timers.tick(); lookAgain(); alarm.place(); }, 500)];
   addEventListener("keydown", onKey);
   addEventListener("resize", fit);
   document.fonts?.ready.then(() => { fitted = ""; fit(); });
@@ -301,6 +304,7 @@ export function open(recording) {
     ticking.forEach(clearInterval);
     removeEventListener("keydown", onKey);
     removeEventListener("resize", fit);
+    alarm.close();
     letSleep();
     quietly();
     root.className = "";

@@ -5,6 +5,7 @@ import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
+import { forOperator } from "/static/views/alarm.js";
 import { lastResorts } from "/static/views/dump.js";
 
 const STOP_AGAIN_MS = 3000;
@@ -40,7 +41,7 @@ const askToStop = (recording) => ask(`/api/v1/capture/${recording.id}`, { body: 
 function tellNotStopped(recording, { reasons, heard }) {
   if (!reasons.length) return;
   let shown = true;
-  const close = sheet(t("capture.not_stopped"), (shut) => [h("ul", {}, reasons.map((why) => h("li", {}, why))), h("p", {}, t("capture.not_stopped.what")),
+  const close = sheet(t("capture.not_stopped"), (shut) => [h("p", {}, t("capture.not_stopped.what")), forOperator(reasons),
     h("p", { class: "actions" }, button(t("ok"), shut, { class: "quiet" }),
       button(t("failed.again"), () => { shut(); return stopDevices(recording); }, { class: "primary" }))],
   { closed: () => { shown = false; } });

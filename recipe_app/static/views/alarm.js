@@ -1,0 +1,47 @@
+// What a cook must not miss: red, over the whole width, until it is touched. Its reasons are for the operator.
+
+import { button, h } from "/static/core/page.js";
+import { t } from "/static/core/words.js";
+import { sheet } from "/static/views/frame.js";
+
+const CALL = { camera: "alarm.camera", headset: "alarm.headset", recording: "alarm.recording", stopped: "alarm.stopped" };
+
+export class Alarm {
+  constructor() {
+    Object.assign(this, { shown: "", touched: "", reasons: [] });
+    this.element = h("section", { class: "alarm", role: "alert" });
+  }
+
+  hear({ alarm = "", reasons = [] }) { // what is over and comes again is told again
+    if (!alarm) this.touched = "";
+    if (!alarm || alarm === this.touched) return;
+    this.reasons = reasons;
+    if (alarm !== this.shown) this.say(alarm);
+  }
+
+  say(alarm) {
+    this.shown = alarm;
+    this.element.replaceChildren(button(t(CALL[alarm] ?? CALL.recording), () => this.leave(), { class: "call" }),
+      button(t("details"), () => sheet(t("details.operator"), (close) => [h("ul", {}, this.reasons.map((why) => h("li", {}, why))),
+        h("p", { class: "actions" }, button(t("back"), close, { class: "cancel" }))]), { class: "small" }));
+    this.place();
+  }
+
+  place() { // over whatever sheet is open: what lies below one cannot be touched
+    const home = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
+    if (this.shown && this.element.parentElement !== home) home.append(this.element);
+  }
+
+  leave() {
+    this.touched = this.shown;
+    this.close();
+  }
+
+  close() {
+    this.shown = "";
+    this.element.remove();
+  }
+}
+
+// What devices and servers say has addresses and names in it: closed, until the operator opens it.
+export const forOperator = (reasons) => h("details", {}, h("summary", {}, t("details.operator")), h("ul", {}, reasons.map((why) => h("li", {}, why))));

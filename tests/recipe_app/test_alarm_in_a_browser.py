@@ -1,0 +1,89 @@
+"""What a cook is told when devices or the recorder fail: in the cook's words, over the whole width, until touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+from browser import on_screen
+from rigs import Rig
+from screens import serious
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+WHY = "gopro/video: nothing from 192.168.7.3:8080 (hololens/pv neither)"
+TECHNICAL = re.compile(r"\d+\.\d+\.\d+\.\d+|:\d{4}|(hololens|gopro)/|[a-z]_[a-z]")
+
+
+def plain(page: Any) -> str:
+    """The text that can be seen, in which nothing is for an operator."""
+    text = str(page.locator("body").inner_text())
+    assert not TECHNICAL.search(text), text
+    return text
+
+
+def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
+    kitchen: Any, browser: Any
+) -> None:
+    rig = Rig(kitchen)
+    kitchen.__dict__["tools"] = dataclasses.replace(kitchen.tools, capture=rig)
+    kitchen.record("soup_1", "stopped")  # nobody else's is there to be joined
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        plain(page)
+        tablet.begin("Tea and toast")
+        plain(page)
+        rig.start = lambda recording, **_: [WHY]  # type: ignore[method-assign]
+        tablet.tap("Ready: to the checklist")
+        tablet.screen("checklist")
+        for box in page.get_by_role("checkbox").all():
+            box.click()
+        page.get_by_label("Pseudonym of the second person").fill("Clove")
+        page.locator("#start").click()
+        page.get_by_role("dialog", name="The recording did not start").wait_for()
+        plain(page)
+        del rig.start
+        tablet.tap("Try again")
+        tablet.screen("follow")
+        plain(page)
+
+        alarm = page.get_by_role("alert")
+        rig.said = {"health": "problem", "reasons": [WHY], "alarm": "camera"}
+        alarm.get_by_text("The camera has stopped. Please call the operator.").wait_for()
+        assert "Problem" in plain(page)
+        box = alarm.bounding_box()
+        assert box["x"] == 0
+        assert box["width"] == 1280
+        assert box["height"] >= 160
+        assert alarm.evaluate("it => getComputedStyle(it).backgroundColor") == "rgb(179, 32, 31)"
+        assert serious(page) == []
+        page.keyboard.press("PageUp")  # the sheet of errors opens: the alarm lies over it
+        page.locator("dialog .alarm").wait_for()
+        page.locator("dialog").get_by_role("button", name="Details").click()
+        page.get_by_role("dialog", name="For the operator").get_by_text(WHY).wait_for()
+        page.get_by_role("dialog", name="For the operator").get_by_role("button", name="Back").click()
+        rig.said = {"health": "recording", "reasons": [], "alarm": ""}
+        page.locator(".dot.recording").wait_for(state="attached")
+        alarm.get_by_role(
+            "button", name="The camera has stopped"
+        ).click()  # over, and told until it is touched
+        alarm.wait_for(state="detached")
+        tablet.tap("Back, no error")
+
+        rig.said = {"health": "stopped", "reasons": [WHY], "alarm": "stopped"}
+        alarm.get_by_text("The recording has stopped. Please call the operator.").wait_for()
+        alarm.get_by_role("button", name="The recording has stopped").click()
+        with page.expect_response("**/api/v1/health/*"), page.expect_response("**/api/v1/health/*"):
+            pass
+        tablet.rest()
+        assert not alarm.is_visible()  # it was touched
+        rig.refuses = [WHY]
+        tablet.tap("End", exact=True)
+        plain(page)
+        tablet.tap("Yes, to the review")
+        page.get_by_role("dialog", name="The devices did not stop").wait_for()
+        plain(page)
+        page.get_by_role("dialog").get_by_role("button", name="OK").click()
+        tablet.screen("review")
+        plain(page)
