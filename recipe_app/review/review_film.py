@@ -21,6 +21,7 @@ from recipe_app.errors import RecipeError
 from recipe_app.narration.narrations import NARRATED, SUBMITTED
 from recipe_app.releases.entries import entries_of
 from recipe_app.releases.own import OwnRecording
+from recipe_app.review.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
 from recipe_app.review.front_film import write_front_film
 from sensors.array_types import Mask
 from sensors.errors import SensorError
@@ -33,7 +34,7 @@ from storage.permission import Purpose
 from storage.privacy import WRITERS
 from storage.shell.outputs import write_output, written
 
-SCHEMA = "review-film/2"
+SCHEMA = "review-film/3"
 KINDS = (
     *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
     *("judge_error", "submit_errors", "rule_error"),
@@ -106,6 +107,10 @@ def make(recording: Path, height: int) -> None:
             "touches": list(_touches(own)),
             "hidden": _runs(own.hidden),
             "missing": list(made.missing),
+            "lane_s": EACH_S,
+            "sound": sound_levels(film, own.film_s),
+            "motion": motion_levels(own),
+            "thumbnails": thumbnails(film, made.frames),
             "front": None if beside is None else {"missing": list(beside.missing)},
         }
         write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)

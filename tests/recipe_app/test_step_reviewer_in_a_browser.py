@@ -144,8 +144,8 @@ def test_steps_are_marked_by_keyboard_and_released(
     assert sorted((one["node"], one["start_frame"], one["end_frame"]) for one in accepted["steps"]) == sorted(
         (mark["node"], mark["start"] + 1, mark["end"] + 1) for mark in marks
     )
-    filled = [(a, b) for a, b in zip(given, sorted(marks, key=lambda one: one["start"]), strict=True)]
-    moved = [after[end] - before[end] for before, after in filled for end in ("start", "end") if before[end]]
+    after = {mark["mark"]: mark for mark in marks}
+    moved = [after[one["mark"]][end] - one[end] for one in given for end in ("start", "end") if one[end]]
     assert set(moved) == {3}
     out = tmp_path / "out"
     released = ["release", "captaincook4d", str(folder), "--out", str(out), "--media", "", "--json"]

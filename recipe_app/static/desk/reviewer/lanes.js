@@ -1,16 +1,25 @@
 // The timeline: a lane for each step, what was touched behind what is marked, and where the film is.
 
-const LANE = 26, LEFT = 210, RULER = 20;
+import { t } from "/static/core/words.js";
+
+const LANE = 26, LEFT = 210, CLOCK = 20, STRIP = 54, LEVEL = 22;
 const RULES_S = [1, 2, 5, 10, 30, 60, 120, 300];
 
 export class Lanes {
-  constructor(canvas, film, facts, clicked) {
-    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0 });
+  constructor(canvas, film, facts, clicked, drawn) {
+    Object.assign(this, { canvas, film, facts, zoom: 1, first: 0, names: { sound: t("steps.sound"), motion: t("steps.motion") } });
     this.rows = new Map(facts.steps.map(({ node }, row) => [node, row]));
     this.pen = canvas.getContext("2d");
+    this.levels = ["sound", "motion"].filter((name) => facts[name]?.length);
+    if (facts.thumbnails?.count) {
+      this.strip = new Image();
+      this.strip.onload = drawn;
+      this.strip.src = `data:image/jpeg;base64,${facts.thumbnails.jpeg}`;
+    }
     canvas.addEventListener("click", (event) => this.#clicked(event, clicked));
   }
 
+  get top() { return CLOCK + (this.strip ? STRIP : 0) + LEVEL * this.levels.length; } // where the steps begin
   get width() { return this.canvas.clientWidth - LEFT; }
   get span() { return this.film.frames / this.zoom; }
   x(frame) { return LEFT + (frame - this.first) / this.span * this.width; }
@@ -28,7 +37,7 @@ export class Lanes {
   draw(marks, boundary) {
     const { canvas, pen } = this, style = getComputedStyle(document.body);
     const colour = (name) => style.getPropertyValue(name).trim();
-    const height = RULER + LANE * this.rows.size;
+    const height = this.top + LANE * this.rows.size;
     canvas.style.height = `${height}px`;
     canvas.width = canvas.clientWidth * devicePixelRatio;
     canvas.height = height * devicePixelRatio;
@@ -41,8 +50,10 @@ export class Lanes {
     pen.rect(LEFT, 0, this.width, height);
     pen.clip();
     pen.fillStyle = colour("--line");
-    for (const [first, last] of this.facts.hidden) pen.fillRect(this.x(first), RULER, this.x(last + 1) - this.x(first), height);
+    for (const [first, last] of this.facts.hidden) pen.fillRect(this.x(first), CLOCK, this.x(last + 1) - this.x(first), height);
     this.#ruler(colour);
+    if (this.strip?.complete) this.#thumbnails();
+    this.levels.forEach((name, row) => this.#level(name, row, colour));
     for (const touch of this.facts.touches) this.#touch(touch, colour);
     for (const mark of marks) if (!mark.missing) this.#mark(mark, boundary, colour);
     pen.fillStyle = colour("--bad");
@@ -51,8 +62,10 @@ export class Lanes {
   }
 
   #labels(marks, colour) {
+    this.pen.fillStyle = colour("--muted");
+    this.levels.forEach((name, row) => this.pen.fillText(this.names[name], 4, this.top - LEVEL * (this.levels.length - row) + LEVEL / 2));
     this.facts.steps.forEach(({ node, label }, row) => {
-      const middle = RULER + row * LANE + LANE / 2, missing = marks.some((mark) => mark.node === node && mark.missing);
+      const middle = this.top + row * LANE + LANE / 2, missing = marks.some((mark) => mark.node === node && mark.missing);
       this.pen.fillStyle = colour(missing ? "--muted" : "--text");
       this.pen.fillText(shortened(this.pen, label, LEFT - 16), 4, middle);
       if (missing) this.pen.fillRect(4, middle, LEFT - 16, 1);
@@ -64,18 +77,42 @@ export class Lanes {
     const step = RULES_S.find((seconds) => seconds >= least) ?? 600;
     this.pen.fillStyle = colour("--muted");
     for (let s = Math.ceil(this.first / this.film.fps / step) * step; s * this.film.fps < this.first + this.span; s += step) {
-      this.pen.fillText(`${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`, this.x(s * this.film.fps) + 2, RULER / 2);
+      this.pen.fillText(`${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`, this.x(s * this.film.fps) + 2, CLOCK / 2);
+    }
+  }
+
+  #thumbnails() { // as many as fit side by side
+    const { count, width, every } = this.facts.thumbnails;
+    let free = -Infinity;
+    for (let k = 0; k < count; k++) {
+      const x = this.x(k * every);
+      if (x + width < LEFT || x < free) continue;
+      if (x > LEFT + this.width) break;
+      this.pen.drawImage(this.strip, k * width, 0, width, STRIP, x, CLOCK, width, STRIP);
+      free = x + width;
+    }
+  }
+
+  #level(name, row, colour) { // the largest of what falls on one column
+    const values = this.facts[name], bottom = this.top - LEVEL * (this.levels.length - row - 1) - 2;
+    const perColumn = this.span / this.width / this.film.fps / this.facts.lane_s;
+    this.pen.fillStyle = colour("--muted");
+    for (let column = 0; column < this.width; column += 2) {
+      const from = (this.first / this.film.fps / this.facts.lane_s) + column * perColumn;
+      const most = Math.max(0, ...values.slice(Math.floor(from), Math.floor(from + 2 * perColumn) + 1));
+      const height = most / 99 * (LEVEL - 4);
+      this.pen.fillRect(LEFT + column, bottom - height, 2, height);
     }
   }
 
   #touch({ node, start, end, doubt }, colour) { // as wide as its doubt
-    const y = RULER + this.rows.get(node) * LANE;
+    const y = this.top + this.rows.get(node) * LANE;
     this.pen.fillStyle = colour("--line");
     for (const frame of [start, end + 1]) this.pen.fillRect(this.x(frame - doubt), y, Math.max(2, this.x(frame + doubt) - this.x(frame - doubt)), LANE);
   }
 
   #mark({ mark, node, start, end, checked }, boundary, colour) {
-    const y = RULER + this.rows.get(node) * LANE + 4, from = this.x(start ?? end ?? 0), to = this.x((end ?? start ?? 0) + 1);
+    const y = this.top + this.rows.get(node) * LANE + 4, from = this.x(start ?? end ?? 0), to = this.x((end ?? start ?? 0) + 1);
     this.pen.fillStyle = colour("--accent-soft");
     this.pen.fillRect(from, y, Math.max(3, to - from), LANE - 8);
     for (const [name, at, frame] of [["start", from, start], ["end", to, end]]) {
@@ -88,7 +125,7 @@ export class Lanes {
 
   #clicked(event, clicked) {
     const box = this.canvas.getBoundingClientRect();
-    const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top - RULER) / LANE);
+    const x = event.clientX - box.left, row = Math.floor((event.clientY - box.top - this.top) / LANE);
     if (x < LEFT) return;
     const node = this.facts.steps[row]?.node;
     clicked(this.first + (x - LEFT) / this.width * this.span, node, (frame) => Math.abs(this.x(frame) - x) < 12);

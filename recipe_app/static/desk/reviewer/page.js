@@ -44,7 +44,7 @@ function open({ video, front, facts }, { marks: given, submitted, choices = {} }
   if (front) follow(front, video, film.fps);
   const label = new Map(facts.steps.map((step) => [step.node, step.label]));
   const marks = new Marks(work, given, draw);
-  const lanes = new Lanes(canvas, film, facts, clicked);
+  const lanes = new Lanes(canvas, film, facts, clicked, draw);
   const begun = { at: performance.now(), open: marks.open.length };
   const page = { film, marks, lanes, steps, choose, draw, choices, chosen: null };
 
