@@ -153,6 +153,15 @@ class Recording:
             self._streams[name] = StoredStream(name, folder, description, self.manifest, hides)
         return self._streams[name]
 
+    def newest(self, name: str) -> StoredStream:
+        """Return what the newest file of a stream holds, as if nothing came before: of a recording that is made.
+
+        Raises UnknownStream.
+        """
+        stream = self[name]
+        stream.only_newest = True
+        return stream
+
     @cached_property
     def pauses(self) -> Pauses:
         """When nothing was to be recorded, spans of the capture clock, ns; none where they are asked for too.

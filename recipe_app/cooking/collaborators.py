@@ -16,6 +16,7 @@ from recipe_app.people.attempts import Bucket
 from recipe_app.people.quotas import Quotas
 from recipe_app.people.visitors import Visitors
 from recipe_app.review.film_jobs import FilmJobs
+from recipe_app.review.picture_process import LivePictures
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.shelf import Shelf
 
@@ -35,6 +36,8 @@ class Collaborators:
     judge: Judge
     films: FilmJobs = field(default_factory=FilmJobs)
     "Who makes small films for the browser."
+    pictures: LivePictures = field(default_factory=LivePictures)
+    "Who keeps the newest pictures of what is being recorded."
     film_key: bytes = field(default_factory=partial(secrets.token_bytes, 32))
     "What seals the addresses of films; another one each time the app starts."
     capture: Capture | None = None

@@ -14,6 +14,7 @@ from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
 from recipe_app.web.bodies import LiveMark
 from recipe_app.web.pages import render
+from storage.permission import Purpose, ask
 
 STEERED = ("recording", "problem", "starting", "unknown")
 
@@ -37,9 +38,37 @@ def live(tools: Tools, recording: str) -> dict[str, Any]:
     watch = tools.capture or tools.watch
     said = watch.live(folder) if watch is not None and folder is not None else None
     if said is None:
-        return {"health": health_of(tools, folder)["health"], "findings": []}
+        said = {"health": health_of(tools, folder)["health"], "findings": []}
     ended = {"stopping": "stopped"}
-    return said | {"health": ended.get(said["health"], said["health"])}
+    return said | {
+        "health": ended.get(said["health"], said["health"]),
+        "paused": _is_paused(tools, recording),
+    }
+
+
+def _is_paused(tools: Collaborators, recording: str) -> bool:
+    pauses = tools.records.state(recording)["pauses"]
+    return bool(pauses) and pauses[-1]["end"] is None
+
+
+def picture(tools: Tools, recording: str, device: str, stream: str) -> Response:
+    """Give the newest picture of a stream that is being recorded, nothing in a privacy pause.
+
+    Raises NotFound, NotNow, Withdrawn, NotPermitted.
+    """
+    folder = _folder(tools, recording)
+    if folder is None or health_of(tools, folder)["health"] not in STEERED:
+        raise NotNow("nothing is being recorded here")
+    path = (tools.folders.data / folder).absolute()
+    if _is_paused(tools, recording):
+        tools.pictures.forget(path)
+        return Response(status_code=204)
+    ask(path, Purpose.LOOK)
+    newest = tools.pictures.newest(path, f"{device}/{stream}")
+    if newest is None or _is_paused(tools, recording):
+        return Response(status_code=204)
+    age_ms = max(tools.records.now_ns() - newest[0], 0) // 1_000_000
+    return Response(newest[1], media_type="image/jpeg", headers={"x-kitchensync-age-ms": str(age_ms)})
 
 
 def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
@@ -55,5 +84,6 @@ def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dic
 ROUTES = [
     Route("/desk/recordings/{recording}/live", live_page, Access.OPERATE, page=True),
     Route("/api/v1/desk/recordings/{recording}/live", live, Access.OPERATE),
+    Route("/api/v1/desk/recordings/{recording}/pictures/{device}/{stream}", picture, Access.OPERATE),
     Route("/api/v1/desk/recordings/{recording}/remarks", remark, Access.OPERATE, "POST"),
 ]

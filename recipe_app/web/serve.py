@@ -79,6 +79,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             demo=_demo(records) if setup.demo else None,
             ca_file=secure.authority_bytes() if secure else None,
         )
+        stack.callback(tools.pictures.close)
         stack.enter_context(_filing(tools))
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):

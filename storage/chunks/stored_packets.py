@@ -29,6 +29,8 @@ class StoredPackets:
         self._open: dict[int, Chunk] = {}
         self.bad: dict[int, str] = {}
         """Packets that a reading could not decode: number -> reason."""
+        self.only_newest = False
+        """Read the newest file alone, as if the stream began there."""
 
     @property
     def format(self) -> dict[str, Any]:
@@ -38,7 +40,7 @@ class StoredPackets:
     @cached_property
     def _parts(self) -> list[tuple[Path, npt.NDArray[np.void]]]:
         parts = []
-        for path in chunk_paths(self.folder):
+        for path in chunk_paths(self.folder)[-1 if self.only_newest else 0 :]:
             with Chunk(path) as chunk:
                 parts.append((path, chunk.index))
         return parts

@@ -64,6 +64,10 @@ class LiveFolders:
         health = Folders(self.kitchen.data).state(recording)
         return {"health": health, "reasons": [], "host_ns": self.kitchen.tools.records.now_ns()}
 
+    def live(self, recording: str) -> dict[str, Any] | None:
+        """Nothing more is known."""
+        return None
+
 
 @dataclass
 class Kitchen:
@@ -213,6 +217,7 @@ def kitchen(tmp_path: Path) -> Iterator[Kitchen]:
     made.record("soup_1")
     with made.opened:
         yield made
+    made.tools.pictures.close()
     database.close()
 
 

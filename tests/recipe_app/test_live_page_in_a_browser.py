@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browser import at_the_desk
+from numbered_recording import write_numbered
 from screens import fit_to_be_shown
 from told_states import SECOND, told_state
 
@@ -19,8 +20,17 @@ from capture.session.control import ControlServer
 from capture.station import Station
 from recipe_app.web.app import create_app
 from sensors.host_clock import host_ns
+from storage.manifest import edit_manifest
 
 pytestmark = pytest.mark.slow
+
+
+HAS_PICTURE = """(canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return canvas.width === 320 && data.some((value, place) => place % 4 === 0 && value > 200)
+    && data.some((value, place) => place % 4 === 0 && value < 100);
+}"""
+"""Light and dark: the number that is drawn into every picture."""
 
 
 class Recorder(threading.Thread):
@@ -49,7 +59,9 @@ def recorder(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder
     """It records `take` into the kitchen's data folder."""
     with tempfile.TemporaryDirectory(prefix="ks") as short:
         monkeypatch.setenv("XDG_RUNTIME_DIR", short)
-        kitchen.record("take")
+        write_numbered(kitchen.data, "take")
+        with edit_manifest(kitchen.data / "take") as manifest:
+            manifest["state"] = "recording"
         recorder = Recorder(kitchen.data / "take")
         recorder.start()
         yield recorder
@@ -93,6 +105,15 @@ def test_what_is_wrong_is_on_the_page_and_without_news_nothing_is_known(
     assert mark["body"] == {"text": "the pan burns"}
     assert "the pan burns" in str(kitchen.events(kitchen.data / "take"))
 
+    canvas = tile.locator("canvas")
+    canvas.wait_for()
+    assert canvas.evaluate(HAS_PICTURE)
+    kitchen.post(kitchen.operation(recording, "claim", {}), kitchen.operation(recording, "pause", {}))
+    page.get_by_text("Privacy pause: no pictures").wait_for()
+    assert canvas.count() == 0
+    kitchen.post(kitchen.operation(recording, "resume", {}))
+    canvas.wait_for()
+
     recorder.changes = {}
     page.locator("#light.recording").wait_for()
     page.context.set_offline(True)
@@ -112,4 +133,4 @@ def test_nothing_is_remarked_where_nothing_is_recorded(kitchen: Any, url: str) -
     answer = operator.post(f"/api/v1/desk/recordings/{recording}/remarks", json=said)
     assert (answer.status_code, answer.json()["error"]) == (409, "nothing is being recorded here")
     live = operator.get(f"/api/v1/desk/recordings/{recording}/live").json()
-    assert live == {"health": "standalone", "findings": []}
+    assert live == {"health": "standalone", "findings": [], "paused": False}

@@ -5,11 +5,11 @@ import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { loadWords, number, t } from "/static/core/words.js";
 
-const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500;
+const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, PICTURE_LOOKS = 3;
 const WIDE = 240, HIGH = 40;
 const at = (id) => document.getElementById(id);
 const { live } = at("tiles").dataset;
-let heard = performance.now(), shown = "";
+let heard = performance.now(), shown = "", paused = false, looks = 0;
 
 const rounded = (value) => Math.round(value * 10) / 10;
 
@@ -28,13 +28,32 @@ function line(rates, nominal) { // the dashed line is the nominal rate
   return drawing;
 }
 
+const pictures = new Map(); // kept while the tiles are drawn anew; a stream without any has none
+
+async function renew(name) {
+  const answer = await fetch(`${live.replace(/live$/, "pictures")}/${name}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) });
+  if (answer.status !== 200 || paused) return pictures.delete(name);
+  const drawn = await createImageBitmap(await answer.blob());
+  if (paused) return pictures.delete(name);
+  const image = pictures.get(name)?.image ?? h("canvas", { role: "img", "aria-label": name });
+  [image.width, image.height] = [drawn.width, drawn.height];
+  image.getContext("2d").drawImage(drawn, 0, 0);
+  const age = Number(answer.headers.get("x-kitchensync-age-ms")) / 1000;
+  return pictures.set(name, { image, age: t("live.picture", { seconds: Math.round(age) }) });
+}
+
+function picture(name) {
+  const { image, age } = pictures.get(name) ?? {};
+  return image && !paused ? [image, h("p", {}, age)] : [];
+}
+
 function tile([name, facts], wrong) {
   const { rate_hz: rate, nominal_hz: nominal, silent_s: seconds, waiting: packets } = facts;
   const words = [t("live.rate", { rate: rounded(rate), nominal: rounded(nominal ?? 0) }), t("live.last", { seconds: rounded(seconds) }), t("live.waiting", { packets })];
   const { connections, losses: lost, flagged } = facts;
   if (connections > 1 || lost || flagged) words.push(t("live.breaks", { breaks: Math.max(connections - 1, 0), lost, flagged }));
   return h("section", { class: `tile ${wrong?.severity ?? ""}`, "data-subject": name },
-    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), line(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
+    h("h2", {}, name), h("p", { class: "word", lang: "en", dir: "ltr" }, wrong?.operator ?? facts.state ?? ""), ...picture(name), line(facts.rates_hz, nominal ?? 0), ...words.map((text) => h("p", {}, text)));
 }
 
 function camera([name, facts], wrong) {
@@ -58,6 +77,10 @@ function room(disk) {
 
 function show(said) {
   light(said.health);
+  paused = said.paused;
+  if (paused) pictures.clear();
+  else if (looks++ % PICTURE_LOOKS === 0) for (const name of Object.keys(said.streams ?? {})) renew(name).catch(() => pictures.delete(name));
+  at("pause").hidden = !paused;
   const lines = said.findings.map(({ operator, do: advice }) => `${operator}; ${advice}`);
   if (shown !== lines.join("\n")) { // read out once, not every second
     shown = lines.join("\n");

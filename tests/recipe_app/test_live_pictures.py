@@ -1,0 +1,148 @@
+"""The newest pictures of what is recorded: true, small, none of a privacy pause, from a process that may fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from numbered_pictures import number_in
+from numbered_recording import PV_S, write_numbered
+
+from recipe_app.review import picture_process
+from recipe_app.review.live_pictures import NewestPictures
+from recipe_app.review.picture_process import LivePictures
+from storage.chunks.chunk import Packet, seal
+from storage.errors import Withdrawn
+from storage.events import EventLog
+from storage.manifest import edit_manifest
+from storage.recording import open_recording
+
+WAIT_S = 60
+PV, DEPTH = "hololens/pv", "hololens/depth_ahat"
+NAMES = {PV, DEPTH}
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Path:
+    """A recording whose pictures say which one they are."""
+    write_numbered(tmp_path)
+    return tmp_path / "take1"
+
+
+def shown(jpeg: bytes) -> np.ndarray:
+    return np.asarray(cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR))
+
+
+def wait_for(what: Callable[[], Any]) -> Any:
+    end_s = time.monotonic() + WAIT_S
+    while not (found := what()):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    return found
+
+
+def test_the_picture_is_the_last_one_that_was_sealed(take: Path) -> None:
+    pictures = NewestPictures(take)
+    found = {name: (host_ns, shown(jpeg)) for name, host_ns, jpeg in pictures.look()}
+    assert found.keys() == NAMES
+    luma = cv2.resize(cv2.cvtColor(found[PV][1], cv2.COLOR_BGR2GRAY), (640, 360))
+    assert number_in(luma) == len(PV_S) - 1
+    with open_recording(take) as opened:
+        assert found[PV][0] == opened[PV].index["host_ns"][-1]
+    near = np.full(
+        (1, 1), 255 - (100 + 11) * 255 // 1000, np.uint8
+    )  # flat: depth is 100 more than its number
+    colour = cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[0, 0].astype(int)
+    assert np.abs(found[DEPTH][1].reshape(-1, 3).astype(int) - colour).max() < 12
+    assert all(max(picture.shape) <= 320 for _, picture in found.values())
+
+
+def test_a_stream_is_decoded_again_when_it_has_something_new(take: Path) -> None:
+    pictures = NewestPictures(take)
+    assert {name for name, *_ in pictures.look()} == NAMES
+    assert list(pictures.look()) == []
+    with open_recording(take) as opened:
+        stream = opened[DEPTH]
+        last = stream.index[-1]
+        more = Packet(int(last["seq"]) + 1, 1, int(last["device_ticks"]) + 10**6, int(last["host_ns"]) + 1, 1,
+                      stream.payload(len(stream) - 1), b"\0" * 64)  # fmt: skip
+    seal(take / DEPTH, 3, [more], {})
+    assert {name for name, *_ in pictures.look()} == {DEPTH}
+
+
+def test_a_damaged_stream_keeps_no_other_from_being_shown(take: Path) -> None:
+    newest = sorted((take / PV).glob("*.h5"))[-1]
+    newest.write_bytes(newest.read_bytes()[:300])
+    assert {name for name, *_ in NewestPictures(take).look()} == {DEPTH}
+
+
+def test_nothing_of_a_privacy_pause_is_shown_and_nothing_after_a_withdrawal(take: Path) -> None:
+    with open_recording(take) as opened:
+        first_ns = int(opened[PV].index["host_ns"][0])
+    EventLog(take, "tablet").append("pause", host_ns=first_ns, uncertainty_ns=0, body={})
+    assert list(NewestPictures(take).look()) == []
+    with edit_manifest(take) as manifest:
+        manifest["withdrawn"] = {"host_ns": 1}
+    with pytest.raises(Withdrawn):
+        list(NewestPictures(take).look())
+
+
+@pytest.fixture
+def pictures() -> Iterator[LivePictures]:
+    pictures = LivePictures()
+    yield pictures
+    pictures.close()
+
+
+@pytest.mark.slow
+def test_a_process_that_stops_or_dies_holds_up_nobody(take: Path, pictures: LivePictures) -> None:
+    first = wait_for(lambda: pictures.newest(take, PV))
+    process = pictures._of[take].process
+    os.kill(process.pid, signal.SIGSTOP)
+    assert pictures.newest(take, PV) == first
+    os.kill(process.pid, signal.SIGKILL)
+    wait_for(lambda: process.poll() is not None)
+    assert pictures.newest(take, PV) == first  # till it is started again
+    pictures.forget(take)
+    assert pictures.newest(take, PV) is None
+    again = pictures._of[take].process
+    pictures.close()
+    wait_for(lambda: again.poll() is not None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["this", "recipe_app.no_such_program"])
+def test_what_is_no_picture_is_never_shown(
+    take: Path, pictures: LivePictures, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_process, "PROGRAM", program)  # `this` prints a poem
+    assert pictures.newest(take, PV) is None
+    process = pictures._of[take].process
+    wait_for(lambda: process.poll() is not None)
+    assert pictures._of[take].newest == {}
+
+
+@pytest.mark.slow
+def test_the_desk_shows_them_and_is_blank_in_a_pause(kitchen: Any) -> None:
+    write_numbered(kitchen.data, "take1")
+    with edit_manifest(kitchen.data / "take1") as manifest:
+        manifest["state"] = "recording"
+    recording = str(kitchen.choose(folder="take1")["recording"])
+    operator, address = kitchen.desk("operator"), f"/api/v1/desk/recordings/{recording}/pictures/{PV}"
+    answer = wait_for(lambda: (got := operator.get(address)).status_code == 200 and got)
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert shown(answer.content).shape == (180, 320, 3)
+    assert operator.get(address.replace("pv", "gyroscope")).status_code == 204
+    kitchen.post(kitchen.operation(recording, "claim", {}), kitchen.operation(recording, "pause", {}))
+    assert (operator.get(address).status_code, operator.get(address).content) == (204, b"")
+    assert operator.get(f"/api/v1/desk/recordings/{recording}/live").json()["paused"]
+    assert kitchen.tools.pictures._of == {}
+    kitchen.post(kitchen.operation(recording, "resume", {}), kitchen.operation(recording, "withdraw", {}))
+    assert operator.get(address).status_code == 409
