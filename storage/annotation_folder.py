@@ -27,7 +27,7 @@ FILMS = "films.json"
 PUSHED = "pushed.json"
 """Where tasks of the recording are: servers and projects."""
 ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
-PUSHED_SCHEMA, ERRORS_SCHEMA = "pushed-tasks/1", "judged-errors/1"
+PUSHED_SCHEMA, ERRORS_SCHEMA, QUESTIONS_SCHEMA = "pushed-tasks/1", "judged-errors/1", "verified-questions/1"
 
 Content = dict[str, Any]
 
@@ -135,11 +135,30 @@ def add_version(recording: Path, content: Content) -> tuple[int, bool]:
 
 def add_errors_version(recording: Path, content: Content) -> int:
     """Keep judged errors under the next number; return it. Raises OSError."""
+    return _add_numbered(recording, "errors", {"schema": ERRORS_SCHEMA, **content})
+
+
+def add_questions_version(recording: Path, content: Content) -> int:
+    """Keep verified questions under the next number; return it. Raises OSError."""
+    return _add_numbered(recording, "questions", {"schema": QUESTIONS_SCHEMA, **content})
+
+
+def verified_questions(recording: Path) -> list[dict[str, Any]] | None:
+    """Return the newest verified questions; None where there are none. Raises BadAnnotations, OSError."""
+    newest = max(_numbers(recording, "questions"), default=0)
+    found = read_annotations(recording, f"questions-{newest}.json", QUESTIONS_SCHEMA)
+    return None if found is None else list(found["questions"])
+
+
+def _add_numbered(recording: Path, kind: str, content: Content) -> int:
     with editing(recording):
-        there = [int(path.stem.rpartition("-")[2]) for path in (recording / FOLDER).glob("errors-*.json")]
-        number = max(there, default=0) + 1
-        write_annotations(recording, f"errors-{number}.json", {"schema": ERRORS_SCHEMA, **content})
+        number = max(_numbers(recording, kind), default=0) + 1
+        write_annotations(recording, f"{kind}-{number}.json", content)
         return number
+
+
+def _numbers(recording: Path, kind: str) -> list[int]:
+    return [int(path.stem.rpartition("-")[2]) for path in (recording / FOLDER).glob(f"{kind}-*.json")]
 
 
 def _marked(content: Content) -> str:

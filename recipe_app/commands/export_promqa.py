@@ -41,6 +41,11 @@ _MOST_BYTES = 64 << 20
     "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
 )
 @click.option(
+    "--verified",
+    is_flag=True,
+    help="Take only questions that people verified at the desk, with their answers (own recordings).",
+)
+@click.option(
     "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
 )
 @click.option(
@@ -59,6 +64,7 @@ def promqa(
     kinds: str | None,
     wanted: int | None,
     seed: int,
+    verified: bool,
     clips: bool,
     frames: bool,
 ) -> Answer:
@@ -76,11 +82,15 @@ def promqa(
     """
     from recipe_app.releases.prefix_clips import PrefixWish
     from recipe_app.releases.promqa.sampling import sample
+    from recipe_app.releases.verified_rows import verified_rows
 
     chosen, found = _kinds(kinds), given(paths, numbering)
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films)
     made = [one for one in made if one["type"] in chosen]
+    if verified:
+        made, without = verified_rows(found, made)
+        warnings += [f"nobody verified questions of {recording}" for recording in without]
     rows = made if wanted is None else sample(made, wanted, seed)
     warnings += _beside(found, rows, PrefixWish(out, clips, frames, force)) if clips or frames else []
     write_list(out, rows, force=force)

@@ -43,7 +43,7 @@ def read_member(
         with OwnRecording.open(path, without_consent=without_consent) as own:
             own.check_filmed()
             own.check_placed()
-            member = numbered(_cooked(own, numbering), numbering)
+            member = numbered(cooked_of(own, numbering), numbering)
             is_virtual = bool(own.manifest.get("virtual"))
             not_agreed = why_not(own.manifest, Purpose.RELEASE_RAW)
             return Ready(path, member, len(own.frames), own.frames.fps, is_virtual, not_agreed)
@@ -58,7 +58,8 @@ def none_may(left_out: list[LeftOut]) -> NotReleasable:
     return NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in left_out))
 
 
-def _cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
+def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
+    """Return what was cooked in a recording, as it goes into a data set."""
     frozen, manifest = own.state["recording"], own.manifest
     told = entries_of(own.state, own.place, numbering.step, own.accepted)
     return Cooked(

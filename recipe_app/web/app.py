@@ -23,6 +23,7 @@ from recipe_app.web import (
     api_live,
     api_marks,
     api_narration,
+    api_questions,
     api_tablet,
     pages,
     pages_recipes,
@@ -44,6 +45,7 @@ ROUTES = [
     *api_marks.ROUTES,
     *api_narration.ROUTES,
     *api_errors_review.ROUTES,
+    *api_questions.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

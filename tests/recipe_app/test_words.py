@@ -44,6 +44,7 @@ FAMILIES = {
     "health": ["recording", "starting", "stopped", "problem", "unknown", "standalone"],
     "instructions": ["normal", "impromptu", "disordered", "induced"],
     "judge": [*ERRORS.questions, *{answer for answers in ERRORS.questions.values() for answer in answers}],
+    "questions": ["direct", "suggestion", "intervention", "accepted", "rejected", "to_rule"],
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],

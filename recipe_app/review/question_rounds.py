@@ -1,0 +1,156 @@
+"""Questions about stopped films, verified by two judges and an adjudicator.
+
+A judge says first whether the question is valid, then which answers are right, and may add answers. Both reject the
+question: rejected. Both accept it: answers that both accept or reject are settled, of the others the adjudicator's
+vote makes the majority, and answers that judges added are ruled on one by one. They differ about the question: the
+adjudicator rules on it and on every answer. The adjudicator may add an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from recipe_app.errors import BadOperation, NotNow
+from recipe_app.operations.kinds import Line, Strict
+from recipe_app.review.rounds import Review
+
+QUESTIONS = Review("questions", "judge_question", "submit_questions")
+ASKED, RULED = "ask_questions", "rule_question"
+"""Kinds of the log: which questions there are; what the adjudicator says of one."""
+MOST_ANSWERS = 60
+
+Item = dict[str, Any]
+"""A question: `item`, `type`, `question`, `end_s`, `answers` and `previous` (texts), `current`, `example` (a row)."""
+Votes = Annotated[list[bool], Field(max_length=MOST_ANSWERS)]
+
+
+class QuestionVerdict(Strict):
+    """What one person says of a question: `accepted` is of each answer, those that judges added behind the others."""
+
+    item: Annotated[str, Field(max_length=120)]
+    valid: bool
+    accepted: Votes = Field(default_factory=list)
+    added: Annotated[list[Line], Field(max_length=10)] = Field(default_factory=list)
+    answer_type: Literal["", "direct", "suggestion", "intervention"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How a question stands: `accepted`, `rejected` or `to_rule`; its answers and who gave each."""
+
+    state: Literal["accepted", "rejected", "to_rule"]
+    answers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+def verdicts_of(
+    ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None
+) -> dict[str, QuestionVerdict]:
+    """Return the last word of a person, or of whoever ruled, on each question."""
+    said = (op["body"] for op in ops if op["kind"] == kind and actor in (None, op["actor"]))
+    return {one["item"]: QuestionVerdict.model_validate(one) for one in said}
+
+
+def candidates(item: Item, judged: Sequence[QuestionVerdict]) -> list[tuple[str, str]]:
+    """Return the answers of a question and who gave each: its own, then what judges added, none twice."""
+    found = dict.fromkeys(item["answers"], "machine")
+    for one in judged:
+        for text in one.added if one.valid else ():
+            found.setdefault(text, "annotator")
+    return list(found.items())
+
+
+def check_verdict(verdict: QuestionVerdict, item: Item | None, answers: int) -> None:
+    """Raise BadOperation for a verdict on something else than was asked."""
+    if item is None or (verdict.valid and len(verdict.accepted) != answers):
+        raise BadOperation("this was not asked; load the page again")
+
+
+def decide(item: Item, judged: Sequence[QuestionVerdict], ruling: QuestionVerdict | None) -> Decided:
+    """Return how a question stands by the table above."""
+    valid = [one.valid for one in judged]
+    if not any(valid):
+        return Decided("rejected")
+    agreed = all(valid)
+    if ruling is None:
+        votes = _votes(item, judged)
+        settled = (
+            agreed and all(len(set(vote)) == 1 for vote in votes) and not any(one.added for one in judged)
+        )
+        if not settled:
+            return Decided("to_rule")
+        kept = [text for text, vote in zip(item["answers"], votes, strict=True) if vote[0]]
+        return Decided("accepted", tuple(kept), ("machine",) * len(kept))
+    if not agreed and not ruling.valid:
+        return Decided("rejected")
+    found = []
+    for number, (text, tag) in enumerate(candidates(item, judged)):
+        own = ruling.accepted[number] if number < len(ruling.accepted) else False
+        votes_here = [one.accepted[number] for one in judged] if agreed and tag == "machine" else []
+        if 2 * sum([*votes_here, own]) > len(votes_here) + 1 or (not votes_here and own):
+            found.append((text, tag))
+    found += [(text, "adjudicator") for text in ruling.added]
+    return Decided("accepted", tuple(text for text, _ in found), tuple(tag for _, tag in found))
+
+
+def _votes(item: Item, judged: Sequence[QuestionVerdict]) -> list[list[bool]]:
+    return [[one.accepted[number] for one in judged if one.valid] for number in range(len(item["answers"]))]
+
+
+def agreement_of_judges(
+    items: Sequence[Item], people: Sequence[Mapping[str, QuestionVerdict]]
+) -> dict[str, Any]:
+    """Return by kind, as means over pairs of judges: equal words on questions, on answers; and the share approved."""
+    found: dict[str, Any] = {}
+    for kind in sorted({item["type"] for item in items}):
+        mine = [item for item in items if item["type"] == kind]
+        questions, answers = [], []
+        for one, other in combinations(people, 2):
+            pairs = [(one[item["item"]], other[item["item"]]) for item in mine]
+            questions.append(_mean([a.valid == b.valid for a, b in pairs]))
+            both = [(a, b) for a, b in pairs if a.valid and b.valid]
+            answers.append(
+                _mean([x == y for a, b in both for x, y in zip(a.accepted, b.accepted, strict=True)])
+            )
+        approved = [person[item["item"]].valid for person in people for item in mine]
+        found[kind] = {
+            "questions": _mean([one for one in questions if one is not None]),
+            "answers": _mean([one for one in answers if one is not None]),
+            "approved": _mean(approved),
+        }
+    return found
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def require_judged(verdicts: Mapping[str, QuestionVerdict], items: Sequence[Item]) -> None:
+    """Raise NotNow unless every question was judged."""
+    if left := sum(item["item"] not in verdicts for item in items):
+        raise NotNow("not submitted: {count} questions are not answered yet", count=left)
+
+
+def record_of(item: Item, judged: Sequence[QuestionVerdict], decided: Decided) -> dict[str, Any]:
+    """Return a question in the published fields: what judges said, the answers that hold, and who gave them."""
+    return {
+        **item["example"],
+        "question": item["question"],
+        "answers": list(decided.answers),
+        "answer_tags": list(decided.tags),
+        "valid": decided.state == "accepted",
+        "judges": [
+            {
+                "question": one.valid,
+                "answers": one.accepted,
+                "comment": one.added,
+                "answer_type": one.answer_type,
+            }
+            for one in judged
+        ],
+    }
