@@ -14,6 +14,7 @@ from capture.process.pause import Pause
 from capture.produce.device import Device
 from capture.produce.producer import Producer
 from capture.produce.stream_end import StreamState
+from capture.produce.stream_watch import RateWatch
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,7 @@ def producer(plan, *ends: str) -> Producer:
     device.sources = []
     made = Producer(plan, "hololens", lambda ledger: device)
     made.recorders = [Over(f"hololens/{number}", ended) for number, ended in enumerate(ends)]
+    made.rates = {one.name: RateWatch(0.0, adaptive=False) for one in made.recorders}
     return made
 
 
