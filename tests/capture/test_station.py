@@ -18,6 +18,8 @@ PV = told_state(host_ns())["streams"]["hololens/pv"]
 def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
     """The report of a recording that tells this of itself."""
     station = Station(tmp_path, None)
+    for stream in changes.get("streams", {}).values():
+        stream["last_host_ns"] = host_ns()  # the module was read long ago
     monkeypatch.setattr(station, "_state", lambda recording: told_state(host_ns(), **changes))
     return station.report("take-1")
 
