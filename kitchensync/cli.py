@@ -34,6 +34,10 @@ COMMANDS: Table = {
         "Copy to network stores, prove the copies, free local files by rule.",
     ),
     "upload": ("storage.commands.storage:upload", "Copy to a cloud store and read everything back."),
+    "withdraw": (
+        "storage.commands.withdraw:withdraw",
+        "Destroy recordings whose participant took the consent back.",
+    ),
     "redact": ("storage.commands.redact:redact", "Destroy what was recorded in privacy pauses."),
     "consent": ("storage.commands.consent:consent", "Enter what the participant of a recording agreed to."),
     "sync": ("sync.commands.sync:sync", "Align the clocks of a recording and index its frames."),

@@ -130,6 +130,13 @@ class NotRedactable(StorageError):
         super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
 
 
+class NotWithdrawable(StorageError):
+    """A recording that cannot be withdrawn now."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: is being recorded; stop it first, or run `kitchensync recover`")
+
+
 class NotPackable(StorageError):
     """A recording or stream that cannot be packed now."""
 

@@ -82,6 +82,22 @@ class CloudStore:
             raise CopyDiffers(Path(f"{self.url}/{name}"))
         return digest.hexdigest()
 
+    def remove_below(self, name: str) -> tuple[int, int]:
+        """Destroy everything below a name; return how many files were there, and how many still are.
+
+        Raises CloudRefused.
+        """
+        place = f"{self._root}/{name}"
+        try:
+            self._store.invalidate_cache()
+            found = self._store.find(place) if self._store.exists(place) else []
+            if found:
+                self._store.rm(place, recursive=True)
+            self._store.invalidate_cache()
+            return len(found), len(self._store.find(place)) if found else 0
+        except Exception as error:
+            raise CloudRefused(self.url, name, why(error)) from error
+
 
 def why(error: Exception) -> str:
     """Say what a store said; of the computer's own errors the words alone."""

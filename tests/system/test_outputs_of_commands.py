@@ -89,6 +89,7 @@ READS = {
     "annotate agree": {"files", "config"},
     "annotate accept": {"recording", "file"},
     "redact": {"path"},
+    "withdraw": {"paths", "data"},
     "release captaincook4d": {"paths", "about"},
     "release split": {"folder", "numbering"},
     "release stats": {"folder", "numbering"},

@@ -35,6 +35,7 @@ TABLE: dict[str, list[str]] = {
     "move": [RECORDING, "--to", "STORE"],
     "upload": [RECORDING, "file://WRITTEN/cloud"],
     "redact": [RECORDING, "--reason", "a visitor"],
+    "withdraw": [RECORDING],
     "consent": [RECORDING, "--reference", "form", "--scopes", "annotate", "--by", "op"],
     "sync": [RECORDING, "--workers", "1"],
     "sync-compare": [RECORDING, RECORDING],
@@ -223,6 +224,7 @@ def refused(done: subprocess.CompletedProcess[str], command: str, as_json: bool)
 
 WRITING = {
     "rig init": ["LOCKED/rig.toml"],
+    "withdraw": ["LOCKED/take"],
     "redact": ["LOCKED/take", "--reason", "a visitor", "--from", "0", "--to", "1"],
     "consent": ["LOCKED/take", "--reference", "form", "--scopes", "annotate", "--by", "op"],
     "report": ["LOCKED/take"],

@@ -1,0 +1,68 @@
+"""`kitchensync withdraw`: a participant took the consent back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.given_recording import GivenRecording
+from storage.withdraw.policy import Policy
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=GivenRecording())
+@click.option("--person", help="Pseudonym: all recordings of this participant below --data.")
+@click.option(
+    "--data", type=given_path(exists=True, file_okay=False), help="Data folder that is searched for --person."
+)
+@click.option(
+    "--policy",
+    type=click.Choice([one.value for one in Policy]),
+    default=Policy.DESTROY.value,
+    show_default=True,
+    help="destroy: nothing can be brought back; quarantine: the recording's own folder is put aside for its owner.",
+)
+@answers("withdraw/1")
+def withdraw(paths: tuple[Path, ...], person: str | None, data: Path | None, policy: str) -> Answer:
+    """Destroy recordings and their copies, since the participant took the consent back.
+
+    Copies are those that `move`, `record --nas` and `upload` made. `recording.json` stays as a tombstone: ids, and
+    names, sizes and hashes of what was destroyed; every later command refuses the recording. A store that is away is
+    open, and done when the same command runs again. What was released or exported elsewhere is not known here.
+
+    \b
+    Example:
+      kitchensync withdraw data/take-1
+      kitchensync withdraw --person P07 --data data
+    """
+    from storage.names import recordings_in
+    from storage.withdraw.withdrawal import recordings_of
+    from storage.withdraw.withdrawal import withdraw as withdraw_one
+
+    if bool(paths) == bool(person) or bool(person) != bool(data):
+        raise click.UsageError("give recordings, or --person and --data")
+    found = [one for path in paths for one in recordings_in(path)]
+    if person and data:
+        found = recordings_of(person, data)
+    places = [place for recording in found for place in withdraw_one(recording, Policy(policy))]
+    left = [f"{one.place}: {one.open}" for one in places if one.open]
+    said = {
+        "status": "open" if left else "done",
+        "recordings": [recording.name for recording in found],
+        "places": [one.said for one in places],
+    }
+    return Answer(said, _show, trouble=[f"not reached yet: {one}; run it again then" for one in left])
+
+
+def _show(said: dict[str, Any]) -> None:
+    if not said["places"]:
+        click.echo("no recording of this person")
+    for one in said["places"]:
+        click.echo(
+            f"{one['place']}: {one['found']} files found, {one['done']}"
+            + (f"; open: {one['open']}" * bool(one["open"]))
+        )

@@ -1,0 +1,166 @@
+"""Destroy a recording whose person took the consent back, in every place that is known, and leave a tombstone.
+
+The manifest says first that the recording is withdrawn, which shuts every way out. Copies go before the recording,
+since it alone knows where they are; a store that cannot be reached stays named in the tombstone until it was.
+Interrupted anywhere, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sensors.files_on_disk import file_sha256
+from storage.copies.copies import read_book
+from storage.copies.copy_list import is_closed
+from storage.copies.target import Target
+from storage.disk.durable import LOCAL
+from storage.errors import NotWithdrawable, StorageError, words_of
+from storage.listing import recordings_below
+from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
+from storage.move.cloud_store import CloudStore
+from storage.names import MANIFEST
+from storage.withdraw.policy import Policy
+
+KEY = "withdrawn"
+QUARANTINE = ".withdrawn-{}"
+"""What a folder is called in which a recording waits, for nobody to read."""
+
+
+@dataclass(frozen=True)
+class WithdrawnPlace:
+    """One place: how many files were found, what was done with them, and why something is still open there."""
+
+    place: str
+    found: int
+    done: str
+    open: str = ""
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Return it as an object of JSON."""
+        return asdict(self)
+
+
+def recordings_of(person: str, data: Path) -> list[Path]:
+    """Return the recordings below a folder whose participant has this pseudonym, withdrawn ones too.
+
+    Raises StorageError for one that cannot be read: it could be theirs.
+    """
+    found = []
+    for recording in recordings_below(data):
+        manifest = read_manifest(recording)
+        if manifest.get("pseudonym") == person or manifest.get(KEY, {}).get("person") == person:
+            found.append(recording)
+    return found
+
+
+def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
+    """Destroy a recording and its copies, or put it aside; return every place. Doing it again tries what is open.
+
+    Raises NotARecording, NotWithdrawable while it is being recorded, OSError.
+    """
+    manifest = read_manifest(recording)
+    known = manifest.get(KEY) or {}
+    if "state" in manifest and not is_closed(manifest):
+        raise NotWithdrawable(recording)
+    if not known:
+        with edit_manifest(recording) as changed:
+            changed[KEY] = {"utc_ns": time.time_ns()}
+        manifest = changed
+    stores = known["open"] if "open" in known else _stores(recording)
+    places = [_in_store(recording, store, manifest) for store in stores]
+    left = [store for store, place in zip(stores, places, strict=True) if place.open]
+    return [*places, _here(recording, policy, manifest, left)]
+
+
+def _stores(recording: Path) -> list[dict[str, str]]:
+    """Return the stores that the list of copies names, each once."""
+    lines = {(line.where, line.target): line for line in read_book(recording)}
+    return [{"where": where, "target": target} for where, target in lines]
+
+
+def _in_store(recording: Path, store: dict[str, str], manifest: Manifest) -> WithdrawnPlace:
+    where = store["where"]
+    place = f"{where.rstrip('/')}/{recording.name}"
+    try:
+        if "://" in where or store["target"] == where:  # what `upload` made
+            found, left = CloudStore(where).remove_below(recording.name)
+        else:
+            Target(Path(where), store["target"])
+            found, left = _destroy_copy(Path(where) / recording.name, manifest)
+    except (OSError, StorageError) as error:
+        return WithdrawnPlace(place, 0, "nothing", words_of(error))
+    return WithdrawnPlace(place, found, "destroyed", f"{left} files are still there" if left else "")
+
+
+def _destroy_copy(copy: Path, manifest: Manifest) -> tuple[int, int]:
+    """Destroy the copy of a recording in a store; return how many files were there, and how many are."""
+    if not copy.is_dir():
+        return 0, 0
+    if (copy / MANIFEST).exists() and read_manifest(copy).get("uuid") != manifest.get("uuid"):
+        return 0, 0  # another recording of this name
+    found = len(list(_files(copy)))
+    shutil.rmtree(copy)
+    LOCAL.sync_folder(copy.parent)
+    return found, len(list(_files(copy)))
+
+
+def _here(recording: Path, policy: Policy, manifest: Manifest, left: list[dict[str, str]]) -> WithdrawnPlace:
+    """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
+    others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
+    is_tombstone = "files" in manifest.get(KEY, {})
+    files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
+    tombstone = {
+        "schema": manifest["schema"],
+        "recording": manifest["recording"],
+        "uuid": manifest["uuid"],
+        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left},
+    }
+    if policy is Policy.QUARANTINE and others:
+        _put_aside(recording, others)
+    write_json(recording / MANIFEST, tombstone)
+    for path in _files(recording):
+        if path != recording / MANIFEST:
+            LOCAL.remove(path)
+    for folder in sorted((one for one in recording.rglob("*") if one.is_dir()), reverse=True):
+        folder.rmdir()
+    LOCAL.sync_folder(recording)
+    done = "quarantined" if policy is Policy.QUARANTINE else "destroyed"
+    return WithdrawnPlace(str(recording), len(others), done if others else "nothing")
+
+
+def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[dict[str, Any]]:
+    known = manifest.get("files", {})
+    for path in files:
+        name = path.relative_to(recording).as_posix()
+        if path.is_symlink():
+            continue
+        sha256 = known.get(name, {}).get("sha256") or file_sha256(path)
+        yield {"file": name, "bytes": path.stat().st_size, "sha256": sha256}
+
+
+def _put_aside(recording: Path, files: list[Path]) -> None:
+    """Move a recording's files where only their owner can look. Raises OSError."""
+    aside = recording.parent / QUARANTINE.format(recording.name)
+    aside.mkdir(mode=0o700, exist_ok=True)
+    for path in [*files, recording / MANIFEST]:
+        to = aside / path.relative_to(recording)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == MANIFEST and path.parent == recording:
+            shutil.copyfile(path, to)
+        else:
+            os.replace(path, to)
+    LOCAL.sync_folder(aside)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield every file below a folder, links among them, which are not followed."""
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.is_symlink() or not path.is_dir():
+            yield path

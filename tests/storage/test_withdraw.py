@@ -1,0 +1,181 @@
+"""`kitchensync withdraw`: nothing is left in any place that can be reached, and files of others are untouched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kitchensync.cli import main
+from storage.disk.durable import LOCAL
+from storage.manifest import edit_manifest, read_manifest
+from storage.move.freeing import FreeRule
+from storage.move.mover import run_mover
+from storage.withdraw import withdrawal
+from storage.withdraw.policy import Policy
+
+NAME, PERSON = b"Wilhelmina Canary", "P07-canary"
+
+
+def run(*words: object) -> tuple[int, Any]:
+    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
+    return done.exit_code, json.loads(done.stdout) if done.stdout else done.output
+
+
+def hits(root: Path, *wanted: bytes) -> list[Path]:
+    """Every file below a folder that holds one of these byte strings."""
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return [path for path in files if any(one in path.read_bytes() for one in wanted)]
+
+
+def hashes(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def data(finished: Path, tmp_path: Path) -> Path:
+    """Two recordings of two people, each with a copy in a store and one in the cloud; a name is planted in one."""
+    root = tmp_path / "lab"
+    for name, person in (("take-1", PERSON), ("take-2", "P08")):
+        shutil.copytree(finished, root / "data" / name)
+        with edit_manifest(root / "data" / name) as manifest:
+            manifest |= {"recording": name, "uuid": f"uuid of {name}", "pseudonym": person, "virtual": True}
+    events = root / "data" / "take-1" / "events"
+    events.mkdir(exist_ok=True)
+    (events / "notes.txt").write_bytes(b"told by " + NAME)
+    (root / "store").mkdir()
+    takes = [root / "data" / "take-1", root / "data" / "take-2"]
+    run_mover(takes, [root / "store"], rule=FreeRule(copies_before_free=9))
+    for take in takes:
+        assert run("upload", take, f"file://{root}/cloud")[0] == 0
+    return root / "data"
+
+
+def payload_of(recording: Path) -> bytes:
+    chunk = max(recording.rglob("*.h5"), key=lambda path: path.stat().st_size)
+    return chunk.read_bytes()[2000:2064]
+
+
+def test_everything_of_one_person_goes_and_nothing_of_another(data: Path) -> None:
+    planted = (NAME, PERSON.encode(), payload_of(data / "take-1"))
+    other = {
+        place: hashes(place / "take-2") for place in (data, data.parent / "store", data.parent / "cloud")
+    }
+    before = {one["file"]: one["sha256"] for one in tombstones(data / "take-1")}
+    assert len(hits(data.parent, NAME)) == 3, "in the recording and in its copies"
+    code, said = run("withdraw", "--person", PERSON, "--data", data)
+    assert (code, said["status"], said["recordings"]) == (0, "done", ["take-1"])
+    assert [place["done"] for place in said["places"]] == ["destroyed"] * 3
+    assert all(place["found"] for place in said["places"])
+    assert hits(data.parent, NAME, PERSON.encode()) == []
+    assert [path for path in hits(data.parent, planted[2]) if "take-1" in path.parts] == []
+    assert [path.name for path in (data / "take-1").rglob("*")] == ["recording.json"]
+    tombstone = read_manifest(data / "take-1")
+    assert tombstone.keys() <= {"schema", "recording", "uuid", "withdrawn", "check"}
+    assert {one["file"]: one["sha256"] for one in tombstone["withdrawn"]["files"]} == before
+    assert other == {place: hashes(place / "take-2") for place in other}
+    refusing = (
+        ["verify"],
+        ["sync"],
+        ["upload", f"file://{data.parent}/cloud"],
+        ["consent", "--reference", "f", "--scopes", "annotate", "--by", "me"],
+    )
+    for command, *more in refusing:
+        code, refused = run(command, data / "take-1", *more)
+        assert code == 1, (command, refused)
+    assert hits(data.parent, NAME) == []
+    code, again = run("withdraw", data / "take-1")
+    assert (code, again["status"], again["places"][-1]["found"]) == (0, "done", 0)
+
+
+def tombstones(recording: Path) -> list[dict[str, Any]]:
+    return [
+        {"file": name, "sha256": sha256}
+        for name, sha256 in hashes(recording).items()
+        if name != "recording.json"
+    ]
+
+
+def test_a_store_that_is_away_is_open_and_done_when_it_comes_back(data: Path) -> None:
+    store = data.parent / "store"
+    store.rename(data.parent / "away")
+    code, said = run("withdraw", data / "take-1")
+    assert (code, said["status"]) == (0, "open")
+    assert [bool(place["open"]) for place in said["places"]].count(True) == 1
+    assert hits(data, NAME) == []
+    (data.parent / "away").rename(store)
+    assert hits(store, NAME) != []
+    code, said = run("withdraw", data / "take-1")
+    assert (code, said["status"]) == (0, "done")
+    assert hits(data.parent, NAME) == []
+    assert (store / "take-2" / "recording.json").exists()
+
+
+@pytest.mark.parametrize("stops_after", range(0, 60, 7))
+def test_an_interrupted_withdrawal_goes_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch, stops_after: int
+) -> None:
+    other = hashes(data / "take-2")
+    left = stops_after
+
+    def dying(act: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **more: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return act(*args, **more)
+
+        return step
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LOCAL, "remove", dying(LOCAL.remove))
+        patched.setattr(LOCAL, "sync_folder", dying(LOCAL.sync_folder))
+        patched.setattr(withdrawal.shutil, "rmtree", dying(shutil.rmtree))
+        try:
+            withdrawal.withdraw(data / "take-1", Policy.DESTROY)
+        except KeyboardInterrupt:
+            if read_manifest(data / "take-1").get("withdrawn"):
+                assert run("upload", data / "take-1", f"file://{data.parent}/other")[0] == 1
+                assert not (data.parent / "other").exists()
+            else:
+                assert stops_after == 0, "the first thing that is written shuts every way out"
+    code, said = run("withdraw", data / "take-1")
+    assert (code, said["status"]) == (0, "done")
+    assert hits(data.parent, NAME, PERSON.encode()) == []
+    assert read_manifest(data / "take-1")["withdrawn"]["files"]
+    assert hashes(data / "take-2") == other
+
+
+def test_put_aside_it_can_be_read_by_its_owner_alone(data: Path) -> None:
+    before = hashes(data / "take-1")
+    code, said = run("withdraw", data / "take-1", "--policy", "quarantine")
+    assert (code, said["places"][-1]["done"]) == (0, "quarantined")
+    aside = data / ".withdrawn-take-1"
+    assert aside.stat().st_mode & 0o777 == 0o700
+    kept = hashes(aside)
+    assert {name: kept[name] for name in before if name != "recording.json"} == {
+        name: digest for name, digest in before.items() if name != "recording.json"
+    }
+    assert hits(data.parent / "store", NAME) == []
+    assert [line["recording"] for line in run("list", data)[1]["recordings"]] == ["take-1", "take-2"]
+
+
+def test_what_is_refused(data: Path) -> None:
+    with edit_manifest(data / "take-1") as manifest:
+        manifest["state"] = "recording"
+    code, said = run("withdraw", data / "take-1")
+    assert (code, "being recorded" in said["reason"]) == (1, True)
+    assert hits(data / "take-1", NAME) != []
+    assert run("withdraw")[0] == run("withdraw", data / "take-1", "--person", "x", "--data", data)[0] == 2
+    assert run("withdraw", "--person", "nobody", "--data", data)[1]["places"] == []
