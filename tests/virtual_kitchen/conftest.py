@@ -150,7 +150,7 @@ class KitchenProcess:
     def refuses(self, port: int) -> bool:
         try:
             socket.create_connection((self.host, port), timeout=5).close()
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):  # reset: closed while we were let in
             return True
         return False
 
