@@ -70,6 +70,7 @@ class ErrorFields(Strict):
     """What an error is; only what is given is changed.
 
     `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
+    `at` is when it happened, on the capture clock; `corrected_by` the step that made it good (-1: none did).
     """
 
     node: Node | None = None
@@ -83,6 +84,10 @@ class ErrorFields(Strict):
     description: Line | None = None
     outcome: Literal["", "as_planned", "differently", "not_done"] | None = None
     outcome_note: Line | None = None
+    at: Nanoseconds | None = None
+    intent: Literal["", "on_purpose", "by_accident"] | None = None
+    noticed: Literal["", "at_once", "later", "somebody_else", "not"] | None = None
+    corrected_by: Annotated[int, Field(ge=-1, le=999_999_999)] | None = None
     removed: bool | None = None
 
 

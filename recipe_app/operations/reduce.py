@@ -116,6 +116,9 @@ def _new_error(error_id: str, planned: bool, origin: str, at: int | None) -> Sta
         "description": "",
         "outcome": "",
         "outcome_note": "",
+        "intent": "",
+        "noticed": "",
+        "corrected_by": None,
         "removed": False,
         "conflicts": {},
     }

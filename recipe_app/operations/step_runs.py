@@ -57,11 +57,16 @@ def skip(state: State, op: Op) -> None:
     step["state"] = "skipped"
 
 
+def began(state: State) -> int:
+    """Return the first touch of a step on the capture clock; 0 when there is none."""
+    runs = [run for step in state["steps"].values() for run in step["runs"]]
+    return min((run[end] for run in runs for end in ("start", "end") if run[end]), default=0)
+
+
 def spans(state: State) -> dict[int, list[tuple[float | None, float | None]]]:
     """Return when each step was begun and done, seconds since the first touch of a step; None is not known."""
     runs = {int(node): step["runs"] for node, step in state["steps"].items() if step["runs"]}
-    touches = [run[end] for found in runs.values() for run in found for end in ("start", "end") if run[end]]
-    first = min(touches, default=0)
+    first = began(state)
 
     def since(at: int | None) -> float | None:
         return None if at is None else (at - first) / 1e9

@@ -11,7 +11,7 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import steering, voices
+from recipe_app.cooking import steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
@@ -30,7 +30,7 @@ from recipe_app.store import tables
 from recipe_app.store.app_records import new_id, roles_of
 from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
-from recipe_app.web.api_tablet import Sha256
+from recipe_app.web.api_tablet import Sha256, sound_answer
 from recipe_app.web.bodies import (
     ChangePerson,
     Control,
@@ -233,10 +233,7 @@ def state(tools: Tools, recording: str) -> dict[str, Any]:
 
 def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
     """Give the sound of a voice note, as a type that a browser plays and nothing else, under a name of ours."""
-    media_type, ending, content = voices.sound(tools.records, recording, sha256)
-    named = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
-    headers = {"content-disposition": named, "x-content-type-options": "nosniff"}
-    return Response(content, media_type=media_type, headers=headers)
+    return sound_answer(tools, recording, sha256)
 
 
 ROUTES = [

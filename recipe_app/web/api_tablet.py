@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import BackgroundTasks, Path, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import checklist, consent_form, steering
+from recipe_app.cooking import checklist, consent_form, steering, voices
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
@@ -266,6 +266,20 @@ def _steer(
     return steering.steer(tools, recording, body.action, actor=actor, reason=body.reason)
 
 
+def voice(tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256) -> Response:
+    """Give the sound of a voice note back to who cooks."""
+    tools.intake.require_own(recording, Sender(device, visitor.actor))
+    return sound_answer(tools, recording, sha256)
+
+
+def sound_answer(tools: Collaborators, recording: str, sha256: str) -> Response:
+    """Answer with a sound, as a type that a browser plays and nothing else, under a name of ours."""
+    media_type, ending, content = voices.sound(tools.records, recording, sha256)
+    named = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
+    headers = {"content-disposition": named, "x-content-type-options": "nosniff"}
+    return Response(content, media_type=media_type, headers=headers)
+
+
 async def put_voice(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
 ) -> dict[str, Any]:
@@ -296,5 +310,6 @@ ROUTES = [
     Route("/api/v1/ops", post_ops, Access.DEVICE, "POST"),
     Route("/api/v1/health/{recording}", health, Access.DEVICE),
     Route("/api/v1/capture/{recording}", steer, Access.DEVICE, "POST"),
+    Route("/api/v1/voice/{recording}/{sha256}", voice, Access.DEVICE),
     Route("/api/v1/voice/{recording}/{sha256}", put_voice, Access.DEVICE, "PUT", body=SOUND),
 ]

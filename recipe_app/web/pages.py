@@ -23,7 +23,7 @@ from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
 from recipe_app.operations.planned_steps import plan_of
-from recipe_app.operations.step_runs import spans
+from recipe_app.operations.step_runs import began, spans
 from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
@@ -157,6 +157,7 @@ def _studied(
         "last_n": ops[-1]["n"],
         "plan": plan_of(state),
         "spans": spans(state),
+        "began_ns": began(state),
         "against": tools.judge.against(row) if row else None,
         "places": tools.folders.places(row["folder"] if row else None),
         "said": _said(words_of(request), state),
@@ -181,11 +182,11 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
     def said(field: str, value: Any) -> str:
         if field == "categories":
             return ", ".join(words(f"category.{number}") for number in value)
-        if field == "outcome" and value:
-            return words(f"outcome.{value}")
+        if field in ("outcome", "intent", "noticed") and value:
+            return words(f"{field}.{value}")
         if field == "removed":
             return words("versions.removed" if value else "versions.kept")
-        if field in ("node", "before") and value is not None:
+        if field in ("node", "before", "corrected_by") and value not in (None, -1):
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 

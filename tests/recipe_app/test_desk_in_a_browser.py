@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 import segno
-from browser import LANDSCAPE, Desk, chromium
+from browser import LANDSCAPE, Desk, chromium, ops
 from screens import fit_to_be_shown
 
 from recipe_app.store import tables
@@ -224,10 +224,8 @@ def test_a_recording_is_judged_corrected_exported_and_freed(kitchen: Any, desk: 
     fit_to_be_shown(page)
     page.locator(".versions li", has_text="a minute too long").get_by_role("button").click()
     page.locator(".versions").wait_for(state="detached")
-    page.locator("form", has=page.locator("select[name=node]")).get_by_placeholder("What is different").fill(
-        "too much butter"
-    )
-    page.locator("form", has=page.locator("select[name=node]")).get_by_role("button", name="Save").click()
+    page.locator("form[data-kind=add_error]").get_by_label("What is different").fill("too much butter")
+    page.locator("form[data-kind=add_error]").get_by_role("button", name="Save").click()
     page.locator("input[value='too much butter']").wait_for()
     with page.expect_download() as download:
         desk.follow("Download everything as a file")
@@ -272,18 +270,36 @@ def test_a_correction_changes_what_was_changed_and_is_made_once(kitchen: Any, de
     fields = {"node": node, "categories": [1, 5], "description": "too much"}
     kitchen.post(kitchen.operation(recording, "error", {"error_id": error_id, "fields": fields}))
     desk.go(f"/recordings/{recording}")
+    at = kitchen.tools.records.state(recording)["errors"][error_id]["at"]
     page.locator("input[value='too much']").fill("two spoons")
     page.get_by_role("button", name="Save").first.click()
     page.locator("input[value='two spoons']").wait_for()
     found = kitchen.tools.records.state(recording)["errors"][error_id]
     assert (found["description"], found["categories"]) == ("two spoons", [1, 5])  # not one of several only
+    assert (found["at"], found["node"], found["intent"], found["corrected_by"]) == (at, node, "", None)
+    form = page.locator(f"form[data-error='{error_id}']")
+    form.get_by_label("Timing").check()
+    form.get_by_label("Step", exact=True).select_option(index=2)
+    form.get_by_label("When, seconds").fill("1.5")
+    form.get_by_label("On purpose?").select_option("by accident")
+    form.get_by_label("Noticed").select_option("later")
+    form.get_by_label("Corrected by step").select_option(index=4)
+    page.get_by_role("button", name="Save").first.click()
+    page.locator("input[name=categories][value='3']").first.and_(page.locator("[checked]")).wait_for()
+    order = kitchen.tools.records.state(recording)["recording"]["order"]
+    found = kitchen.tools.records.state(recording)["errors"][error_id]
+    assert (found["categories"], found["node"], found["intent"]) == ([1, 3, 5], order[2], "by_accident")
+    assert (found["noticed"], found["corrected_by"]) == ("later", order[3])
+    assert found["at"] == 1_500_000_000  # no step was touched yet
+    touched = [op["body"]["fields"] for op in ops(kitchen, recording, "edit_error")]
+    assert (len(touched), "description" in touched[1]) == (2, False)  # both versions are kept
 
     def lose(route: Any) -> None:
         route.fetch()  # it is taken in, but the page never hears of it
         route.abort()
 
-    new = page.locator("form", has=page.locator("select[name=node]"))
-    new.get_by_placeholder("What is different").fill("no salt")
+    new = page.locator("form[data-kind=add_error]")
+    new.get_by_label("What is different").fill("no salt")
     page.route("**/corrections", lose)
     new.get_by_role("button", name="Save").click()
     page.get_by_role("alert").get_by_text("No answer from the server").wait_for()

@@ -29,7 +29,7 @@ KINDS = (
         "capture",
     ),
 )
-FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note")
+FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note", "intent", "noticed")
 
 
 def recording_body(**more: Any) -> dict[str, Any]:
@@ -101,6 +101,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
     if kind == "edit_error":
         values: dict[str, Any] = {rng.choice(FIELDS): rng.choice("abc"), "removed": rng.random() < 0.2}
         values |= {"before": rng.choice(NODES)} if rng.random() < 0.3 else {}
+        values |= {"at": rng.randrange(9) * 10**9, "corrected_by": -1} if rng.random() < 0.2 else {}
         return kind, {"error_id": rng.choice(errors), "fields": values}
     bodies: dict[str, dict[str, Any]] = {
         "mark": {"text": "here"},

@@ -49,7 +49,7 @@ function taken(ops) { // from the last to the first: an undo that stands takes b
 
 const newError = (error_id, planned, origin, at) => ({
   error_id, planned, origin, at, node: null, categories: [], subtype: "", expected: "", actual: "", text: "", language: "", before: null,
-  description: "", outcome: "", outcome_note: "", removed: false, conflicts: {},
+  description: "", outcome: "", outcome_note: "", intent: "", noticed: "", corrected_by: null, removed: false, conflicts: {},
 });
 
 const create = (planned, origin, timed) => (state, op) => {

@@ -34,14 +34,22 @@ function idsOf(form, said) {
   return asked.get(form);
 }
 
+const isChanged = (control) => (control.type === "checkbox" ? control.checked !== control.defaultChecked
+  : control.tagName === "SELECT" ? !control.selectedOptions[0].defaultSelected : control.value !== control.defaultValue);
+
+const VALUES = { // of what is no text
+  node: ({ value }) => (value ? Number(value) : undefined),
+  corrected_by: ({ value }) => Number(value),
+  at: ({ value, dataset }) => (value ? Math.round(Number(dataset.from) + Number(value) * 1e9) : undefined),
+  categories: ({ form }) => [...form.elements.categories].filter((box) => box.checked).map((box) => Number(box.value)),
+};
+
 function correction(form) { // only what was changed: an error's other categories, another's wording stay
-  const { category, node, description } = fieldsOf(form);
-  const { op_id, error_id } = idsOf(form, JSON.stringify([category, node, description]));
   const { error, kind, seen } = form.dataset;
-  const fields = {};
-  if (!error || description !== form.elements.description.defaultValue) fields.description = description;
-  if (!error || !form.elements.category.selectedOptions[0].defaultSelected) fields.categories = [Number(category)];
-  if (node !== undefined) fields.node = Number(node);
+  const controls = [...form.elements].filter((control) => control.name);
+  const asked = controls.filter((control) => isChanged(control) || (!error && ["node", "categories"].includes(control.name)));
+  const fields = Object.fromEntries(asked.map((control) => [control.name, (VALUES[control.name] ?? (({ value }) => value))(control)]));
+  const { op_id, error_id } = idsOf(form, JSON.stringify(fields));
   return { op_id, kind, body: { error_id: error ?? error_id, fields }, seen: Number(seen) };
 }
 

@@ -2,21 +2,29 @@
 
 import { button, h, redraw } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
-import { languageName, t, tongue } from "/static/core/words.js";
+import { duration, languageName, number, t, tongue } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 
 const ORDER = 2;
+const INTENTS = ["on_purpose", "by_accident"];
+const NOTICED = ["at_once", "later", "somebody_else", "not"];
+const NOBODY = -1; // no step corrected it
 const MOST = 600; // letters of a field, as in operations/kinds.py
 
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
-// Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered.
-export function errorForm(recording, node, { title, error, hints = true, planning = hints, save }) {
+// A step with its number: two may have one text.
+export const numbered = (recording, node) => `${number(recording.shown.order.indexOf(node) + 1) || "–"}. ${recording.text(node)}`;
+
+// Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
+// `span` is the time in which, on the capture clock, and all that is known only then is asked too.
+export function errorForm(recording, node, { title, error, hints = true, planning = hints, span = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
     language: error?.language || recording.shown.language || "", before: error?.before ?? undefined };
+  if (span) Object.assign(fields, { at: error?.at ?? lastSeen(recording, node), intent: error?.intent ?? "", noticed: error?.noticed ?? "", corrected_by: error?.corrected_by ?? NOBODY });
   let used = "";
   let applied = null;
   const body = h("div", { class: "error-form" });
@@ -40,25 +48,47 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
     h("select", { id: "before", "data-key": "before", onchange: (event) => { fields.before = Number(event.target.value); } },
       h("option", { value: node }, "–"), earlier().map((one) => h("option", { value: one, selected: one === fields.before }, recording.text(one)))));
   const keep = (touch) => {
-    if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
+    const lacks = !fields.categories.length ? t("error.category_first") : span && !fields.at ? t("error.time_first") : "";
+    if (lacks) return void (body.querySelector(".warning").textContent = lacks);
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
     if (!fields.text) fields.language = undefined;
     return save(fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
-      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, planning, save });
+      errorForm(recording, node, { title, error: { ...error, ...fields }, hints, planning, span, save });
       throw problem;
     });
+  };
+
+  const chips = (name, values) => h("div", { class: "categories", role: "group", "aria-label": t(`field.${name}`) }, h("h3", {}, t(`field.${name}`)),
+    values.map((value) => button(t(`${name}.${value}`), () => { fields[name] = fields[name] === value ? "" : value; draw(); },
+      { class: "chip", "aria-pressed": String(fields[name] === value), "data-key": `${name}-${value}` })));
+  const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
+    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = Number(event.target.value); } },
+      nodes.map((one) => h("option", { value: one, selected: one === fields[name] }, one === NOBODY ? "–" : numbered(recording, one)))));
+  const when = () => { // a touch on the line is its time; the arrow keys move it by a second
+    const [from, to] = span;
+    const said = () => (fields.at ? duration((fields.at - from) / 1e9) : "–");
+    const label = h("label", { for: "at" }, t("review.when", { time: said() }));
+    return h("div", { class: "field" }, label, h("input", { id: "at", type: "range", min: 0, max: Math.max(1, Math.ceil((to - from) / 1e9)), step: 1, "data-key": "at",
+      value: Math.round(((fields.at ?? from) - from) / 1e9), "aria-valuetext": said(),
+      oninput: (event) => {
+        fields.at = Math.round(from + event.target.value * 1e9);
+        label.textContent = t("review.when", { time: said() });
+        event.target.setAttribute("aria-valuetext", said());
+      } }));
   };
 
   function paint() {
     const offered = hints ? shownHints(recording, node) : [];
     redraw(body,
-      h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
+      span ? stepChoice("node", t("review.step"), Object.keys(recording.shown.steps).map(Number)) : h("p", { class: "step-text", ...recording.tongue }, recording.text(node)),
+      span && when(),
       h("div", { class: "categories", role: "group", "aria-label": t("error.categories") }, recording.bundle.categories.map((category) =>
         button(categoryName(category), () => toggle(category), { class: "chip", "aria-pressed": String(fields.categories.includes(category)), "data-key": `c${category}` }))),
       offered.length > 0 && h("section", {}, h("h3", {}, t("error.hints")), h("div", { class: "hints" }, offered.map((hint, place) =>
         button([h("span", { class: "badge" }, categoryName(NAMES.indexOf(hint.category))), h("span", {}, hint.text || hint.wording)], () => apply(hint), { class: "hint-row", "data-key": `h${place}` })))),
       planning && fields.categories.includes(ORDER) && place(),
+      span && [chips("intent", INTENTS), chips("noticed", NOTICED), stepChoice("corrected_by", t("field.corrected_by"), [NOBODY, ...Object.keys(recording.shown.steps).map(Number)])],
       h("div", { class: "field" }, h("label", { for: "description" }, t("error.description")),
         h("textarea", { id: "description", rows: 2, maxlength: MOST, value: fields.description, "data-key": "description", oninput: (event) => { fields.description = event.target.value; } })),
       h("div", { class: "field" }, h("label", { for: "text" }, t("error.text")),
@@ -68,6 +98,12 @@ export function errorForm(recording, node, { title, error, hints = true, plannin
       h("p", { class: "actions" }, button(t("cancel"), close, { class: "quiet", "data-key": "cancel" }), button(t("save"), keep, { class: "primary", "data-key": "save" })));
   }
   paint();
+}
+
+// When a step was touched last: the first guess at when something went wrong with it.
+function lastSeen(recording, node) {
+  const run = recording.state.steps[node]?.runs.at(-1);
+  return run?.end ?? run?.start ?? null;
 }
 
 export const kept = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));

@@ -98,9 +98,15 @@ export function open(recording) {
   const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
 
   function logError(touch) { // the error's time is this first touch
-    const node = opened()[0] ?? lastDone() ?? all()[0];
+    const steps = [...opened(), lastDone()].filter((one) => one !== undefined);
+    let node = steps[0] ?? all()[0];
+    const which = h("div", { class: "which", role: "group", "aria-label": t("follow.error.step") });
+    const choose = (one) => () => { node = one; drawWhich(); };
+    const drawWhich = () => redraw(which, steps.map((one) => button([h("span", { class: "place" }, named(one)), h("span", { class: "what", ...tongueOf(one) }, words(one))],
+      choose(one), { class: "chip", "aria-pressed": String(one === node), "data-key": `at-${one}` })));
+    drawWhich();
     sheet(t("follow.error.title"), (close) => [
-      !quiet && h("p", { class: "step-text", ...tongueOf(node) }, words(node)),
+      !quiet && (steps.length > 1 ? which : h("p", { class: "step-text", ...tongueOf(node) }, words(node))),
       h("div", { class: "grid" }, recording.bundle.categories.map((category) => button(
         [h("span", { class: "name" }, categoryName(category)), h("span", { class: "hint" }, t(`category.${category}.hint`))],
         once(close, () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } })),

@@ -4,11 +4,11 @@ import { newId } from "/static/core/ids.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
-import { errorForm, kept, living } from "/static/views/error_form.js";
+import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
-import { recordVoice } from "/static/views/voice.js";
+import { recordVoice, voicePlayer } from "/static/views/voice.js";
 
 const OUTCOMES = ["as_planned", "differently", "not_done"];
 
@@ -33,13 +33,13 @@ export function open(recording) {
     await goTo(recording, "done");
   }
 
-  const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, save: (fields, _, touch) => change(error, kept(fields), touch) });
+  const edit = (error) => errorForm(recording, error.node, { title: t("prepare.change"), error, hints: false, span: span(recording), save: (fields, _, touch) => change(error, kept(fields), touch) });
 
   function add() {
-    sheet(t("review.which"), (close) => h("div", { class: "hints" }, Object.keys(recording.shown.steps).map(Number).map((node) => button(recording.text(node), () => {
+    sheet(t("review.which"), (close) => h("div", { class: "hints" }, button(t("back"), close, { class: "quiet" }), Object.keys(recording.shown.steps).map(Number).map((node) => button(numbered(recording, node), () => {
       close();
       errorForm(recording, node, {
-        title: t("review.add"), hints: false,
+        title: t("review.add"), hints: false, span: span(recording),
         save: (fields, _, touch) => act(touch, { kind: "add_error", body: { error_id: newId(), fields: kept(fields) } }),
       });
     }, { class: "hint-row" }))), { wide: true });
@@ -48,7 +48,7 @@ export function open(recording) {
   const describe = (error) => [
     h("span", { class: "badges" }, error.categories.map((category) => h("span", { class: `badge c${category}` }, categoryName(category))),
       versionsBadge(recording, error, (fields, touch) => change(error, fields, touch))),
-    error.planned ? sides(recording, error) : h("span", { class: "what" }, recording.text(error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
+    error.planned ? sides(recording, error) : h("span", { class: "what" }, numbered(recording, error.node), (error.description || error.text) && h("span", { class: "hint" }, error.description || error.text)),
   ];
 
   function plannedRow(error) {
@@ -59,11 +59,18 @@ export function open(recording) {
         h("input", { id: `n${error.error_id}`, maxlength: 600, value: error.outcome_note, "data-key": `note-${error.error_id}`, onchange: (event) => change(error, { outcome_note: event.target.value }, now()) })));
   }
 
+  const facts = ({ at, origin, intent, noticed, corrected_by: by }) => [at ? clock(recording, at) : t("review.no_time"), origin === "review" && t("review.added"), intent && t(`intent.${intent}`),
+    noticed && `${t("field.noticed")}: ${t(`noticed.${noticed}`)}`, by >= 0 && by !== null && `${t("field.corrected_by")}: ${numbered(recording, by)}`].filter(Boolean);
+
   const madeRow = (error) => h("li", { class: "planned" }, describe(error),
-    h("span", { class: "hint" }, error.at ? clock(recording, error.at) : t("review.added"),
+    h("span", { class: "hint" }, facts(error).join(" · "),
       recording.bundle.places?.[error.error_id] && h("span", {}, " · ", t("error.pictures", { where: recording.bundle.places[error.error_id] }))),
     h("span", { class: "actions" }, button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
       button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
+
+  const voiceNotes = () => recording.state.voices.length > 0 && h("ul", { class: "rows" }, recording.state.voices.map(({ sha256, seconds, op_id }, place) => h("li", {},
+    voicePlayer(recording, sha256, t("desk.voice", { number: place + 1, seconds: Math.round(seconds) })),
+    button(t("remove"), (touch) => recording.undo(touch, [op_id]).then(draw), { class: "quiet", "data-key": `unvoice-${sha256}` }))));
 
   function paint() {
     redraw(main, tour("review"),
@@ -72,7 +79,7 @@ export function open(recording) {
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
         h("p", { class: "actions start" }, button(t("review.add"), add, { class: "quiet", "data-key": "add" }), button(t("voice.record"), () => recordVoice(recording, draw), { class: "quiet", "data-key": "voice" })),
-        recording.state.voices.length > 0 && h("p", { class: "hint" }, t("voice.count", { count: recording.state.voices.length }))),
+        voiceNotes()),
       h("section", {}, h("h2", {}, t("review.note")), h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
         h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
@@ -109,9 +116,11 @@ function sides(recording, error) {
 
 const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });
 
-function span(recording) { // from the first to the last touch of the recipe, on the capture clock
-  const runs = Object.values(recording.state.steps).flatMap((step) => step.runs).flatMap((run) => [run.start, run.end]).filter((at) => at !== null);
-  return runs.length ? [Math.min(...runs), Math.max(...runs)] : null;
+function span(recording) { // from the first touch of the recipe to the end, or to what came after it, on the capture clock
+  const runs = Object.values(recording.state.steps).flatMap((step) => step.runs).flatMap((run) => [run.start, run.end]);
+  const ends = recording.known.filter(({ kind }) => kind === "end").map(({ host_ns }) => host_ns);
+  const all = [...runs, ...ends, ...living(recording).map(({ at }) => at)].filter((at) => at !== null && at !== undefined);
+  return all.length ? [Math.min(...all), Math.max(...all)] : null;
 }
 
 const clock = (recording, at) => { const all = span(recording); return all ? duration((at - all[0]) / 1e9) : ""; };

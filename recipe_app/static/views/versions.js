@@ -4,13 +4,15 @@ import { button, h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
 import { categoryName, sheet } from "/static/views/frame.js";
 
-const NAMED = new Set(["text", "description", "categories", "outcome", "outcome_note", "removed", "before", "language"]);
+const NAMED = new Set(["text", "description", "categories", "outcome", "outcome_note", "removed", "before", "language", "at", "intent", "noticed", "corrected_by"]);
 
 const inWords = (recording, name, value) => {
   if (name === "categories") return value.map(categoryName).join(", ");
+  if (name === "intent" || name === "noticed") return value ? t(`${name}.${value}`) : "–";
+  if (name === "at") return new Date(value / 1e6).toISOString().slice(11, 19);
   if (name === "outcome") return value ? t(`outcome.${value}`) : "–";
   if (name === "removed") return t(value ? "versions.removed" : "versions.kept");
-  if (name === "node" || name === "before") return recording.text(value);
+  if (name === "node" || name === "before" || name === "corrected_by") return recording.text(value) || "–";
   return String(value || "–");
 };
 

@@ -1,5 +1,6 @@
 // A voice note: recorded here, kept in the browser's database, sent apart from its operation.
 
+import { read } from "/static/core/db.js";
 import { addSound } from "/static/core/outbox.js";
 import { touchNow } from "/static/core/clock.js";
 import { button, h } from "/static/core/page.js";
@@ -45,6 +46,13 @@ export async function recordVoice(recording, done) {
     h("p", { class: "actions" }, button(t("cancel"), shut, { class: "quiet" }), button(t("voice.stop"), () => { keep = true; shut(); }, { class: "primary", id: "voice-stop" }))],
   { closed: () => { clearTimeout(timer); stop(keep); } });
   return null;
+}
+
+// A note, to be heard: from here while its sound waits, else from the server.
+export function voicePlayer(recording, sha256, name) {
+  const player = h("audio", { controls: true, preload: "none", "aria-label": name, src: `/api/v1/voice/${recording.id}/${sha256}` });
+  read("sounds", sha256).then((here) => { if (here) player.src = URL.createObjectURL(here.blob); });
+  return player;
 }
 
 async function hash(blob) {

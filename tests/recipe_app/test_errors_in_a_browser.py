@@ -1,0 +1,109 @@
+"""Errors go to the step and the time they belong to: while cooking by one touch more, in the review by a form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browser import on_screen, ops
+from screens import serious, small_boxes
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_it(
+    kitchen: Any, browser: Any
+) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        first, second, third = kitchen.tools.records.state(recording)["recording"]["order"][:3]
+        tablet.begin_first_step(kitchen, recording)
+        tablet.tap("Begin too")
+        tablet.rest()
+        tablet.tap("Error", exact=True)
+        steps = page.get_by_role("group", name="At which step?").get_by_role("button")
+        assert [one.get_attribute("aria-pressed") for one in steps.all()] == ["true", "false"]
+        tablet.rest()
+        steps.nth(1).click()
+        assert [one.get_attribute("aria-pressed") for one in steps.all()] == ["false", "true"]
+        assert serious(page) == []
+        tablet.tap("Timing")
+        page.get_by_role("dialog").wait_for(state="detached")
+        tablet.saved()
+        (made,) = ops(kitchen, recording, "error")
+        assert made["body"]["fields"] == {"node": second, "categories": [3]}
+
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        tablet.screen("review")
+        tablet.tap("Change", exact=True)
+        form = page.get_by_role("dialog")
+        form.get_by_label("Step", exact=True).select_option(str(first))
+        form.get_by_role("button", name="Measurement").click()
+        line = form.get_by_label("When:")
+        box = line.bounding_box()
+        page.mouse.click(box["x"] + 3, box["y"] + box["height"] / 2)  # where it begins
+        assert line.input_value() == "0"
+        form.get_by_role("button", name="by accident").click()
+        form.get_by_role("button", name="by somebody else").click()
+        form.get_by_label("Corrected by step").select_option(str(third))
+        form.get_by_label("What is different").fill("too hot")
+        assert small_boxes(page, 48) == []
+        assert serious(page) == []
+        form.get_by_role("button", name="Save").click()
+        page.get_by_text("by accident").wait_for()
+        tablet.saved()
+        (error,) = kitchen.tools.records.state(recording)["errors"].values()
+        assert (error["node"], error["categories"], error["description"]) == (first, [1, 3], "too hot")
+        assert (error["intent"], error["noticed"], error["corrected_by"]) == (
+            "by_accident",
+            "somebody_else",
+            third,
+        )
+        begun = min(op["host_ns"] for op in ops(kitchen, recording, "start"))
+        assert error["at"] == begun < made["host_ns"]
+        (kept,) = ops(kitchen, recording, "error")  # what was said first stays in the log
+        assert kept["body"] == made["body"]
+
+        tablet.tap("Add an error")
+        page.get_by_role("dialog", name="At which step?").get_by_role("button", name="Back").click()
+        page.get_by_role("dialog").wait_for(state="detached")
+        tablet.rest()
+        tablet.tap("Add an error")
+        page.get_by_role("dialog").locator(
+            ".hint-row"
+        ).last.click()  # nobody touched it: it has no time to guess
+        tablet.rest()
+        form = page.get_by_role("dialog", name="Add an error")
+        form.get_by_role("button", name="Technique").click()
+        form.get_by_role("button", name="Save").click()
+        form.get_by_text("When did it happen? Touch the line.").wait_for()
+        form.get_by_label("When: –").press("ArrowRight")
+        tablet.rest()
+        form.get_by_role("button", name="Save").click()
+        page.get_by_text("added afterwards").wait_for()
+        tablet.saved()
+        added = [one for one in kitchen.tools.records.state(recording)["errors"].values() if one["at"]]
+        assert len(added) == 2
+
+        tablet.tap("Voice note")
+        page.wait_for_timeout(600)
+        page.locator("#voice-stop").click()
+        player = page.locator("audio")
+        player.wait_for()
+        tablet.saved()
+        page.reload()  # its sound comes from the server
+        player.evaluate(
+            """(audio) => new Promise((resolve, reject) => {
+                 audio.onended = resolve;
+                 audio.onerror = () => reject(audio.error.message);
+                 audio.muted = true;
+                 audio.play().catch(reject);
+               })"""
+        )
+        page.get_by_role("listitem").filter(has=player).get_by_role("button", name="Remove").click()
+        player.wait_for(state="detached")
+        tablet.saved()
+        assert kitchen.tools.records.state(recording)["voices"] == []
