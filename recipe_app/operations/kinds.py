@@ -187,6 +187,12 @@ class Awake(Strict):
     held: bool
 
 
+class End(Strict):
+    """Cooking ended; `rest` says why steps were not begun, nothing where none was left."""
+
+    rest: Literal["left_out", "stopped_early"] | None = None
+
+
 class Undo(Strict):
     """Takes back what one touch did; an undo can be taken back too."""
 
@@ -215,7 +221,7 @@ KINDS: dict[str, type[Strict]] = {
     "mark": Text,
     "timer": Timer,
     "awake": Awake,
-    "end": Nothing,
+    "end": End,
     "add_error": NewError,
     "note": Text,
     "voice": Voice,

@@ -62,6 +62,7 @@ def _empty() -> State:
         "timers": {},
         "hints": {},
         "awake": None,
+        "rest": None,
         "holder": None,
         "pauses": [],
         "withdrawn": None,
@@ -143,6 +144,12 @@ def _phase(name: str) -> Callable[[State, Op], None]:
             state["checked"] = op["body"]
 
     return advance
+
+
+def _end(state: State, op: Op) -> None:
+    _phase("review")(state, op)
+    step_runs.stop(state, op)
+    state["rest"] = op["body"].get("rest")
 
 
 def _timer(state: State, op: Op) -> None:
@@ -229,7 +236,7 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "timer": _timer,
     "hint": _hint,
     "awake": _put("awake"),
-    "end": _phase("review"),
+    "end": _end,
     "finish": _phase("done"),
     "claim": _claim,
     "release": _release,

@@ -7,6 +7,9 @@ from typing import Any
 State = dict[str, Any]
 Op = dict[str, Any]
 
+BEGUN = ("open", "held", "stopped")
+"""The states of a step with a run that was not done."""
+
 
 def _step(state: State, op: Op) -> State:
     new: State = {"state": "waiting", "runs": []}
@@ -24,6 +27,9 @@ def start(state: State, op: Op) -> None:
     step = _step(state, op)
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
+    elif step["state"] == "stopped":
+        waited = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
+        step["runs"][-1].setdefault("holds", []).append(waited)
     elif step["state"] != "open":
         step["runs"].append({"start": op["host_ns"], "end": None, **_shown(op)})
     step["state"] = "open"
@@ -42,7 +48,8 @@ def done(state: State, op: Op) -> None:
     step = _step(state, op)
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
-    if step["state"] in ("open", "held"):
+    if step["state"] in BEGUN:
+        step["runs"][-1].pop("stopped", None)
         step["runs"][-1]["end"] = op["host_ns"]
     elif step["state"] != "done":
         step["runs"].append({"start": None, "end": op["host_ns"], **_shown(op)})
@@ -52,9 +59,21 @@ def done(state: State, op: Op) -> None:
 def skip(state: State, op: Op) -> None:
     """Leave the step out; a run that was begun does not count."""
     step = _step(state, op)
-    if step["state"] in ("open", "held"):
+    if step["state"] in BEGUN:
         step["runs"].pop()
     step["state"] = "skipped"
+
+
+def stop(state: State, op: Op) -> None:
+    """Close what is begun at the end of cooking: its run stopped then, and was not done."""
+    for step in state["steps"].values():
+        if step["state"] not in ("open", "held"):
+            continue
+        run = step["runs"][-1]
+        if step["state"] == "held":
+            run["holds"][-1]["end"] = op["host_ns"]
+        run["stopped"] = op["host_ns"]
+        step["state"] = "stopped"
 
 
 def began(state: State) -> int:

@@ -79,9 +79,7 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
         tablet.rest()
         assert not alarm.is_visible()  # it was touched
         rig.refuses = [WHY]
-        tablet.tap("End", exact=True)
-        plain(page)
-        tablet.tap("Yes, to the review")
+        tablet.end_early()
         page.get_by_role("dialog", name="The devices did not stop").wait_for()
         plain(page)
         page.get_by_role("dialog").get_by_role("button", name="OK").click()

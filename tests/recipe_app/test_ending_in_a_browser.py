@@ -30,8 +30,7 @@ def test_devices_that_do_not_stop_are_named_and_asked_again(kitchen: Any, rig: R
         tablet.saved()
         tablet.page.context.clear_cookies(name="ks_login")  # it expired while somebody cooked
         rig.refuses = ["nobody answers"]
-        tablet.tap("End", exact=True)
-        tablet.tap("Yes, to the review")
+        tablet.end_early()
         tablet.screen("review")  # the person goes on all the same
         sheet = tablet.page.get_by_role("dialog", name="The devices did not stop")
         assert not sheet.get_by_text("nobody answers").is_visible()
@@ -42,8 +41,7 @@ def test_devices_that_do_not_stop_are_named_and_asked_again(kitchen: Any, rig: R
 
         tablet.tap("Back", exact=True)  # to the steps, and at the end once more: refused is not stopped
         tablet.screen("follow")
-        tablet.tap("End", exact=True)
-        tablet.tap("Yes, to the review")
+        tablet.end_early()
         sheet.wait_for()
         rig.refuses = []
         tablet.rest()
@@ -67,8 +65,7 @@ def ended_offline(kitchen: Any, tablet: Tablet) -> tuple[str, Any]:
     tablet.page.reload()  # it knows from the server that the devices record
     tablet.screen("follow")
     tablet.page.context.set_offline(True)
-    tablet.tap("End", exact=True)
-    tablet.tap("Yes, to the review")
+    tablet.end_early()
     tablet.screen("review")
     sheet = tablet.page.get_by_role("dialog", name="The devices did not stop")
     sheet.get_by_text("No answer from the server").wait_for(state="attached")
@@ -99,3 +96,63 @@ def test_an_end_without_network_is_not_repeated_where_somebody_cooks_on(
         tablet.page.wait_for_timeout(6500)
         assert sheet.is_visible()
     assert [call for call, _ in rig.calls] == ["start"]
+
+
+def test_what_is_not_done_at_the_end_is_asked_and_kept(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+
+        def steps() -> dict[str, Any]:
+            tablet.saved()
+            return dict(kitchen.tools.records.state(recording)["steps"])
+
+        first, second, third, *later = kitchen.tools.records.state(recording)["recording"]["order"]
+        tablet.begin_first_step(kitchen, recording)
+        tablet.tap("Begin too")
+        tablet.rest()
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        count = 1 + len(later)
+        sheet = page.get_by_role("dialog", name=f"{count} steps were not done: left out, or stopped early?")
+        sheet.wait_for()
+        assert serious(page) == []
+        stopped = sheet.get_by_role("button", name="Stopped early")
+        assert stopped.is_disabled()  # nobody said yet what became of the two that are begun
+        tablet.rest()
+        sheet.get_by_role("button", name="Done", exact=True).first.click()
+        sheet.get_by_role("button", name="Not finished").last.click()
+        stopped.click()
+        tablet.screen("review")
+        page.get_by_text(f"{count + 1} steps were not done: cooking stopped early.").wait_for()
+        found = steps()
+        (ended,) = ops(kitchen, recording, "end")
+        assert ended["body"] == {"rest": "stopped_early"}
+        assert [found[str(node)]["state"] for node in (first, second, third)] == ["done", "stopped", "waiting"]
+        (run,) = found[str(second)]["runs"]
+        assert (run["end"], run["stopped"]) == (None, ended["host_ns"])
+
+        tablet.tap("Back", exact=True)  # it is gone on with after all
+        tablet.screen("follow")
+        tablet.tap("Go on", exact=True)
+        page.locator(".open-step .label").get_by_text("not finished").wait_for(state="detached")
+        tablet.rest()
+        tablet.tap("Done", exact=True)
+        page.locator(f"h1[data-node='{third}']").wait_for()
+        tablet.rest()
+        tablet.tap("Done", exact=True)
+        page.locator(f"h1[data-node='{later[0]}']").wait_for()
+        tablet.rest()
+        tablet.tap("End", exact=True)
+        tablet.tap("Yes, to the review")
+        tablet.rest()
+        rest = page.locator("dialog .rest")
+        rest.get_by_role("button", name="Not finished").click()
+        rest.get_by_role("button", name="Left out").click()
+        tablet.screen("review")
+        found = steps()
+        assert [found[str(node)]["state"] for node in (first, second, third)] == ["done"] * 3
+        assert found[str(second)]["runs"][0]["holds"][0]["start"] == ended["host_ns"]
+        assert {found[str(node)]["state"] for node in later[1:]} == {"skipped"}
+        assert page.locator("#rest").count() == 0

@@ -35,8 +35,7 @@ def test_an_error_is_of_the_step_that_was_touched_and_the_review_changes_all_of_
         (made,) = ops(kitchen, recording, "error")
         assert made["body"]["fields"] == {"node": second, "categories": [3]}
 
-        tablet.tap("End", exact=True)
-        tablet.tap("Yes, to the review")
+        tablet.end_early()
         tablet.screen("review")
         tablet.tap("Change", exact=True)
         form = page.get_by_role("dialog")

@@ -60,7 +60,7 @@ FAMILIES = {
     "role": [f"{name}{more}" for name in ROLES for more in ("", ".hint")],
     "side": ["original", "planned", "done"],
     "stages": ["choose", "prepare", "follow", "review"],
-    "step": ["waiting", "open", "held", "done", "skipped"],
+    "step": ["waiting", "open", "held", "done", "skipped", "stopped"],
     "strategy": [
         "published",
         *(f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")),

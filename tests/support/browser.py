@@ -76,6 +76,17 @@ class Tablet:
         """Touch a button by what it says."""
         self.page.get_by_role("button", name=name, exact=exact).first.click()
 
+    def end_early(self) -> None:
+        """End cooking while steps are not done: those that are begun are not finished, the others were never begun."""
+        self.tap("End", exact=True)
+        self.tap("Yes, to the review")
+        rest = self.page.locator("dialog .rest")
+        rest.wait_for()
+        for chip in rest.get_by_role("button", name="Not finished").all():
+            chip.click()
+        self.rest()
+        rest.get_by_role("button", name="Stopped early").click()
+
     def screen(self, name: str) -> None:
         """Wait for a screen; one that does not come is told with what the page shows and last did."""
         try:

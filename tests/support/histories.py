@@ -115,7 +115,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         },
         "prepared": {},
         "checked": {"version": "1", "confirmed_by": "B", "override": ""},
-        "end": {},
+        "end": rng.choice(({}, {"rest": "left_out"}, {"rest": "stopped_early"})),
     }
     bodies |= {kind: {} for kind in ("claim", "release", "pause", "resume", "withdraw")}
     if kind == "start" and rng.random() < 0.5:

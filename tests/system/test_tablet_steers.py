@@ -81,8 +81,7 @@ class Person:
             if number in (1, 2):
                 tablet.tap("Error", exact=True)
                 tablet.tap(["Timing", "Measurement"][number - 1])
-        tablet.tap("End", exact=True)
-        tablet.tap("Yes, to the review")
+        tablet.end_early()
         tablet.screen("review")
 
 

@@ -25,7 +25,7 @@ export function reduceLog(ops) {
 
 const empty = () => ({
   recording: null, instructed: null, phase: PHASES[0], steps: {}, errors: {}, consent: null, checklist: {}, checked: null, capture: null,
-  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null,
+  marks: [], notes: [], voices: [], timers: {}, hints: {}, awake: null, rest: null,
   holder: null, pauses: [], withdrawn: null, last: [], redo: [], count: 0,
 });
 
@@ -57,6 +57,7 @@ const create = (planned, origin, timed) => (state, op) => {
   if (!(id in state.errors)) state.errors[id] = newError(id, planned, origin, timed ? op.host_ns : null);
 };
 
+const BEGUN = ["open", "held", "stopped"]; // with a run that was not done
 const stepOf = (state, op) => (state.steps[op.body.node] ??= { state: "waiting", runs: [] });
 
 const shown = ({ body }) => ("shown" in body ? { shown: body.shown } : {}); // the words of the step when its run was touched
@@ -64,7 +65,11 @@ const shown = ({ body }) => ("shown" in body ? { shown: body.shown } : {}); // t
 function start(state, op) {
   const step = stepOf(state, op);
   if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
-  else if (step.state !== "open") step.runs.push({ start: op.host_ns, end: null, ...shown(op) });
+  else if (step.state === "stopped") {
+    const run = step.runs.at(-1);
+    (run.holds ??= []).push({ start: run.stopped, end: op.host_ns });
+    delete run.stopped;
+  } else if (step.state !== "open") step.runs.push({ start: op.host_ns, end: null, ...shown(op) });
   step.state = "open";
 }
 
@@ -78,15 +83,29 @@ function hold(state, op) { // it waits, in the middle of its run, until it is be
 function done(state, op) {
   const step = stepOf(state, op);
   if (step.state === "held") step.runs.at(-1).holds.at(-1).end = op.host_ns;
-  if (["open", "held"].includes(step.state)) step.runs.at(-1).end = op.host_ns;
-  else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns, ...shown(op) });
+  if (BEGUN.includes(step.state)) {
+    delete step.runs.at(-1).stopped;
+    step.runs.at(-1).end = op.host_ns;
+  } else if (step.state !== "done") step.runs.push({ start: null, end: op.host_ns, ...shown(op) });
   step.state = "done";
 }
 
 function skip(state, op) {
   const step = stepOf(state, op);
-  if (["open", "held"].includes(step.state)) step.runs.pop();
+  if (BEGUN.includes(step.state)) step.runs.pop();
   step.state = "skipped";
+}
+
+function end(state, op) { // what is begun stops, and was not done
+  phase("review")(state, op);
+  for (const step of Object.values(state.steps)) {
+    if (!["open", "held"].includes(step.state)) continue;
+    const run = step.runs.at(-1);
+    if (step.state === "held") run.holds.at(-1).end = op.host_ns;
+    run.stopped = op.host_ns;
+    step.state = "stopped";
+  }
+  state.rest = op.body.rest ?? null;
 }
 
 function begin(state, op) {
@@ -125,7 +144,7 @@ const HANDLERS = {
   timer: (state, { body, host_ns }) => { state.timers[body.node] = { seconds: body.seconds, action: body.action, at: host_ns }; },
   hint: (state, { body }) => { state.hints[body.use] = (state.hints[body.use] ?? 0) + 1; },
   awake: put("awake"),
-  end: phase("review"),
+  end,
   finish: phase("done"),
   claim: (state, op) => { state.holder = op.device; },
   release: (state) => { state.holder = null; },

@@ -22,7 +22,7 @@ const POLL_MS = 1000; // an alarm is on the screen within two seconds
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
 const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
-const BEGIN = { waiting: "follow.begin", held: "follow.continue" };
+const BEGIN = { waiting: "follow.begin", held: "follow.continue", stopped: "follow.continue" };
 
 export function open(recording) {
   const draw = afterTouches(paint);
@@ -49,7 +49,8 @@ export function open(recording) {
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
   const all = () => [...glass.order, ...glass.left]; // what is left out may be done all the same
   const opened = () => all().filter((node) => stateOf(node) === "open");
-  const held = () => all().filter((node) => stateOf(node) === "held");
+  const held = () => all().filter((node) => ["held", "stopped"].includes(stateOf(node)));
+  const begun = () => all().filter((node) => ["open", "held", "stopped"].includes(stateOf(node)));
   const waiting = () => glass.order.filter((node) => stateOf(node) === "waiting");
 
   async function act(touch, ...actions) {
@@ -134,12 +135,40 @@ export function open(recording) {
 
   function end() {
     sheet(t("follow.end.title"), (close) => [h("p", { class: "actions tall" }, button(t("follow.end.no"), close, { class: "cancel" }),
-      button(t("follow.end.yes"), async (touch) => {
+      button(t("follow.end.yes"), (touch) => {
         close();
-        if (recording.state.phase === "follow") await recording.act(touch, { kind: "end" });
-        await stopDevices(recording);
-        await goTo(recording, "review");
+        return waiting().length || begun().length ? askRest() : leave(touch);
       }, { class: "done" })), h("p", { class: "actions" }, button(t("withdraw"), () => { close(); withdraw(recording); }, { class: "small" }))]);
+  }
+
+  // What became of the steps that are not done: nobody can tell later.
+  function askRest() {
+    const left = waiting();
+    const finished = new Map(begun().map((node) => [node, null]));
+    sheet(left.length ? t("follow.rest.title", { count: left.length }) : t("follow.rest.begun"), (close) => {
+      const body = h("div", { class: "rest" });
+      const go = (rest) => async (touch) => {
+        close();
+        const done = [...finished].filter(([, yes]) => yes).map(([node]) => ({ kind: "done", body: at(node) }));
+        const out = rest === "left_out" ? left.map((node) => ({ kind: "skip", body: at(node) })) : [];
+        await leave(touch, { actions: [...done, ...out], rest });
+      };
+      const chip = (node, yes) => button(t(yes ? "follow.rest.done" : "follow.rest.stopped"), () => { finished.set(node, yes); draw(); },
+        { class: "chip", "aria-pressed": String(finished.get(node) === yes), "data-key": `${yes}-${node}` });
+      const ending = (label, rest) => button(t(label), go(rest), { class: "done", disabled: [...finished.values()].includes(null), "data-key": label });
+      const draw = () => redraw(body,
+        [...finished.keys()].map((node) => h("div", { class: "which", role: "group", "aria-label": words(node) }, h("p", tongueOf(node), words(node)), chip(node, true), chip(node, false))),
+        h("p", { class: "actions tall" }, button(t("follow.end.no"), close, { class: "cancel", "data-key": "no" }),
+          left.length ? [ending("follow.rest.left_out", "left_out"), ending("follow.rest.stopped_early", "stopped_early")] : ending("follow.review", undefined)));
+      draw();
+      return body;
+    }, { wide: true });
+  }
+
+  async function leave(touch, { actions = [], rest } = {}) {
+    if (recording.state.phase === "follow" || begun().length || rest) await recording.act(touch, ...actions, { kind: "end", body: rest ? { rest } : {} });
+    await stopDevices(recording);
+    await goTo(recording, "review");
   }
 
   function pause() {
@@ -220,7 +249,7 @@ export function open(recording) {
 
   function openStep(node, now) {
     return h("article", { class: "open-step" },
-      h("div", {}, h("p", { class: "label" }, named(node), stateOf(node) === "held" && ` · ${t("step.held")}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
+      h("div", {}, h("p", { class: "label" }, named(node), ["held", "stopped"].includes(stateOf(node)) && ` · ${t(`step.${stateOf(node)}`)}`, recording.foreign(glass.steps[node]) && " · ", inTongue(node)),
         h(now[0] === node || !now.length ? "h1" : "h2", { class: "current", "data-node": node, ...tongueOf(node) }, words(node)), timers.chips(node)),
       now.length > 1 && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, "aria-label": `${t("follow.done")}: ${words(node)}` }));
   }

@@ -68,13 +68,16 @@ export function open(recording) {
     h("span", { class: "actions" }, button(t("change"), () => edit(error), { class: "quiet", "data-key": `edit-${error.error_id}` }),
       button(t("remove"), (touch) => change(error, { removed: true }, touch), { class: "quiet", "data-key": `remove-${error.error_id}` })));
 
+  const notDone = () => Object.values(recording.state.steps).filter(({ state }) => ["waiting", "stopped"].includes(state)).length;
+  const rest = () => recording.state.rest === "stopped_early" && h("p", { class: "hint", id: "rest" }, t("review.stopped_early", { count: notDone() }));
+
   const voiceNotes = () => recording.state.voices.length > 0 && h("ul", { class: "rows" }, recording.state.voices.map(({ sha256, seconds, op_id }, place) => h("li", {},
     voicePlayer(recording, sha256, t("desk.voice", { number: place + 1, seconds: Math.round(seconds) })),
     button(t("remove"), (touch) => recording.undo(touch, [op_id]).then(draw), { class: "quiet", "data-key": `unvoice-${sha256}` }))));
 
   function paint() {
     redraw(main, tour("review"),
-      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording)),
+      h("section", {}, h("h2", {}, t("review.timeline")), timeline(recording), rest()),
       planned().length > 0 && h("section", {}, h("h2", {}, t("review.planned")), h("p", { class: "hint" }, t("review.planned.hint")), h("ul", {}, planned().map(plannedRow))),
       h("section", {}, h("h2", {}, t("review.made")),
         made().length ? h("ul", {}, made().map(madeRow)) : h("p", { class: "empty" }, t("review.nothing")),
@@ -141,8 +144,8 @@ function timeline(recording) {
     const step = recording.state.steps[node];
     return h("div", { class: "line", role: "row" },
       h("span", { class: "text", role: "rowheader" }, `${number(recording.shown.order.indexOf(node) + 1)}. `, h("bdi", {}, recording.text(node))),
-      h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : "…"}`).join(", ") || t("review.skipped") },
-        step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? all[1])),
+      h("span", { class: "track", role: "cell", "aria-label": step.runs.map((run) => `${clock(recording, run.start ?? run.end)} – ${run.end ? clock(recording, run.end) : t("step.stopped")}`).join(", ") || t("review.skipped") },
+        step.runs.map((run) => put(h("i", { class: "run" }), run.start ?? run.end, run.end ?? run.stopped ?? all[1])),
         step.runs.flatMap((run) => run.holds ?? []).map((hold) => put(h("i", { class: "hold", title: t("step.held") }), hold.start, hold.end ?? all[1])),
         errors.filter((error) => error.node === node).map((error) => put(h("i", { class: "mark", title: error.categories.map(categoryName).join(", ") }), error.at))),
       h("span", { class: "when", role: "cell" }, step.runs.length ? clock(recording, step.runs[0].start ?? step.runs[0].end) : t("review.skipped")));
