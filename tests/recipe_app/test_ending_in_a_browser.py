@@ -156,3 +156,36 @@ def test_what_is_not_done_at_the_end_is_asked_and_kept(kitchen: Any, browser: An
         assert found[str(second)]["runs"][0]["holds"][0]["start"] == ended["host_ns"]
         assert {found[str(node)]["state"] for node in later[1:]} == {"skipped"}
         assert page.locator("#rest").count() == 0
+
+
+def test_my_data_and_withdrawal_can_be_reached_in_every_stage(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        page = tablet.page
+
+        def look(stage: str, said: str) -> None:
+            tablet.screen(stage)
+            tablet.tap("My data", exact=True)
+            sheet = page.get_by_role("dialog", name="My data")
+            sheet.get_by_text(said).wait_for()
+            sheet.get_by_role("button", name="Withdraw this recording").wait_for()
+            assert serious(page) == []
+            tablet.rest()
+            sheet.get_by_role("button", name="Back").click()
+            sheet.wait_for(state="detached")
+            tablet.rest()
+
+        recording = tablet.begin("Tea and toast", strategy="disordered")
+        look("prepare", "You were not asked for your consent yet.")
+        tablet.tap("Ready: to the checklist")
+        look("checklist", "You were not asked")
+        page.go_back()
+        tablet.screen("prepare")
+        tablet.checklist()
+        tablet.saved()
+        agreed = kitchen.tools.records.state(recording)["consent"]
+        said = "You agreed to being recorded" if agreed else "You were not asked"
+        tablet.tap("End", exact=True)
+        look("follow", said)
+        page.keyboard.press("Escape")
+        tablet.end_early()
+        look("review", said)

@@ -41,6 +41,7 @@ def test_a_privacy_pause_a_wiped_screen_and_a_withdrawal(kitchen: Any, tablet: T
     (pause,) = kitchen.tools.records.state(recording)["pauses"]
     assert pause["start"] < pause["end"]
     tablet.tap("End", exact=True)
+    tablet.tap("My data")
     tablet.tap("Withdraw this recording")
     tablet.tap("Yes, withdraw it")
     tablet.screen("done")

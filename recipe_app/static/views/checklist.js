@@ -11,6 +11,7 @@ import { t } from "/static/core/words.js";
 import { living } from "/static/views/error_form.js";
 import { forOperator } from "/static/views/alarm.js";
 import { bar, footer, folderOf, open as goTo, sheet, tour } from "/static/views/frame.js";
+import { myData } from "/static/views/my_data.js";
 
 const LOOK_MS = 3000;
 const LOW = 0.2;
@@ -23,7 +24,7 @@ export function open(recording) {
   const message = h("p", { role: "status" });
   const start = button(t(app.me?.capture && !folderOf(recording) ? "capture.go" : "checklist.go"), begin, { class: "primary", id: "start" });
   let second = recording.state.checked?.confirmed_by ?? "";
-  show("checklist", bar("prepare", t("checklist.title")), main,
+  show("checklist", bar("prepare", t("checklist.title"), myData(recording)), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
 
   let told = false;

@@ -9,12 +9,12 @@ import { t } from "/static/core/words.js";
 import { lastResorts } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
 import { bar, footer, tour } from "/static/views/frame.js";
-import { withdraw } from "/static/views/withdraw.js";
+import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
   const draw = afterTouches(paint);
   const main = h("main", { class: "plain" });
-  show("done", bar("review", t("done.title")), main, footer(h("p", {}), recording.state.withdrawn ? null : button(t("withdraw"), () => withdraw(recording), { class: "quiet" }), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
+  show("done", bar("review", t("done.title"), myData(recording)), main, footer(h("p", {}), button(t("done.next"), () => go("/t/choose"), { class: "primary" }), button(t("sign_out"), leave, { class: "quiet" })));
 
   async function leave() {
     if (outbox.unsent()) return draw();

@@ -13,9 +13,9 @@ import { number, t } from "/static/core/words.js";
 import { Cover } from "/static/views/cover.js";
 import { app, go } from "/static/main.js";
 import { Alarm } from "/static/views/alarm.js";
+import { myData } from "/static/views/my_data.js";
 import { Timers } from "/static/views/timers.js";
 import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
-import { withdraw } from "/static/views/withdraw.js";
 
 const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
 const POLL_MS = 1000; // an alarm is on the screen within two seconds
@@ -138,7 +138,7 @@ export function open(recording) {
       button(t("follow.end.yes"), (touch) => {
         close();
         return waiting().length || begun().length ? askRest() : leave(touch);
-      }, { class: "done" })), h("p", { class: "actions" }, button(t("withdraw"), () => { close(); withdraw(recording); }, { class: "small" }))]);
+      }, { class: "done" })), h("p", { class: "actions" }, myData(recording, "small"))]);
   }
 
   // What became of the steps that are not done: nobody can tell later.

@@ -11,7 +11,7 @@ import { lastResorts } from "/static/views/dump.js";
 const STOP_AGAIN_MS = 3000;
 const STAGES = ["choose", "prepare", "follow", "review"];
 
-export function bar(stage, title) {
+export function bar(stage, title, ...more) {
   const now = STAGES.indexOf(stage);
   return h("header", { class: "bar" },
     h("p", { class: "brand" }, "KitchenSync"),
@@ -19,7 +19,7 @@ export function bar(stage, title) {
     now >= 0 && h("ol", { class: "stages", "aria-label": t("stages.label") },
       STAGES.map((name, place) => h("li", { class: place < now ? "past" : place === now ? "now" : "", "aria-current": place === now ? "step" : null },
         t(`stages.${name}`)))),
-    app.me?.person && h("p", { class: "who" }, app.me.person.pseudonym, " ", button(t("sign_out"), signOut, { class: "link" })));
+    app.me?.person && h("p", { class: "who" }, app.me.person.pseudonym, " ", ...more, " ", button(t("sign_out"), signOut, { class: "link" })));
 }
 
 async function signOut() {

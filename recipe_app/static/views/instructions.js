@@ -4,13 +4,14 @@ import { go } from "/static/main.js";
 import { button, h, show } from "/static/core/page.js";
 import { pageLanguage, t } from "/static/core/words.js";
 import { bar, footer } from "/static/views/frame.js";
+import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
   const { strategy } = recording.shown;
   const { version, texts = {} } = recording.bundle.instructions ?? { version: "" };
   const own = texts[pageLanguage]?.[strategy];
   const said = own ?? t(`instructions.${strategy}`);
-  show("instructions", bar("prepare", recording.shown.title),
+  show("instructions", bar("prepare", recording.shown.title, myData(recording)),
     h("main", { class: "plain instructions" }, h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
       h("h2", {}, t("instructions.title")),
       h("ul", {}, said.split("\n").filter(Boolean).map((line) => h("li", {}, line))),

@@ -9,6 +9,7 @@ import { errorForm, kept, living, shownHints } from "/static/views/error_form.js
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { bar, categoryName, footer, open as goTo, tour } from "/static/views/frame.js";
+import { myData } from "/static/views/my_data.js";
 
 const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 const PLANNING = ["disordered", "induced"];
@@ -18,7 +19,7 @@ export function open(recording) {
   const { control, act } = undoable(recording, draw);
   const { strategy } = recording.shown;
   const main = h("main", { class: "plain wide" });
-  show("prepare", bar("prepare", recording.shown.title), main,
+  show("prepare", bar("prepare", recording.shown.title, myData(recording)), main,
     footer(control, h("p", {}), button(t("prepare.go"), ready, { class: "primary", id: "ready" })));
 
   async function ready(touch) {

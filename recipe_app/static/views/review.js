@@ -6,6 +6,7 @@ import { afterTouches } from "/static/core/touch.js";
 import { duration, number, t } from "/static/core/words.js";
 import { errorForm, kept, living, numbered } from "/static/views/error_form.js";
 import { bar, categoryName, footer, open as goTo, sheet, tour } from "/static/views/frame.js";
+import { myData } from "/static/views/my_data.js";
 import { undoable } from "/static/views/undo.js";
 import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
@@ -19,7 +20,7 @@ export function open(recording) {
   let written = ""; // of a note that is not kept yet: drawing again does not take it away
   const { control, act } = undoable(recording, draw);
   const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
-  show("review", bar("review", t("review.title")), main, footer(control, message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
+  show("review", bar("review", t("review.title"), myData(recording)), main, footer(control, message, button(t("back"), () => goTo(recording, "follow"), { class: "quiet" }), finish));
 
   const planned = () => living(recording).filter((error) => error.planned);
   const made = () => living(recording).filter((error) => !error.planned);
