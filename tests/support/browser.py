@@ -77,7 +77,7 @@ class Tablet:
         self.page.get_by_role("button", name=name, exact=exact).first.click()
 
     def end_early(self) -> None:
-        """End cooking while steps are not done: those that are begun are not finished, the others were never begun."""
+        """End cooking early: steps that are begun are not finished, the others were never begun."""
         self.tap("End", exact=True)
         self.tap("Yes, to the review")
         rest = self.page.locator("dialog .rest")
