@@ -129,7 +129,11 @@ def test_what_is_not_done_at_the_end_is_asked_and_kept(kitchen: Any, browser: An
         found = steps()
         (ended,) = ops(kitchen, recording, "end")
         assert ended["body"] == {"rest": "stopped_early"}
-        assert [found[str(node)]["state"] for node in (first, second, third)] == ["done", "stopped", "waiting"]
+        assert [found[str(node)]["state"] for node in (first, second, third)] == [
+            "done",
+            "stopped",
+            "waiting",
+        ]
         (run,) = found[str(second)]["runs"]
         assert (run["end"], run["stopped"]) == (None, ended["host_ns"])
 
