@@ -95,7 +95,8 @@ def _load(path: Path) -> Recipe | UnusableRecipe:
         for finding in check_graph(graph):
             if finding.level == "error":
                 return UnusableRecipe(path.name, f"{finding.place}: {finding.text}; {finding.fix}")
-        return Recipe(path.stem, title_of(path.stem), graph, _total(graph))
+        title = graph.recipe.title[:1].upper() + graph.recipe.title[1:]
+        return Recipe(path.stem, title or title_of(path.stem), graph, _total(graph))
     except RecipeError as error:
         return UnusableRecipe(path.name, str(error))
 

@@ -1,4 +1,4 @@
-"""The desk over JSON: people, kitchens, tablets, recipes, corrections."""
+"""The desk over JSON: people, kitchens, tablets, corrections."""
 
 from __future__ import annotations
 
@@ -14,21 +14,16 @@ from starlette.concurrency import run_in_threadpool
 from recipe_app.cooking import steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
-from recipe_app.errors import BadGraph, BadOperation, NotAllowed, NotFound
+from recipe_app.errors import BadOperation, NotAllowed, NotFound
 from recipe_app.exchange import published
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import read_dump, take_in
-from recipe_app.graphs.formats.by_name import kind_of, parse_graph
-from recipe_app.graphs.formats.graph_json import format_graph_json
-from recipe_app.graphs.scoring.validate import check_graph
-from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.app_records import new_id, roles_of
-from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import Sha256, sound_answer
 from recipe_app.web.bodies import (
@@ -38,8 +33,6 @@ from recipe_app.web.bodies import (
     NewCollection,
     NewKitchen,
     NewPerson,
-    NewRecipe,
-    NewWording,
     Override,
     PairingCode,
     TabletDump,
@@ -122,31 +115,6 @@ def remove_device(tools: Tools, visitor: Asking, device: str) -> dict[str, Any]:
     """Let a tablet in no more; what it still holds unsent stays on it."""
     tools.accounts.remove_device(device, actor=visitor.actor)
     return {"device": device}
-
-
-def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]:
-    """Put a recipe on the shelf: a task graph of any known form, or a text as the start of one."""
-    kind = kind_of(body.file_name, body.text)
-    graph = parse_graph(body.text, name=body.file_name, kind=kind)
-    for finding in check_graph(graph):
-        if finding.level == "error":
-            raise BadGraph(body.file_name, finding.place, f"{finding.text}; {finding.fix}")
-    name = body.file_name.rpartition(".")[0] or body.file_name
-    tools.shelf.put(name, format_graph_json(graph))
-    keep_version(tools.records, tools.shelf.get(name), actor=visitor.actor)
-    tools.records.note("shelved", graph.content_hash, {"name": name, "kind": kind}, actor=visitor.actor)
-    return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
-
-
-def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> dict[str, Any]:
-    """Say the steps of a recipe in one more language: a new version of it, which tablets offer."""
-    found = tools.shelf.get(recipe)
-    graph = with_wording(found.graph, body.language, body.title, body.lines.splitlines(), own=body.own)
-    tools.shelf.put(found.name, format_graph_json(graph))
-    keep_version(tools.records, tools.shelf.get(found.name), actor=visitor.actor)
-    said = {"name": found.name, "language": body.language}
-    tools.records.note("shelved", graph.content_hash, said, actor=visitor.actor)
-    return {"recipe": found.name, "language": body.language, "graph_hash": graph.content_hash}
 
 
 def correct(
@@ -244,8 +212,6 @@ ROUTES = [
     Route("/api/v1/desk/kitchens", add_kitchen, Access.OPERATE, "POST"),
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),
-    Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
-    Route("/api/v1/desk/recipes/{recipe}/wordings", add_wording, Access.STUDY, "POST"),
     Route("/api/v1/desk/collections", add_collection, Access.STUDY, "POST", body=TEXTS),
     Route("/api/v1/desk/collections/{collection}/export", export_collection, Access.STUDY),
     Route("/api/v1/desk/dumps", take_dump, Access.OPERATE, "POST", body=TEXTS),

@@ -24,6 +24,7 @@ from recipe_app.web import (
     api_marks,
     api_narration,
     api_questions,
+    api_recipes,
     api_tablet,
     pages,
     pages_recipes,
@@ -46,6 +47,7 @@ ROUTES = [
     *api_narration.ROUTES,
     *api_errors_review.ROUTES,
     *api_questions.ROUTES,
+    *api_recipes.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

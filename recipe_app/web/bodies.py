@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from recipe_app.graphs.text.plain_lines import LineKind
 from recipe_app.operations.kinds import Line, Misfit, Operation, OpId, Strict
 
 Name = Annotated[str, Field(min_length=1, max_length=40)]
@@ -147,6 +148,14 @@ class NewRecipe(Strict):
 
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
     text: Annotated[str, Field(max_length=200_000)]
+
+
+class WrittenRecipe(Strict):
+    """A recipe as plain text; `kinds` says of each filled line what it is, where a person knows better."""
+
+    file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
+    text: Annotated[str, Field(max_length=200_000)]
+    kinds: Annotated[tuple[LineKind, ...], Field(max_length=5000)] = ()
 
 
 class NewWording(Strict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 from fastapi import Query, Request
@@ -9,7 +10,9 @@ from fastapi.responses import Response
 
 from recipe_app.cooking.choosing import frozen
 from recipe_app.exchange.stated_facts import RECIPE, latest
+from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.graphs.text.recipe_text import LONG
+from recipe_app.graphs.text.wordings import numbered
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.shelf import UnusableRecipe
@@ -21,6 +24,7 @@ def recipes(request: Request, tools: Tools, visitor: Asking) -> Response:
     """The recipes on the shelf, and those that cannot be used."""
     everything = tools.shelf.everything()
     fields = {
+        "line_kinds": LINE_KINDS,
         "recipes": [found for found in everything if not isinstance(found, UnusableRecipe)],
         "unusable": [found for found in everything if isinstance(found, UnusableRecipe)],
         "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
@@ -37,6 +41,8 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     for before, after in found.graph.inner_edges:
         befores.setdefault(after, []).append(before)
     fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    fields["steps"] = numbered(found.graph).steps
+    fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
     fields["facts"] = latest(tools.records, RECIPE).get(found.name, {})
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 

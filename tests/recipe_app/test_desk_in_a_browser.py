@@ -145,6 +145,10 @@ def test_recipes_come_as_graph_text_and_cooklang_and_keep_their_versions(
         page.get_by_label("Written as").select_option(form)
         desk.fill("The recipe", words)
         desk.tap("Write a recipe here")
+        if form == "txt":
+            page.get_by_role("heading", name="What every line is taken for").wait_for()
+            fit_to_be_shown(page)
+            desk.tap("Keep these steps")
         page.get_by_role("link", name=title, exact=True).wait_for()
     desk.fill("Name", "Broken")
     page.get_by_label("Written as").select_option("json")

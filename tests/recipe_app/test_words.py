@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from recipe_app.cooking.checklist import ITEMS
+from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.review.judged_answers import ERRORS
@@ -51,6 +52,7 @@ FAMILIES = {
     "instructions": ["normal", "impromptu", "disordered", "induced"],
     "judge": [*ERRORS.questions, *{answer for answers in ERRORS.questions.values() for answer in answers}],
     "questions": ["direct", "suggestion", "intervention", "accepted", "rejected", "to_rule"],
+    "line": LINE_KINDS,
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
 from recipe_app.graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
 from recipe_app.graphs.formats.dot import format_dot, parse_dot
 from recipe_app.graphs.formats.graph_json import format_graph_json, parse_graph_json
-from recipe_app.graphs.formats.recipe_sources import select_cooklang, select_json_ld, select_plain
-from recipe_app.graphs.formats.strict_json import Reader
-from recipe_app.graphs.model import Graph
-from recipe_app.graphs.text.recipe_text import Selected, new_graph
+from recipe_app.graphs.formats.recipe_sources import (
+    select_cooklang,
+    select_json_ld,
+    select_plain,
+    selected_of,
+)
+from recipe_app.graphs.formats.strict_json import Reader, dump
+from recipe_app.graphs.model import Graph, Step
+from recipe_app.graphs.text.plain_lines import LineKind, RecipeLine, read_lines
+from recipe_app.graphs.text.recipe_text import Selected, develop, identify, in_written_order, new_graph
 
 MAX_RECIPE = 200_000
+TEXTS = ("cooklang", "jsonld", "text")
+"""The kinds that are recipes without a graph."""
 
 _GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json, "dot": parse_dot}
 _SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
@@ -45,18 +54,42 @@ def kind_of(name: str, text: str) -> str:
 def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
     """Parse one graph; of a recipe without a graph, make a new one whose edges are suggestions. Raises BadGraph."""
     if kind in _SOURCES:
-        return _started(_SOURCES[kind], text, name)
+        return started(_SOURCES[kind](_recipe_sized(text, name), name=name), name)
     if kind == "assembly":
         return _one_of(parse_assembly(text, name=name), toy, name)
     return _GRAPHS[kind](text, name=name)
 
 
-def _started(select: Callable[..., Selected], text: str, name: str) -> Graph:
+def written_lines(
+    text: str, *, name: str, kinds: Sequence[LineKind] = ()
+) -> list[tuple[RecipeLine, list[Step]]]:
+    """Return every filled line of a plain text with the steps that it becomes, numbered through. Raises BadGraph."""
+    found, count = list[tuple[RecipeLine, list[Step]]](), 0
+    for line in read_lines(_recipe_sized(text, name), kinds):
+        steps = develop(identify(selected_of([line], name=name))) if line.kind == "step" else []
+        found.append((line, [replace(step, node=count + step.node) for step in steps]))
+        count += len(steps)
+    return found
+
+
+def written_graph(text: str, *, name: str, kinds: Sequence[LineKind] = ()) -> Graph:
+    """Make a graph of a plain text, in the order as written; what is no step is kept beside it. Raises BadGraph."""
+    lines = read_lines(_recipe_sized(text, name), kinds)
+    graph = in_written_order(started(selected_of(lines, name=name), name))
+    beside = [[line.kind, line.text] for line in lines if line.kind != "step"]
+    return replace(graph, extra=dump({"written": beside}) if beside else "")
+
+
+def _recipe_sized(text: str, name: str) -> str:
+    if len(text) > MAX_RECIPE:
+        raise BadGraph(name, "", f"longer than {MAX_RECIPE} characters; this is no recipe")
+    return text
+
+
+def started(selected: Selected, name: str) -> Graph:
     """Start a graph from a recipe; what our own format could not read back is refused."""
     read = Reader(name)
-    if len(text) > MAX_RECIPE:
-        raise read.fail("", f"longer than {MAX_RECIPE} characters; this is no recipe")
-    graph = new_graph(select(text, name=name), name=name)
+    graph = new_graph(selected, name=name)
     read.number_of_steps(len(graph.nodes), "steps")
     for step in graph.nodes:
         read.label(step.label, f"step {step.node}")

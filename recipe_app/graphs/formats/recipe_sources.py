@@ -5,39 +5,31 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
 from recipe_app.graphs.model import Span, SpanKind
+from recipe_app.graphs.text.plain_lines import NUMBERED, RecipeLine, read_lines
 from recipe_app.graphs.text.recipe_text import Passage, Selected
-
-_NUMBERED = re.compile(r"^\s*(?:(?:step\s*)?\d+\s*[.):]\s+|[-*•]\s+)", re.IGNORECASE)
-_HEADING = re.compile(
-    r"^\s*(ingredients?|directions?|instructions?|method|preparation|steps)\s*:?\s*$", re.IGNORECASE
-)
 
 
 def select_plain(text: str, *, name: str) -> Selected:
-    """Select from plain text: a first line alone is the title; what stands under "Ingredients" is no instruction."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    filled = [line for line in lines if line.strip()]
-    if not filled:
+    """Select from plain text: what is recognised as title, ingredient or step; the rest says nothing to do."""
+    lines = read_lines(text)
+    if not lines:
         raise BadGraph(name, "", "has no text")
-    title = filled[0].strip("# \t") if len(filled) > 1 and not re.search(r"[.!;]\s*$", filled[0]) else ""
-    if _HEADING.match(title) or _NUMBERED.match(title):
-        title = ""
-    ingredients, passages, part = [], [], "steps"
-    for line in filled[1:] if title else filled:
-        if heading := _HEADING.match(line.strip("#* \t")):
-            part = "ingredients" if heading.group(1).lower().startswith("ingredient") else "steps"
-        elif part == "ingredients":
-            ingredients.append(_NUMBERED.sub("", line).strip())
-        else:
-            passages.append(Passage(_NUMBERED.sub("", line).strip()))
-    return _selected(name, title, passages, tuple(ingredients))
+    return selected_of(lines, name=name)
+
+
+def selected_of(lines: Sequence[RecipeLine], *, name: str) -> Selected:
+    """Select from recognised lines. Raises BadGraph where none of them is a step."""
+    title = " ".join(line.text for line in lines if line.kind == "title")
+    steps = [Passage(line.text) for line in lines if line.kind == "step"]
+    ingredients = tuple(line.text for line in lines if line.kind == "ingredient")
+    return _selected(name, title, steps, ingredients)
 
 
 def _selected(
@@ -204,4 +196,4 @@ def _instructions(value: Any) -> Iterator[str]:
 
 def _plain(value: Any) -> str:
     text = re.sub(r"<[^>]*>", " ", html.unescape(str(value)))
-    return _NUMBERED.sub("", " ".join(html.unescape(text).split()))
+    return NUMBERED.sub("", " ".join(html.unescape(text).split()))

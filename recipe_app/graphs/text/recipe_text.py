@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from recipe_app.graphs.model import END, START, Edge, Graph, Link, RecipeVersion, Span, Step
 from recipe_app.graphs.order.closure import covers, relation_of
@@ -196,6 +197,13 @@ def new_graph(selected: Selected, *, name: str) -> Graph:
         recipe=RecipeVersion(recipe=selected.recipe, title=selected.title, source=selected.source),
         language=selected.language,
     )
+
+
+def in_written_order(graph: Graph) -> Graph:
+    """Order the steps as they were written, each after the one before it: no proposal is left to decide."""
+    chain = pairwise((graph.start, *(step.node for step in graph.steps), graph.end))
+    edges = tuple((before, after) for before, after in chain if before is not None and after is not None)
+    return replace(graph, edges=edges, suggested=())
 
 
 def accept(graph: Graph, chosen: Iterable[Edge] | None = None) -> Graph:

@@ -5,6 +5,7 @@ import { drawn, qrOfLink } from "/static/core/qr.js";
 import { ask, setCsrf } from "/static/core/server.js";
 import { loadWords } from "/static/core/words.js";
 import { takeDumps } from "/static/desk/dumps.js";
+import { previewed, previewOf } from "/static/desk/write_recipe.js";
 
 const at = (id) => document.getElementById(id);
 loadWords().catch(() => null); // for when the server does not answer any more
@@ -81,7 +82,9 @@ async function send(form) {
   if (form.id === "written") {
     const { title, form: kind, words } = body;
     body = { file_name: `${title.trim().toLowerCase().replaceAll(" ", "_")}.${kind}`, text: words };
+    if (kind === "txt") return previewOf(body);
   }
+  if (form.id === "preview") body = previewed(form);
   if ("op" in form.dataset) body.op_id = newId();
   const answer = await ask(url, { body, timeout: form.id === "collection" ? 300_000 : 8000 });
   if (show && answer[show]) return result(form.dataset, answer[show]);

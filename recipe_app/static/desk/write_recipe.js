@@ -1,0 +1,42 @@
+// A recipe written as text: what every line is taken for is shown, and can be said better, before it is kept.
+
+import { ask } from "/static/core/server.js";
+import { t } from "/static/core/words.js";
+
+const at = (id) => document.getElementById(id);
+let written = null; // what was previewed is what is kept
+
+const kinds = (form) => [...form.querySelectorAll(".lines select")].map((select) => select.value);
+
+export const previewed = (form) => ({ ...written, kinds: kinds(form) });
+
+export async function previewOf(body) {
+  written = body;
+  await show([]);
+  at("preview").querySelector("h3").focus();
+}
+
+async function show(said) {
+  const form = at("preview");
+  const { lines, steps } = await ask("/api/v1/desk/recipes/preview", { body: { ...written, kinds: said } });
+  const rows = form.querySelector(".lines");
+  const focused = [...rows.children].findIndex((row) => row.contains(document.activeElement));
+  rows.replaceChildren(...lines.map((line) => drawn(form, line)));
+  form.querySelector(".count").textContent = t("choose.steps", { count: steps });
+  form.hidden = false;
+  rows.children[focused]?.querySelector("select").focus();
+}
+
+function drawn(form, { number, kind, text, steps }) {
+  const row = form.querySelector("template").content.cloneNode(true).firstElementChild;
+  row.value = number;
+  row.className = kind;
+  const select = row.querySelector("select");
+  select.value = kind;
+  select.addEventListener("change", () => show(kinds(form)));
+  row.querySelector(".line").textContent = text;
+  row.querySelector("ol").replaceChildren(...steps.map(([node, step]) => Object.assign(document.createElement("li"), { value: node, textContent: step })));
+  return row;
+}
+
+at("words")?.addEventListener("input", () => { at("preview").hidden = true; });
