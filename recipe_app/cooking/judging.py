@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from recipe_app.exchange.published_graphs import CollectionGraphs
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 from recipe_app.graphs.text.wordings import numbered
@@ -13,7 +14,8 @@ from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
 
-KEPT = 500
+KEPT = 1_000
+"""As many as the overview shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Judge:
     def __init__(self, records: AppRecords) -> None:
         self.records = records
         self._known: OrderedDict[tuple[str, int], Against | None] = OrderedDict()
+        self._collections: dict[str, CollectionGraphs] = {}
 
     def against(self, recording: dict[str, Any]) -> Against | None:
         """Judge a row of the table of recordings; None before anything was done, or without the recipe's version."""
@@ -47,17 +50,32 @@ class Judge:
         return self._known[key]
 
     def _judged(self, recording: dict[str, Any]) -> Against | None:
-        version = self.records.row(tables.recipe, recording["graph_hash"])
-        if version is None or not recording["steps_done"]:
+        if not recording["steps_done"]:
             return None
-        order = Prerequisites(parse_graph_json(version["graph"], name=recording["recipe"]))
-        found = judge(order, performed(self.records.state(recording["id"])))
-        text = {step.node: step.text for step in numbered(order.graph).steps}
-        return Against(
-            tuple((text[after], text[before]) for before, after in found.late_edges),
-            tuple(text[node] for node in found.missing),
-            tuple(dict.fromkeys(text[node] for node in found.repeated)),
-        )
+        version = self.records.row(tables.recipe, recording["graph_hash"])
+        if version is not None:
+            order = Prerequisites(parse_graph_json(version["graph"], name=recording["recipe"]))
+            return _against(order, performed(self.records.state(recording["id"])))
+        return self._published(self.records.state(recording["id"])) if not recording["graph_hash"] else None
+
+    def _published(self, state: State) -> Against | None:
+        frozen = state["recording"]
+        name = frozen.get("collection", "")
+        graphs = self._collections.setdefault(name, CollectionGraphs(name, self.records))
+        order = graphs.order(frozen["source"]) if name else None
+        if order is None:
+            return None
+        return _against(order, graphs.steps_of_graph(order, frozen["annotated"], performed(state)))
+
+
+def _against(order: Prerequisites, done: list[Performed]) -> Against:
+    found = judge(order, done)
+    text = {step.node: step.text for step in numbered(order.graph).steps}
+    return Against(
+        tuple((text[after], text[before]) for before, after in found.late_edges),
+        tuple(text[node] for node in found.missing),
+        tuple(dict.fromkeys(text[node] for node in found.repeated)),
+    )
 
 
 def performed(state: State) -> list[Performed]:

@@ -74,6 +74,21 @@ def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
     assert sum(row["errors"] > 0 for row in rows) == sum(
         any(step["has_errors"] for step in steps) for steps in entries.values()
     )
+    judged_as_published(kitchen, rows, json.loads((folder / "expected.json").read_text()))
+
+
+def judged_as_published(kitchen: Any, rows: list[Any], expected: Any) -> None:
+    """Every recording is judged against the graph that came with it, as another program has counted."""
+    found = [kitchen.tools.judge.against(row) for row in rows]
+    totals = expected["totals"]
+    assert None not in found
+    assert sum(len(one.early) for one in found) == totals["late_edges"]
+    assert sum(bool(one.early) for one in found) == totals["recordings_late_edge"]
+    assert sum(not one.missing for one in found) == totals["recordings_all_steps_performed"]
+    one = next(row["id"] for row, against in zip(rows, found, strict=True) if against.early)
+    page = kitchen.desk("researcher").get(f"/desk/recordings/{one}").text
+    assert "which it should have waited for" in page
+    assert "Nothing was done yet" not in page
 
 
 texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30)

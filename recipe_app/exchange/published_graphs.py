@@ -1,0 +1,50 @@
+"""The task graphs that came with a collection, for its recordings to be judged against."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from recipe_app.errors import RecipeError
+from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
+from recipe_app.graphs.scoring.judge import Performed, Prerequisites, match_texts
+from recipe_app.store.app_records import AppRecords
+
+
+class CollectionGraphs:
+    """The graphs and step texts of one collection, read once: what came with it never changes."""
+
+    def __init__(self, collection: str, records: AppRecords) -> None:
+        self._collection, self._records = collection, records
+        self._orders: dict[str, Prerequisites | None] = {}
+
+    @cached_property
+    def _held(self) -> tuple[dict[int, str], dict[str, str]]:
+        held = next(op["body"] for op in self._records.ops(self._collection) if op["kind"] == "collection")
+        files = held["as_they_stand"]
+        return dict(held["step_texts"]), {
+            path: text for path, text in files.items() if "task_graphs/" in path
+        }
+
+    def order(self, source: str) -> Prerequisites | None:
+        """Return the order of a graph file, such as `tea.json`; None where none came or it has a circle."""
+        if source not in self._orders:
+            text = self._held[1].get(f"task_graphs/{source}")
+            self._orders[source] = _order(text, source) if text is not None else None
+        return self._orders[source]
+
+    def steps_of_graph(
+        self, order: Prerequisites, annotated: dict[str, Any], done: list[Performed]
+    ) -> list[Performed]:
+        """Name the graph's steps in place of the entries: by the text of their step id, as published."""
+        texts = self._held[0]
+        entries = {node: entry["step_id"] for node, entry in enumerate(annotated["entries"], start=1)}
+        nodes = match_texts(order, (texts.get(entries.get(one.node or 0, -1), "") for one in done))
+        return [Performed(node, one.start_s, one.end_s) for node, one in zip(nodes, done, strict=True)]
+
+
+def _order(text: str, source: str) -> Prerequisites | None:
+    try:
+        return Prerequisites(parse_captaincook4d(text, name=source))
+    except RecipeError:
+        return None
