@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipe_app.errors import BadOperation, NotFound, RecipeError, TooManyStates
-from recipe_app.graphs.formats.graph_files import read_graph
+from recipe_app.graphs.formats.by_name import kind_of, parse_graph
+from recipe_app.graphs.formats.graph_files import read_text
+from recipe_app.graphs.formats.same_layout import remembering_layout
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.orders import count_orders
 from recipe_app.graphs.scoring.validate import check_graph
@@ -91,7 +93,9 @@ class Shelf:
 
 def _load(path: Path) -> Recipe | UnusableRecipe:
     try:
-        graph = read_graph(path)
+        text = read_text(path)
+        kind = kind_of(path.name, text)
+        graph = remembering_layout(parse_graph(text, name=path.name, kind=kind), text, kind)
         for finding in check_graph(graph):
             if finding.level == "error":
                 return UnusableRecipe(path.name, f"{finding.place}: {finding.text}; {finding.fix}")

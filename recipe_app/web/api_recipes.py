@@ -1,21 +1,29 @@
-"""The desk's recipes over JSON: put on the shelf as a file, written as text after a preview, said in a language."""
+"""The desk's recipes over JSON: put on the shelf, written after a preview, ordered, given back."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fastapi import Request
+from fastapi.responses import Response
+
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadGraph
+from recipe_app.errors import BadGraph, NotNow
 from recipe_app.graphs.formats.by_name import TEXTS, kind_of, parse_graph, written_graph, written_lines
 from recipe_app.graphs.formats.graph_json import format_graph_json
+from recipe_app.graphs.formats.same_layout import given_back, remembering_layout
 from recipe_app.graphs.model import Graph
+from recipe_app.graphs.order.drawing import draw
+from recipe_app.graphs.order.edit import tell, with_inner_edges
 from recipe_app.graphs.scoring.validate import check_graph
 from recipe_app.graphs.text.recipe_text import in_written_order
 from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.people.roles import Access
+from recipe_app.store.shelf import Recipe
 from recipe_app.store.versions import keep_version
 from recipe_app.web.access import Asking, Route, Tools
-from recipe_app.web.bodies import NewRecipe, NewWording, WrittenRecipe
+from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
+from recipe_app.web.i18n import words_of
 
 
 def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **said: str) -> dict[str, Any]:
@@ -40,7 +48,7 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]
         graph = written_graph(body.text, name=body.file_name)
     else:
         graph = parse_graph(body.text, name=body.file_name, kind=kind)
-    graph = in_written_order(graph) if kind in TEXTS else graph
+    graph = in_written_order(graph) if kind in TEXTS else remembering_layout(graph, body.text, kind)
     return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind=kind)
 
 
@@ -65,6 +73,43 @@ def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> dict[str
     return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind="text")
 
 
+def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> dict[str, Any]:
+    """Say what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
+    graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
+    told, drawn = tell(graph), draw(graph)
+    return {
+        "cycle": told.cycle,
+        "redundant": told.redundant,
+        "count": "" if told.total is None else words_of(request)("choose.orders", count=told.total),
+        "orders": told.orders,
+        "columns": drawn.columns,
+        "places": drawn.places,
+        "lines": [{"edge": edge, "points": points} for edge, points in drawn.lines.items()],
+    }
+
+
+def keep_order(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> dict[str, Any]:
+    """Keep the edges of a recipe as its newest version; the same edges are the same version."""
+    found = _edited(tools, recipe, body)
+    graph = with_inner_edges(found.graph, body.edges)
+    return _shelve(tools, found.name, graph, actor=visitor.actor, edited="order")
+
+
+def _edited(tools: Collaborators, recipe: str, body: OrderEdges) -> Recipe:
+    """Find what is edited. Raises NotNow where it is no longer what was seen."""
+    found = tools.shelf.get(recipe)
+    if found.graph.content_hash != body.seen:
+        raise NotNow("this recipe was changed since the page was loaded; load it again")
+    return found
+
+
+def export_recipe(tools: Tools, recipe: str) -> Response:
+    """Give a recipe as a file: a published graph in the layout in which it came, any other as `graph/1`."""
+    found = tools.shelf.get(recipe)
+    named = {"content-disposition": f'attachment; filename="{found.name}.json"'}
+    return Response(given_back(found.graph), media_type="application/json", headers=named)
+
+
 def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> dict[str, Any]:
     """Say the steps of a recipe in one more language: a new version of it, which tablets offer."""
     found = tools.shelf.get(recipe)
@@ -77,5 +122,8 @@ ROUTES = [
     Route("/api/v1/desk/recipes", add_recipe, Access.STUDY, "POST"),
     Route("/api/v1/desk/recipes/preview", preview, Access.STUDY, "POST"),
     Route("/api/v1/desk/recipes/written", write_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/recipes/{recipe}/order/check", check_order, Access.STUDY, "POST"),
+    Route("/api/v1/desk/recipes/{recipe}/order", keep_order, Access.STUDY, "POST"),
+    Route("/api/v1/desk/recipes/{recipe}/export", export_recipe, Access.STUDY),
     Route("/api/v1/desk/recipes/{recipe}/wordings", add_wording, Access.STUDY, "POST"),
 ]

@@ -158,6 +158,13 @@ class WrittenRecipe(Strict):
     kinds: Annotated[tuple[LineKind, ...], Field(max_length=5000)] = ()
 
 
+class OrderEdges(Strict):
+    """All edges between the steps of a recipe, [before, after] each; `seen` is the hash of what was edited."""
+
+    edges: Annotated[list[tuple[int, int]], Field(max_length=20_000)]
+    seen: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class NewWording(Strict):
     """A recipe in one more language: a line a step; `own` is the recipe's own language where it names none."""
 
