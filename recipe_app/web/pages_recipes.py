@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -40,8 +40,15 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     befores: dict[int, list[int]] = {}
     for before, after in found.graph.inner_edges:
         befores.setdefault(after, []).append(before)
-    fields = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
-    fields["steps"] = numbered(found.graph).steps
+    steps = numbered(found.graph).steps
+    fields: dict[str, Any] = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    fields["steps"] = steps
+    fields["order"] = {
+        "recipe": found.name,
+        "hash": found.graph.content_hash,
+        "steps": [[step.node, step.text] for step in steps],
+        "edges": found.graph.inner_edges,
+    }
     fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
     fields["facts"] = latest(tools.records, RECIPE).get(found.name, {})
     return render(request, "desk/recipe.html", visitor=visitor, **fields)

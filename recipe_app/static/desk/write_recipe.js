@@ -1,7 +1,7 @@
 // A recipe written as text: what every line is taken for is shown, and can be said better, before it is kept.
 
 import { ask } from "/static/core/server.js";
-import { t } from "/static/core/words.js";
+import { loadWords, t } from "/static/core/words.js";
 
 const at = (id) => document.getElementById(id);
 let written = null; // what was previewed is what is kept
@@ -12,6 +12,7 @@ export const previewed = (form) => ({ ...written, kinds: kinds(form) });
 
 export async function previewOf(body) {
   written = body;
+  await loadWords();
   await show([]);
   at("preview").querySelector("h3").focus();
 }
@@ -30,12 +31,15 @@ async function show(said) {
 function drawn(form, { number, kind, text, steps }) {
   const row = form.querySelector("template").content.cloneNode(true).firstElementChild;
   row.value = number;
-  row.className = kind;
+  row.dataset.kind = kind;
+  const isSame = steps.length === 1 && steps[0][1] === text.replace(/[.;]$/, "");
   const select = row.querySelector("select");
   select.value = kind;
   select.addEventListener("change", () => show(kinds(form)));
   row.querySelector(".line").textContent = text;
-  row.querySelector("ol").replaceChildren(...steps.map(([node, step]) => Object.assign(document.createElement("li"), { value: node, textContent: step })));
+  row.querySelector("b").textContent = isSame ? `${steps[0][0]}.` : "";
+  if (isSame) row.querySelector("ol").remove();
+  else row.querySelector("ol").replaceChildren(...steps.map(([node, step]) => Object.assign(document.createElement("li"), { value: node, textContent: step })));
   return row;
 }
 
