@@ -99,8 +99,8 @@ def model_hints(
 
 
 def _prompt(graph: Graph, step: Step) -> str:
-    before = [graph.by_node[u].text for u, v in graph.inner_edges if v == step.node]
-    after = [graph.by_node[v].text for u, v in graph.inner_edges if u == step.node]
+    before = [graph.numbered.by_node[u].text for u, v in graph.inner_edges if v == step.node]
+    after = [graph.numbered.by_node[v].text for u, v in graph.inner_edges if u == step.node]
     return "\n".join(
         [
             "A cooking study needs realistic, harmless mistakes. Change one step so that it has exactly one mistake.",

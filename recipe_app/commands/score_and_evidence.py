@@ -118,8 +118,8 @@ def _edge(graph: Graph, weighed: EdgeEvidence) -> dict[str, Any]:
     before, after = weighed.edge
     return {
         "edge": [before, after],
-        "before": graph.by_node[before].text,
-        "after": graph.by_node[after].text,
+        "before": graph.numbered.by_node[before].text,
+        "after": graph.numbered.by_node[after].text,
         "challenged": weighed.is_challenged,
         **{state: sorted(names) for state, names in weighed.recordings.items()},
         "without_first": sorted(weighed.without_first),

@@ -121,7 +121,8 @@ def _answer(graph: Graph, wish: Wish, drawn: Script, errors: dict[int, Hint]) ->
     from recipe_app.graphs.mistakes.wording import cautions, say
 
     induced = [
-        f"{graph.by_node[node].text}: {hint.wording} ({hint.category})." for node, hint in errors.items()
+        f"{graph.numbered.by_node[node].text}: {hint.wording} ({hint.category})."
+        for node, hint in errors.items()
     ]
     return {
         "schema": "script/1",

@@ -19,7 +19,6 @@ from recipe_app.graphs.model import Graph, Step
 from recipe_app.graphs.order.orders import draw_orders
 from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.timers import timers
-from recipe_app.graphs.text.wordings import numbered
 from recipe_app.operations.kinds import MOST_LETTERS
 from recipe_app.store.app_records import new_id
 from recipe_app.store.shelf import Recipe
@@ -45,7 +44,7 @@ def frozen(
     NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
     """
     graph = recipe.graph
-    shown = numbered(graph.in_language(language) if language else graph)
+    shown = (graph.in_language(language) if language else graph).numbered
     body: dict[str, Any] = {
         "name": recipe.name,
         "title": recipe.titles.get(language, recipe.title),
@@ -106,8 +105,8 @@ def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
         "generator": GENERATOR,
         "seed": script.seed,
         "graph_hash": script.graph_hash,
-        "wording": say(numbered(graph), script),
-        "cautions": cautions(numbered(graph), script),
+        "wording": say(graph, script),
+        "cautions": cautions(graph, script),
         "watched": watched(graph, script),
         "verified": True,
     }
@@ -122,7 +121,7 @@ def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
             "error_id": new_id(rng.getrandbits(60)),
             "fields": {"node": node, "categories": [category], "description": sentence},
         }
-        for (node, category), sentence in zip(changes, say(numbered(graph), script), strict=True)
+        for (node, category), sentence in zip(changes, say(graph, script), strict=True)
     ]
 
 
@@ -142,7 +141,7 @@ def help_for(graph: Graph, *, seed: int) -> dict[str, Any]:
 
 
 def _hints(graph: Graph, step: Step) -> list[dict[str, Any]]:
-    hints = [_hint(hint) for hint in (*step_hints(step), *graph_hints(numbered(graph), step.node))]
+    hints = [_hint(hint) for hint in (*step_hints(step), *graph_hints(graph, step.node))]
     return [hint for hint in hints if _fits(hint)]
 
 

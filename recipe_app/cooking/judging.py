@@ -9,7 +9,6 @@ from typing import Any
 from recipe_app.exchange.published_graphs import CollectionGraphs
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, by_time, judge
-from recipe_app.graphs.text.wordings import numbered
 from recipe_app.operations.reduce import State
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
@@ -70,7 +69,7 @@ class Judge:
 
 def _against(order: Prerequisites, done: list[Performed]) -> Against:
     found = judge(order, done)
-    text = {step.node: step.text for step in numbered(order.graph).steps}
+    text = {step.node: step.text for step in order.graph.numbered.steps}
     return Against(
         tuple((text[after], text[before]) for before, after in found.late_edges),
         tuple(text[node] for node in found.missing),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -157,6 +158,19 @@ class Graph:
         for before, after in sorted(set(self.edges)):
             found[before].append(after)
         return found
+
+    @cached_property
+    def numbered(self) -> Graph:
+        """The graph with steps that read the same told apart by a number: a sentence about one names that one."""
+        times = Counter(step.text for step in self.steps)
+        found: Counter[str] = Counter()
+        labels = {}
+        for step in self.steps:
+            found[step.text] += 1
+            labels[step.node] = f"{step.label} #{found[step.text]}" if times[step.text] > 1 else step.label
+        return replace(
+            self, nodes=tuple(replace(step, label=labels.get(step.node, step.label)) for step in self.nodes)
+        )
 
     @cached_property
     def content_hash(self) -> str:

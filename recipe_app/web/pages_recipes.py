@@ -12,7 +12,6 @@ from recipe_app.cooking.choosing import frozen
 from recipe_app.exchange.stated_facts import RECIPE, latest
 from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.graphs.text.recipe_text import LONG
-from recipe_app.graphs.text.wordings import numbered
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.shelf import UnusableRecipe
@@ -40,7 +39,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     befores: dict[int, list[int]] = {}
     for before, after in found.graph.inner_edges:
         befores.setdefault(after, []).append(before)
-    steps = numbered(found.graph).steps
+    steps = found.graph.numbered.steps
     fields: dict[str, Any] = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
     fields["steps"] = steps
     fields["order"] = {

@@ -142,6 +142,7 @@ def hintable(graph: Graph, node: int | None) -> list[Step]:
 
 def graph_hints(graph: Graph, node: int) -> list[Hint]:
     """Return the order and missing-step hints of a step: an edge to break, and who suffers when it is left out."""
+    graph = graph.numbered
     order = relation(graph)
     step = graph.by_node[node]
     made = []

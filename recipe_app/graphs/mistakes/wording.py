@@ -9,13 +9,13 @@ from recipe_app.graphs.text.safety import must_stay
 
 def say(graph: Graph, script: Script) -> list[str]:
     """Return one sentence for each stated error of a script."""
-    text = {step.node: step.text for step in graph.steps}
+    text = {step.node: step.text for step in graph.numbered.steps}
     said = [f"Leave out: “{text[node]}”{_suffering(graph, script, node)}." for node in script.missing]
     return said + [f"Do “{text[v]}” before “{text[u]}”, not after it." for u, v in script.broken]
 
 
 def _suffering(graph: Graph, script: Script, node: int) -> str:
-    users = [graph.by_node[after].text for before, after in script.unmet if before == node]
+    users = [graph.numbered.by_node[after].text for before, after in script.unmet if before == node]
     return f" (still done without it: {'; '.join(f'“{user}”' for user in users)})" if users else ""
 
 
@@ -28,7 +28,7 @@ def watched(graph: Graph, script: Script) -> list[int]:
 def cautions(graph: Graph, script: Script) -> list[str]:
     """Return what to watch in a script, a sentence for each of those steps."""
     return [
-        f"“{graph.by_node[node].text}” is {'left out' if node in script.missing else 'moved'}: "
+        f"“{graph.numbered.by_node[node].text}” is {'left out' if node in script.missing else 'moved'}: "
         "somebody must watch the heat or the raw food"
         for node in watched(graph, script)
     ]

@@ -63,7 +63,7 @@ def topological(graph: Graph) -> list[int]:
 
 def describe_cycle(graph: Graph, cycle: list[int]) -> str:
     """Write a cycle for people: `3 (Boil water) -> 5 (Pour) -> 3`."""
-    named = [f"{node} ({graph.by_node[node].text})" for node in cycle[:-1]]
+    named = [f"{node} ({graph.numbered.by_node[node].text})" for node in cycle[:-1]]
     return " -> ".join([*named, str(cycle[-1])]) if cycle else ""
 
 

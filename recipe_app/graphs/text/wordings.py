@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,14 +40,3 @@ def with_wording(graph: Graph, language: str, title: str, lines: Sequence[str], 
 def label_of(line: str) -> str:
     """Make a step's label of what a person reads: led by its first word, so that a hyphen in it stays one."""
     return f"{re.split(r'[ -]', line, maxsplit=1)[0]}-{line}"
-
-
-def numbered(graph: Graph) -> Graph:
-    """Return the graph with steps that read the same told apart by a number: a sentence about one names that one."""
-    times = Counter(step.text for step in graph.steps)
-    found: Counter[str] = Counter()
-    labels = {}
-    for step in graph.steps:
-        found[step.text] += 1
-        labels[step.node] = f"{step.label} #{found[step.text]}" if times[step.text] > 1 else step.label
-    return replace(graph, nodes=tuple(replace(s, label=labels.get(s.node, s.label)) for s in graph.nodes))

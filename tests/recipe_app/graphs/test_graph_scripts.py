@@ -284,3 +284,16 @@ def test_the_outside_checker_is_no_pushover() -> None:
     assert truth(made, [2, 1, 3]) == (set(), {(1, 2)}, {(1, 2)})
     assert truth(made, [3, 1]) == ({2}, {(1, 3)}, set())
     assert complaints(made, {"missing": [], "broken": [], "steps": [{"node": n} for n in (2, 1, 3)]})
+
+
+def test_no_sentence_of_a_script_contradicts_itself_where_two_steps_read_the_same(tmp_path: Path) -> None:
+    steps = {"0": "START", "1": "Stir-the pot", "2": "Add-salt", "3": "Stir-the pot", "4": "END"}
+    path = tmp_path / "stir.json"
+    path.write_text(json.dumps({"steps": steps, "edges": [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]]}))
+    run = CliRunner().invoke
+    command = ["graph", "script", str(path), "--missing", "0", "--break", "1,3", "--json"]
+    said = json.loads(run(main, command).stdout)["wording"]
+    assert "Do “Stir the pot #2” before “Stir the pot #1”, not after it." in said
+    hints = json.loads(run(main, ["graph", "hints", str(path), "--step", "3", "--json"]).stdout)
+    text = json.dumps(hints, ensure_ascii=False)
+    assert "“Stir the pot”" not in text
