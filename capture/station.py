@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from capture.errors import CaptureError
 from capture.monitor.live_findings import findings_in, health_of
 from capture.monitor.monitor import RecordingMonitor
 from capture.monitor.rules import ALARM
 from capture.plan import is_running, runtime_folder
+from capture.rig.rig_file import read_rig
 from capture.session.control import ask
 from sensors.host_clock import host_ns
 from storage.errors import StorageError
@@ -42,6 +44,17 @@ class Station:
         self.data, self.rig, self.start_timeout_s = data, rig, start_timeout_s
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._monitor = RecordingMonitor()
+
+    def devices(self) -> list[str]:
+        """Name the kinds of devices of the rig file, as it is now; none where it cannot be read."""
+        if self.rig is None:
+            return []
+        try:
+            rig = read_rig(self.rig)
+        except CaptureError:
+            return []
+        kinds = {"headset": rig.hololens, "camera": rig.gopro, "sensor": rig.sensor}
+        return [kind for kind, named in kinds.items() if named]
 
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
         """Begin a recording; return the reasons why not, or nothing once every armed stream delivers."""

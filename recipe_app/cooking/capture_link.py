@@ -28,6 +28,9 @@ class RecordingWatch(Protocol):
 class Capture(RecordingWatch, Protocol):
     """Starts, stops and watches recordings; what is refused comes back as reasons in words, each a line."""
 
+    def devices(self) -> list[str]:
+        """Name the kinds of devices that record: `headset`, `camera`, `sensor`; none where that cannot be told."""
+
     def start(self, recording: str, *, participant: str, consent: str, place: str) -> list[str]:
         """Return nothing once every expected stream delivers, or the reasons; then nothing is left of it."""
 

@@ -40,6 +40,7 @@ def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
         "desk": visitor.desk,
         "csrf": visitor.csrf,
         "capture": tools.capture is not None,
+        "devices": tools.capture.devices() if tools.capture is not None else [],
         "site": site_of(tools.records),
         "demo": tools.demo,
     }

@@ -35,8 +35,7 @@ def test_what_fails_is_called_out_until_it_is_touched_and_names_no_address(
         tablet.begin("Tea and toast")
         plain(page)
         rig.start = lambda recording, **_: [WHY]  # type: ignore[method-assign]
-        tablet.tap("Ready: to the checklist")
-        tablet.screen("checklist")
+        tablet.to_checklist()
         for box in page.get_by_role("checkbox").all():
             box.click()
         page.get_by_label("Pseudonym of the second person").fill("Clove")

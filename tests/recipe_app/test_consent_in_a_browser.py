@@ -33,8 +33,7 @@ def test_agreeing_goes_into_the_manifest_and_undoing_takes_it_out(kitchen: Any, 
     page.get_by_label("soup_1").check()
     tablet.tap("Begin", exact=True)
     tablet.instructed()
-    tablet.tap("Ready: to the checklist")
-    tablet.screen("checklist")
+    tablet.to_checklist()
     boxes = {scope: page.locator(f'[data-key="scope-{scope}"]') for scope in Scope}
     agree = page.locator('[data-key="consent"]')
     for box in (agree, *boxes.values()):
@@ -68,8 +67,7 @@ def test_a_changed_text_is_asked_for_again(
 ) -> None:
     page = tablet.page
     tablet.begin("Tea and toast")
-    tablet.tap("Ready: to the checklist")
-    tablet.screen("checklist")
+    tablet.to_checklist()
     agree, annotate = page.locator('[data-key="consent"]'), page.locator('[data-key="scope-annotate"]')
     agree.click()
     annotate.click()

@@ -237,8 +237,7 @@ def test_an_empty_plan_is_said_before_cooking(
 ) -> None:
     tablet.begin("Tea and toast", strategy=strategy)
     assert tablet.page.locator("#empty-plan").is_visible() == said
-    tablet.tap("Ready: to the checklist")
-    tablet.screen("checklist")
+    tablet.to_checklist()
     assert tablet.page.locator("#empty-plan").is_visible() == said
 
 

@@ -309,8 +309,7 @@ def test_an_empty_battery_is_said_before_cooking(kitchen: Any, tablet: Tablet) -
     page.reload()
     tablet.screen("choose")
     recording = tablet.begin("Tea and toast")
-    tablet.tap("Ready: to the checklist")
-    tablet.screen("checklist")
+    tablet.to_checklist()
     for box in page.get_by_role("checkbox").all():
         box.click()
     page.get_by_label("Pseudonym of the second person").fill("Clove")

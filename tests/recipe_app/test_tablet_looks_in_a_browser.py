@@ -68,8 +68,7 @@ def test_every_screen_is_reachable_and_readable(kitchen: Any, browser: Any, view
         tablet.tap("Plan an error")
         look()
         tablet.tap("Cancel")
-        tablet.tap("Ready: to the checklist")
-        tablet.screen("checklist")
+        tablet.to_checklist()
         look()
         page.go_back()
         tablet.screen("prepare")
@@ -180,11 +179,8 @@ def test_letters_are_as_large_as_the_distance_wants(
     kitchen: Any, tablet: Tablet, metres: str, largest: int
 ) -> None:
     tablet.begin("Tea and toast")
-    tablet.tap("Ready: to the checklist")
-    tablet.screen("checklist")
+    tablet.to_checklist()
     tablet.tap(f"{metres} m", exact=True)
-    tablet.page.go_back()
-    tablet.screen("prepare")
     tablet.checklist()
     shown = tablet.page.evaluate("parseFloat(getComputedStyle(document.querySelector('.current')).fontSize)")
     assert shown == largest
@@ -246,8 +242,6 @@ def test_the_recipe_is_read_in_the_language_that_the_participant_chooses(kitchen
         assert serious(page) == []
         page.locator("#begin").click()
         page.locator("#continue").click()
-        tablet.screen("prepare")
-        page.locator("#ready").click()
         tablet.screen("checklist")
         for box in page.get_by_role("checkbox").all():
             box.click()

@@ -25,6 +25,7 @@ FAMILIES = {
     "checklist": ["person", "room", "devices"],
     "consent.scope": list(Scope),
     "cooking": ["dark", "light"],
+    "device": ["headset", "camera", "sensor"],
     "display": [f"{name}{more}" for name in ("steps", "paragraph", "hidden") for more in ("", ".hint")],
     "doctor": [
         f"{n}{m}"

@@ -14,6 +14,9 @@ class Rig:
         self.refuses: list[str] = []
         self.said: dict[str, Any] = {"health": "recording", "reasons": [], "alarm": ""}
 
+    def devices(self) -> list[str]:
+        return ["headset", "camera"]
+
     def start(self, recording: str, **_: str) -> list[str]:
         self.calls.append(("start", recording))
         self.kitchen.record(recording)

@@ -27,6 +27,8 @@ export function languageName(name) { // each in its own words, as somebody looks
   return said.charAt(0).toLocaleUpperCase(name) + said.slice(1);
 }
 
+export const listed = (words) => new Intl.ListFormat(plain, { type: "conjunction" }).format(words);
+
 export function clockTime(milliseconds) {
   return new Intl.DateTimeFormat(plain, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(milliseconds);
 }

@@ -15,6 +15,7 @@ import { myData } from "/static/views/my_data.js";
 
 const LOOK_MS = 3000;
 const LOW = 0.2;
+const SECOND = "second";
 const GROUPS = ["person", "room", "devices"];
 
 export function open(recording) {
@@ -23,6 +24,13 @@ export function open(recording) {
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
   const start = button(t(app.me?.capture && !folderOf(recording) ? "capture.go" : "checklist.go"), begin, { class: "primary", id: "start" });
+  let people = []; // who could be the second person: who was it last on this tablet comes first
+  const last = localStorage.getItem(SECOND);
+  ask("/api/v1/people").then((found) => {
+    people = found.people.map(({ pseudonym }) => pseudonym).filter((name) => name !== app.me?.person?.pseudonym);
+    people.sort((one, other) => (other === last) - (one === last));
+    draw();
+  }).catch(() => null); // without network the name is typed
   let second = recording.state.checked?.confirmed_by ?? "";
   show("checklist", bar("prepare", t("checklist.title"), myData(recording)), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
@@ -51,6 +59,7 @@ export function open(recording) {
     if (missing() && !overridden()) return null;
     const low = await lowBattery();
     if (low !== null && !told) return askForPower(low);
+    localStorage.setItem(SECOND, second.trim());
     if (!overridden() && recording.state.phase !== "follow") await recording.act(touch, { kind: "checked", body: { version: checklist.version, confirmed_by: second.trim(), override: "" } });
     if (app.me?.capture && !folderOf(recording)) return arm();
     return goTo(recording, "follow");
@@ -89,6 +98,12 @@ export function open(recording) {
         button(t("failed.again"), () => { close(); arm(); }, { class: "primary" }))]);
   }
 
+  function allOf(items, group) { // looked at together, ticked by one touch; consent is never among them
+    const left = items.filter(({ name }) => recording.state.checklist[name] !== true);
+    return left.length > 1 && button(t("checklist.all"), (touch) => recording.act(touch, ...left.map(({ name }) => ({ kind: "check", body: { item: name, checked: true } }))).then(draw),
+      { class: "quiet", "data-key": `all-${group}`, "aria-label": `${t("checklist.all")}: ${t(`checklist.${group}`)}` });
+  }
+
   const row = (key, on, label, act) => h("button", { type: "button", class: "check", role: "checkbox", "aria-checked": String(on), "data-key": key, tap: act },
     h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
 
@@ -101,12 +116,15 @@ export function open(recording) {
         h("p", { class: "hint" }, t("consent.version", { version: checklist.consent }))),
       GROUPS.map((group) => {
         const items = checklist.items.filter((item) => item.group === group);
-        return items.length > 0 && h("section", {}, h("h2", {}, t(`checklist.${group}`)), items.map(({ name }) => {
+        return items.length > 0 && h("section", {}, h("h2", {}, t(`checklist.${group}`)), allOf(items, group), items.map(({ name }) => {
           const on = recording.state.checklist[name] === true;
           return row(name, on, t(`check.${name}`), (touch) => set({ kind: "check", body: { item: name, checked: !on } }, touch));
         }));
       }),
-      h("section", {}, h("h2", {}, t("checklist.second")), h("div", { class: "field" }, h("label", { for: "second" }, t("checklist.second.label")),
+      h("section", {}, h("h2", {}, t("checklist.second")),
+        h("div", { class: "switch wrap", role: "group", "aria-label": t("checklist.second") }, people.map((name) => button(name, () => { second = name; draw(); },
+          { "aria-pressed": String(second === name), "data-key": `second-${name}` }))),
+        h("div", { class: "field" }, h("label", { for: "second" }, t("checklist.second.label")),
         h("p", { class: "hint", id: "one-word" }, t("people.one_word")),
         h("input", { id: "second", maxlength: 40, "aria-describedby": "one-word", value: second, autocomplete: "off", "data-key": "second", oninput: (event) => { second = event.target.value; tell(); } }))),
       h("fieldset", { class: "distances" }, h("legend", {}, t("distance.title")), h("p", { class: "hint" }, t("distance.hint")),

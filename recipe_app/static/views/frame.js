@@ -9,6 +9,7 @@ import { forOperator } from "/static/views/alarm.js";
 import { lastResorts } from "/static/views/dump.js";
 
 const STOP_AGAIN_MS = 3000;
+export const PLANNING = ["disordered", "induced"]; // strategies whose errors are planned beforehand
 const STAGES = ["choose", "prepare", "follow", "review"];
 
 export function bar(stage, title, ...more) {

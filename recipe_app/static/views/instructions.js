@@ -3,7 +3,7 @@
 import { go } from "/static/main.js";
 import { button, h, show } from "/static/core/page.js";
 import { pageLanguage, t } from "/static/core/words.js";
-import { bar, footer } from "/static/views/frame.js";
+import { bar, footer, PLANNING } from "/static/views/frame.js";
 import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
@@ -18,8 +18,9 @@ export function open(recording) {
       h("p", { class: "hint" }, t("instructions.version", { version }))),
     footer(h("p", {}), button(t("instructions.go"), leave, { class: "primary", id: "continue" })));
 
-  async function leave(touch) {
-    await recording.act(touch, { kind: "instructed", body: { version, shown: said } });
-    await go(`/t/rec/${recording.id}/prepare`, { replace: true });
+  async function leave(touch) { // where nothing is planned beforehand the checklist is next
+    const plans = PLANNING.includes(strategy);
+    await recording.act(touch, { kind: "instructed", body: { version, shown: said } }, ...(plans ? [] : [{ kind: "prepared" }]));
+    await go(`/t/rec/${recording.id}/${plans ? "prepare" : "checklist"}`, { replace: true });
   }
 }

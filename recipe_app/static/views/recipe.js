@@ -1,20 +1,21 @@
 // Stage 1, second half: see the recipe as paragraph or as an order; say what the session is for; begin.
 
-import { go } from "/static/main.js";
+import { app, go } from "/static/main.js";
 import { button, h, redraw, show } from "/static/core/page.js";
 import { choose } from "/static/core/recording.js";
 import { ask } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
-import { languageName, pageLanguage, t, tongue } from "/static/core/words.js";
+import { languageName, listed, pageLanguage, t, tongue } from "/static/core/words.js";
 import { bar, footer, tour } from "/static/views/frame.js";
 
 const STRATEGIES = ["normal", "impromptu", "disordered", "induced"];
+const DISPLAY = "display";
 const DISPLAYS = ["steps", "paragraph", "hidden"];
 
 const draft = ({ recipe, seed, language }) => ask(`/api/v1/recipes/${encodeURIComponent(recipe)}/order?seed=${seed}&language=${language}`);
 
 export async function load(recipe) {
-  const chosen = { recipe, strategy: "normal", display: "steps", seed: Math.floor(Math.random() * 1e6), folder: null, language: "" };
+  const chosen = { recipe, strategy: "normal", display: DISPLAYS.find((name) => name === localStorage.getItem(DISPLAY)) ?? "steps", seed: Math.floor(Math.random() * 1e6), folder: null, language: "" };
   let drawn = await draft(chosen);
   if (drawn.titles[pageLanguage] && drawn.language !== pageLanguage) {
     chosen.language = pageLanguage;
@@ -27,6 +28,7 @@ export async function load(recipe) {
 
 export function open(_, { chosen, drawn, places }) {
   const draw = afterTouches(paint);
+  const devices = app.me?.devices ?? []; // what a recording is begun with at the end of the checklist
   let shown = "order";
   const main = h("main", { class: "plain wide two" });
   const message = h("p", { role: "alert" });
@@ -42,6 +44,7 @@ export function open(_, { chosen, drawn, places }) {
   }
 
   async function begin() {
+    localStorage.setItem(DISPLAY, chosen.display);
     try {
       const recording = await choose(chosen);
       await go(`/t/rec/${recording.id}/prepare`);
@@ -66,7 +69,8 @@ export function open(_, { chosen, drawn, places }) {
           places.adopted.map((name) => one("folder", name, name, t("recipe.adopted"))),
           h("label", { class: "option" },
             h("input", { type: "radio", name: "folder", value: "", checked: chosen.folder === null, "data-key": "folder-none", onchange: () => { chosen.folder = null; draw(); } }),
-            h("span", { class: "name" }, t("recipe.standalone")), h("span", { class: "hint" }, t("recipe.standalone.hint"))))),
+            h("span", { class: "name" }, devices.length ? t("recipe.devices", { devices: listed(devices.map((name) => t(`device.${name}`))) }) : t("recipe.standalone")),
+            h("span", { class: "hint" }, t(devices.length ? "recipe.devices.hint" : "recipe.standalone.hint"))))),
       h("section", { class: "preview-side" },
         h("div", { class: "switch", role: "group", "aria-label": t("recipe.show") },
           ["order", "paragraph"].map((name) => button(t(`recipe.${name}`), () => { shown = name; draw(); }, { "aria-pressed": String(shown === name), "data-key": name })),
