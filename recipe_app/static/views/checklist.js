@@ -108,7 +108,7 @@ export function open(recording) {
     h("span", { class: "box", "aria-hidden": "true" }, on ? "✓" : ""), h("span", {}, label));
 
   function paint() {
-    redraw(main, tour("checklist"), emptyPlan(recording),
+    redraw(main, tour("checklist"), recording.shown.strategy !== "normal" && h("p", { class: "banner" }, t("not_eaten")), emptyPlan(recording),
       h("section", {}, h("h2", {}, t("consent.title")), h("p", {}, t("consent.text")),
         row("consent", agreed(), t("consent.agree"), (touch) => consent(() => ({ accepted: !agreed() }), touch)),
         h("p", {}, t("consent.scopes")),
