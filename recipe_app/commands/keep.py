@@ -129,12 +129,15 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
     """
     from recipe_app.commands.at_rest import memory
     from recipe_app.exchange import published
+    from recipe_app.exchange.published_graphs import shelve_graphs
 
     with memory(data, database) as tools:
         files = published.files_of(folder)
         name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
         taken = published.take_in(files, name, tools.records, actor="")
-    words = f"{taken['name']}: {taken['recordings']} recordings, {taken['new']} operations are new"
+        taken |= shelve_graphs(files, tools.records, tools.shelf, actor="")
+    counted = f"{taken['new']} operations and {len(taken['recipes'])} recipes are new"
+    words = "\n".join([f"{taken['name']}: {taken['recordings']} recordings, {counted}", *taken["unusable"]])
     return Answer(taken, lambda _: click.echo(words))
 
 

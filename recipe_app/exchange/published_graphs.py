@@ -1,14 +1,18 @@
-"""The task graphs that came with a collection, for its recordings to be judged against."""
+"""The task graphs that came with a collection: its recordings are judged against them, they are recipes to cook."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from recipe_app.errors import RecipeError
 from recipe_app.graphs.formats.captaincook4d import parse_captaincook4d
+from recipe_app.graphs.formats.same_layout import remembering_layout
 from recipe_app.graphs.scoring.judge import Performed, Prerequisites, match_texts
 from recipe_app.store.app_records import AppRecords
+from recipe_app.store.shelf import Shelf
+from recipe_app.store.versions import shelve
 
 
 class CollectionGraphs:
@@ -41,6 +45,25 @@ class CollectionGraphs:
         entries = {node: entry["step_id"] for node, entry in enumerate(annotated["entries"], start=1)}
         nodes = match_texts(order, (texts.get(entries.get(one.node or 0, -1), "") for one in done))
         return [Performed(node, one.start_s, one.end_s) for node, one in zip(nodes, done, strict=True)]
+
+
+def shelve_graphs(
+    files: Mapping[str, str], records: AppRecords, shelf: Shelf, *, actor: str
+) -> dict[str, Any]:
+    """Put the task graphs of a folder on the shelf as recipes; one whose name is there already stays as it is."""
+    known, added, unusable = {recipe.name for recipe in shelf.recipes()}, list[str](), list[str]()
+    for path, text in sorted(files.items()):
+        name = path.removeprefix("task_graphs/").removesuffix(".json")
+        if not path.startswith("task_graphs/") or name in known:
+            continue
+        try:
+            graph = parse_captaincook4d(text, name=f"{name}.json")
+            kept = remembering_layout(graph, text, "captaincook4d")
+            shelve(records, shelf, name, kept, actor=actor, kind="captaincook4d")
+            added.append(name)
+        except RecipeError as error:
+            unusable.append(f"{path}: {error}")
+    return {"recipes": added, "unusable": unusable}
 
 
 def _order(text: str, source: str) -> Prerequisites | None:

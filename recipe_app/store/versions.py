@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
+from recipe_app.errors import BadGraph
 from recipe_app.graphs.formats.graph_json import format_graph_json
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.scoring.validate import check_graph
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
-from recipe_app.store.shelf import Recipe
+from recipe_app.store.shelf import Recipe, Shelf
+
+
+def shelve(records: AppRecords, shelf: Shelf, name: str, graph: Graph, *, actor: str, **said: str) -> None:
+    """Put a graph on the shelf as the newest version of a recipe. Raises BadGraph where it cannot be cooked."""
+    for finding in check_graph(graph):
+        if finding.level == "error":
+            raise BadGraph(graph.name, finding.place, f"{finding.text}; {finding.fix}")
+    shelf.put(name, format_graph_json(graph))
+    keep_version(records, shelf.get(name), actor=actor)
+    records.note("shelved", graph.content_hash, {"name": name, **said}, actor=actor)
 
 
 def keep_version(records: AppRecords, recipe: Recipe, *, actor: str) -> None:

@@ -18,6 +18,7 @@ from recipe_app.errors import BadOperation, NotAllowed, NotFound
 from recipe_app.exchange import published
 from recipe_app.exchange.dump_pictures import frames_in
 from recipe_app.exchange.dumps import read_dump, take_in
+from recipe_app.exchange.published_graphs import shelve_graphs
 from recipe_app.operations.kinds import KINDS, checked
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.pseudonyms import check_pseudonym
@@ -164,7 +165,8 @@ async def read_frames(request: Request, tools: Tools) -> dict[str, Any]:
 
 def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
     """Take in a folder of published annotations; a second time nothing happens."""
-    return published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
+    taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
+    return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
 
 
 def export_collection(tools: Tools, collection: str) -> Response:

@@ -8,32 +8,24 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from recipe_app.cooking.collaborators import Collaborators
-from recipe_app.errors import BadGraph, NotNow
+from recipe_app.errors import NotNow
 from recipe_app.graphs.formats.by_name import TEXTS, kind_of, parse_graph, written_graph, written_lines
-from recipe_app.graphs.formats.graph_json import format_graph_json
 from recipe_app.graphs.formats.same_layout import given_back, remembering_layout
 from recipe_app.graphs.model import Graph
 from recipe_app.graphs.order.drawing import draw
 from recipe_app.graphs.order.edit import tell, with_inner_edges
-from recipe_app.graphs.scoring.validate import check_graph
 from recipe_app.graphs.text.recipe_text import in_written_order
 from recipe_app.graphs.text.wordings import with_wording
 from recipe_app.people.roles import Access
 from recipe_app.store.shelf import Recipe
-from recipe_app.store.versions import keep_version
+from recipe_app.store.versions import shelve
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
 from recipe_app.web.i18n import words_of
 
 
 def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **said: str) -> dict[str, Any]:
-    """Put a graph on the shelf as the newest version of a recipe. Raises BadGraph where it cannot be cooked."""
-    for finding in check_graph(graph):
-        if finding.level == "error":
-            raise BadGraph(graph.name, finding.place, f"{finding.text}; {finding.fix}")
-    tools.shelf.put(name, format_graph_json(graph))
-    keep_version(tools.records, tools.shelf.get(name), actor=actor)
-    tools.records.note("shelved", graph.content_hash, {"name": name, **said}, actor=actor)
+    shelve(tools.records, tools.shelf, name, graph, actor=actor, **said)
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 
 

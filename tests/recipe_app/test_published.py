@@ -74,6 +74,12 @@ def test_the_published_recordings_come_in_show_and_go_out_byte_for_byte(
     assert sum(row["errors"] > 0 for row in rows) == sum(
         any(step["has_errors"] for step in steps) for steps in entries.values()
     )
+    found = {path.stem: path.read_bytes() for path in (folder / "task_graphs").glob("*.json")}
+    desk = kitchen.desk("researcher")
+    assert {name: desk.get(f"/api/v1/desk/recipes/{name}/export").content for name in found} == found
+    assert kitchen.choose(recipe="ramen")["ops"][0]["body"]["title"] == "Ramen"
+    again = json.loads(run(main, ["annotations", "import", str(folder), *data]).stdout)
+    assert (again["new"], again["recipes"]) == (0, [])
     judged_as_published(kitchen, rows, json.loads((folder / "expected.json").read_text()))
 
 

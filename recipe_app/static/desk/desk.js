@@ -87,6 +87,7 @@ async function send(form) {
   if (form.id === "preview") body = previewed(form);
   if ("op" in form.dataset) body.op_id = newId();
   const answer = await ask(url, { body, timeout: form.id === "collection" ? 300_000 : 8000 });
+  if (answer.unusable?.length) return say(answer.unusable.join("\n"));
   if (show && answer[show]) return result(form.dataset, answer[show]);
   if (then === "sign-in") {
     at("invite").hidden = true;
