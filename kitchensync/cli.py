@@ -69,6 +69,7 @@ COMMANDS: Table = {
         "recipe_app.commands.annotate:annotate",
         "Let people mark step times with other tools, and take them back.",
     ),
+    "study": ("recipe_app.commands.study:study", "Plan who cooks what, where and when."),
     "release": ("recipe_app.commands.release:release", "Make data sets of recordings, and check them."),
     "export": (
         "recipe_app.commands.export:export",

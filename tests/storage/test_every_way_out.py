@@ -67,7 +67,17 @@ WRITES_NO_RECORDING = {
     *("release check", "release split", "release stats", "export assembly"),
     *("calibrate board", "calibrate check", "calibrate gopro", "calibrate imu", "calibrate rig"),
     *("gopro inspect", "gopro discover", "gopro remember", "gopro fetch", "gopro import"),
-    *("gopro free", "plan-media", "top", "rehearse", "simulate", "annotate pull", "withdraw", "redact"),
+    *(
+        "gopro free",
+        "plan-media",
+        "study plan",
+        "top",
+        "rehearse",
+        "simulate",
+        "annotate pull",
+        "withdraw",
+        "redact",
+    ),
 }
 """Commands that write nothing, into the recording itself, or what was published before."""
 

@@ -1,0 +1,159 @@
+"""`kitchensync study`: who cooks what, where and when, until a study has what it wants."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from recipe_app.commands.options import SEED
+from storage.shell.answer import Answer, answers
+from storage.shell.given_path import given_path
+from storage.shell.output_options import output_file
+from storage.shell.outputs import check_output, write_output
+
+if TYPE_CHECKING:
+    from recipe_app.study.already_cooked import CookedRecording
+    from recipe_app.study.plan_file import PlanEntry
+    from recipe_app.study.wanted import OrdersLeft, Study
+
+
+@click.group()
+def study() -> None:
+    """Plan a study: its goals, people, kitchens and hours in one file, its sessions in another.
+
+    \b
+    Example: kitchensync study plan study.toml --out plan.json --data recordings
+    """
+
+
+@study.command()
+@click.argument("file", metavar="STUDY.toml", type=given_path(exists=True, dir_okay=False))
+@output_file("out", "--out", required=True, metavar="PLAN.json", help="Plan to write.")
+@click.option(
+    "--keep",
+    type=given_path(exists=True, dir_okay=False),
+    metavar="PLAN.json",
+    help="Plan of before: its sessions with `locked` true stay as they are.",
+)
+@click.option(
+    "--data",
+    type=given_path(exists=True, file_okay=False),
+    help="Folder of recordings, however deep: what was recorded counts, what was lost or withdrawn is planned anew.",
+)
+@click.option("--ics", type=click.Path(path_type=Path, resolve_path=True), help="Calendar file to write.")
+@click.option(
+    "--weeks", type=click.Path(path_type=Path, resolve_path=True), help="Page to print, a table a week."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1, 3600),
+    default=8.0,
+    show_default=True,
+    help="Time to look for the best plan; what was found until then is given.",
+)
+@SEED
+@answers("study-plan/1")
+def plan(
+    file: Path,
+    out: Path,
+    force: bool,
+    keep: Path | None,
+    data: Path | None,
+    ics: Path | None,
+    weeks: Path | None,
+    seconds: float,
+    seed: int,
+) -> Answer:
+    """Plan the sessions of a study: as many goals as fit, nobody and nothing in two places, reasons for what is left.
+
+    \b
+    Example:
+      kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
+    """
+    from recipe_app.study.already_cooked import cooked_below
+    from recipe_app.study.calendar_file import calendar, weeks_page
+    from recipe_app.study.plan_file import entries_of, graphs_of, read_locked, unmet
+    from recipe_app.study.solve import plan_study
+    from recipe_app.study.study_file import read_study
+
+    for place in (ics, weeks):
+        if place is not None:
+            check_output(place, force=force)
+    wanted, recipes = read_study(file)
+    cooked, left_out = cooked_below(data) if data else ([], {})
+    locked = read_locked(keep) if keep else []
+    used = _used(cooked, locked)
+    wanted = replace(
+        wanted,
+        settled=(*(one.session for one in cooked), *(one.settled for one in locked)),
+        orders=_orders(graphs_of(wanted, recipes), used),
+    )
+    made = plan_study(wanted, limit_s=seconds)
+    new = entries_of(made, wanted, recipes, used, seed=seed)
+    entries = sorted([*locked, *new], key=lambda one: (one.start, one.kitchen))
+    said = {
+        "sessions": [one.model_dump(mode="json") for one in entries],
+        "unmet": unmet(made, wanted, entries),
+        "proven": made.is_proven,
+        "recorded": len(cooked),
+        "left_out": left_out,
+    }
+    text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)
+    write_output(out, f"{text}\n".encode(), force=force)
+    if ics is not None:
+        write_output(ics, calendar(entries).encode(), force=force)
+    if weeks is not None:
+        write_output(weeks, weeks_page(entries, wanted.zone, file.stem).encode(), force=force)
+    return Answer(said, lambda found: _show(found, wanted, out))
+
+
+def _used(cooked: list[CookedRecording], locked: list[PlanEntry]) -> dict[str, list[tuple[int, ...]]]:
+    """Return the orders that recipes were cooked in, or will be."""
+    used: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    for one in cooked:
+        if one.session.strategy == "normal":
+            used[one.session.recipe].append(one.order)
+    for entry in locked:
+        if entry.strategy == "normal" and entry.order:
+            used[entry.recipe].append(entry.order)
+    return used
+
+
+def _orders(graphs: dict[str, Any], used: dict[str, list[tuple[int, ...]]]) -> dict[str, OrdersLeft]:
+    from recipe_app.errors import TooManyStates
+    from recipe_app.graphs.order.orders import count_orders
+    from recipe_app.study.wanted import OrdersLeft
+
+    found = {}
+    for name, graph in graphs.items():
+        try:
+            total = count_orders(graph)
+        except TooManyStates:
+            continue
+        before = dict.fromkeys(graph.inner_edges)
+        valid = {order for order in used.get(name, ()) if _keeps(order, graph, before)}
+        found[name] = OrdersLeft(total, total - len(valid))
+    return found
+
+
+def _keeps(order: tuple[int, ...], graph: Any, edges: dict[tuple[int, int], None]) -> bool:
+    """Tell whether an order is one of the graph's valid ones: not every recording kept to it."""
+    place = {node: at for at, node in enumerate(order)}
+    return sorted(place) == [step.node for step in graph.steps] and all(place[u] < place[v] for u, v in edges)
+
+
+def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
+    goals = sum(goal.count for goal in wanted.goals)
+    missing = sum(one["missing"] for one in said["unmet"])
+    click.echo(f"{len(said['sessions'])} sessions in {out.name}; {said['recorded']} recorded; {goals} wanted")
+    for one in said["unmet"]:
+        click.echo(f"  {one['missing']} missing: {one['goal']}: {one['reason']}")
+    for path, reason in said["left_out"].items():
+        click.echo(f"  does not count: {path}: {reason}")
+    if missing and not said["proven"]:
+        click.echo("  no proof that more cannot be planned; --seconds gives it more time")

@@ -1,0 +1,137 @@
+"""A plan as a file: entries that people read, edit and lock; and taken in again, what is locked stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recipe_app.graphs.formats.graph_files import read_graph
+from recipe_app.graphs.model import Graph
+from recipe_app.graphs.order.diverse import draw_diverse
+from recipe_app.graphs.order.orders import Order
+from recipe_app.study.explain import why_missing, why_session
+from recipe_app.study.solve import NORMAL, StudyPlan
+from recipe_app.study.study_file import BadStudy
+from recipe_app.study.wanted import CookedSession, Study
+
+SCHEMA = "study-plan/1"
+CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step")
+"""Kinds of errors that sessions with planned errors are for in turn, as `graphs/categories.py` names them."""
+PLANNED = "induced"
+
+
+class PlanEntry(BaseModel):
+    """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    recipe: str
+    strategy: str
+    display: str
+    part: str = ""
+    person: str
+    kitchen: str
+    start: datetime
+    minutes: Annotated[int, Field(ge=1, le=600)]
+    order: tuple[int, ...] = ()
+    category: str = ""
+    why: str = ""
+    locked: bool = False
+
+    @property
+    def settled(self) -> CookedSession:
+        """The same for who plans around it."""
+        return CookedSession(
+            self.recipe, self.strategy, self.display, self.person, self.kitchen, self.start, self.part
+        )
+
+
+def read_locked(path: Path) -> list[PlanEntry]:
+    """Read the locked entries of a plan file. Raises BadStudy, also where two of them cannot both be."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        entries = [PlanEntry.model_validate(one) for one in document["sessions"] if one.get("locked")]
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise BadStudy(
+            path.name, f"sessions: {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadStudy(path.name, f"is no plan that `study plan` wrote ({error})") from error
+    for one, other in combinations(entries, 2):
+        if one.start.tzinfo is None or other.start.tzinfo is None:
+            raise BadStudy(path.name, "sessions: start: has no zone, such as +01:00 at its end")
+        first, second = sorted((one, other), key=lambda entry: entry.start)
+        if second.start < first.start + timedelta(minutes=first.minutes) and (
+            one.person == other.person or one.kitchen == other.kitchen
+        ):
+            who = one.person if one.person == other.person else one.kitchen
+            raise BadStudy(
+                path.name, f"two locked sessions want {who} at {second.start.isoformat()}; unlock one"
+            )
+    return entries
+
+
+def entries_of(
+    plan: StudyPlan, study: Study, recipes: Path, used: Mapping[str, Sequence[Order]], *, seed: int
+) -> list[PlanEntry]:
+    """Return a plan's entries: those without errors with new valid orders, those with errors with their kind."""
+    wanted = [one.goal.recipe for one in plan.sessions if one.goal.strategy == NORMAL]
+    drawn = {
+        recipe: iter(
+            draw_diverse(
+                read_graph(recipes / f"{recipe}.json"),
+                count=wanted.count(recipe),
+                seed=seed,
+                recorded=used.get(recipe, ()),
+            ).orders
+        )
+        for recipe in dict.fromkeys(wanted)
+    }
+    entries, kinds = [], 0
+    for one in plan.sessions:
+        goal = one.goal
+        category = CATEGORIES[kinds % len(CATEGORIES)] if goal.strategy == PLANNED else ""
+        kinds += goal.strategy == PLANNED
+        entries.append(
+            PlanEntry(
+                recipe=goal.recipe,
+                strategy=goal.strategy,
+                display=goal.display,
+                part=goal.part,
+                person=one.person,
+                kitchen=one.kitchen,
+                start=one.slot.begin,
+                minutes=study.session_minutes,
+                order=next(drawn[goal.recipe]) if goal.strategy == NORMAL else (),
+                category=category,
+                why=why_session(one, plan, study),
+            )
+        )
+    return entries
+
+
+def unmet(plan: StudyPlan, study: Study, entries: Sequence[PlanEntry]) -> list[dict[str, Any]]:
+    """Return what is not met, with how many are missing and the reason."""
+    found = [
+        {"goal": goal.name, "missing": count, "reason": why_missing(goal, plan, study)}
+        for goal, count in plan.missing.items()
+    ]
+    kinds = len({entry.category for entry in entries} - {""})
+    if kinds < study.rules.categories:
+        reason = "a session with planned errors is for one kind first, and there are too few of them"
+        lack = study.rules.categories - kinds
+        found.append({"goal": f"{study.rules.categories} kinds of errors", "missing": lack, "reason": reason})
+    return found
+
+
+def graphs_of(study: Study, recipes: Path) -> dict[str, Graph]:
+    """Read the graphs of the recipes that are wanted."""
+    names = dict.fromkeys(goal.recipe for goal in study.goals)
+    return {name: read_graph(recipes / f"{name}.json") for name in names}

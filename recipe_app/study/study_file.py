@@ -1,0 +1,177 @@
+"""A study as a TOML file: what is wanted, who and what there is, when, and the rules."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, time
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recipe_app.errors import RecipeError
+from recipe_app.study.wanted import Cook, OpenHours, Study, StudyGoal, StudyKitchen, StudyRules
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)")
+Text = Annotated[str, Field(min_length=1, max_length=80)]
+OneOrMore = Text | Annotated[list[Text], Field(min_length=1)]
+
+
+class BadStudy(RecipeError):
+    """A study file that cannot be planned as it is."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Frame(_Table):
+    zone: str
+    begin: date
+    days: Annotated[int, Field(ge=1, le=400)]
+    session_minutes: Annotated[int, Field(ge=5, le=600)] = 60
+    changeover_minutes: Annotated[int, Field(ge=0, le=600)] = 15
+    recipes: str = "recipes"
+
+
+class _Rules(_Table):
+    per_person_and_recipe: Annotated[int, Field(ge=1)] = 4
+    most_a_day: Annotated[int, Field(ge=1)] = 3
+    categories: Annotated[int, Field(ge=0, le=7)] = 0
+
+
+class _Person(_Table):
+    hours: list[str]
+    away: list[date] = []
+    avoids: list[str] = []
+
+
+class _Kitchen(_Table):
+    hours: list[str]
+    away: list[date] = []
+    rig: str = ""
+    parts: list[str] = []
+
+
+class _Goal(_Table):
+    recipe: OneOrMore
+    strategy: OneOrMore
+    count: Annotated[int, Field(ge=1, le=10_000)]
+    display: Literal["steps", "paragraph", "hidden"] = "steps"
+    kitchen: str = ""
+    person: str = ""
+    part: str = ""
+    weight: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class _File(_Table):
+    study: _Frame
+    rules: _Rules = _Rules()
+    people: dict[str, _Person]
+    kitchens: dict[str, _Kitchen]
+    goals: list[_Goal]
+
+
+def read_study(path: Path) -> tuple[Study, Path]:
+    """Read a study file; return it without what was recorded, and the folder of its recipes. Raises BadStudy."""
+    try:
+        read = _File(**tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadStudy(path.name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (OSError, ValueError) as error:
+        raise BadStudy(path.name, f"cannot be read ({error})") from error
+    folder = (path.parent / read.study.recipes).resolve()
+    names = sorted(one.stem for one in folder.glob("*.json"))
+    study = Study(
+        _zone(read.study.zone, path.name),
+        read.study.begin,
+        read.study.days,
+        read.study.session_minutes,
+        read.study.changeover_minutes,
+        tuple(one for goal in read.goals for one in _goals(goal, names, path.name)),
+        tuple(_cook(name, one, path.name) for name, one in read.people.items()),
+        tuple(_kitchen(name, one, path.name) for name, one in read.kitchens.items()),
+        StudyRules(**read.rules.model_dump()),
+    )
+    _check(study, path.name)
+    return study, folder
+
+
+def _zone(name: str, file: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise BadStudy(file, f"study.zone: there is no time zone {name!r}; one is Europe/Berlin") from error
+
+
+def _cook(name: str, table: _Person, file: str) -> Cook:
+    return Cook(name, _open(table.hours, table.away, f"people.{name}", file), frozenset(table.avoids))
+
+
+def _kitchen(name: str, table: _Kitchen, file: str) -> StudyKitchen:
+    hours = _open(table.hours, table.away, f"kitchens.{name}", file)
+    return StudyKitchen(name, hours, table.rig or f"rig of {name}", frozenset(table.parts))
+
+
+def _open(lines: list[str], away: list[date], place: str, file: str) -> OpenHours:
+    weekly = []
+    for line in lines:
+        found = _HOURS.fullmatch(line.strip().lower())
+        days = [day for day in (found.groups()[:2] if found else ()) if day]
+        if not found or not set(days) <= set(DAYS):
+            raise BadStudy(file, f"{place}.hours: {line!r} is no time such as 'mon-fri 09:00-17:00'")
+        first, last = _clock(found[3], place, file), _clock(found[4], place, file)
+        numbers = [DAYS.index(day) for day in days]
+        if numbers[-1] < numbers[0] or last <= first:
+            raise BadStudy(file, f"{place}.hours: {line!r} ends before it begins")
+        weekly += [(day, first, last) for day in range(numbers[0], numbers[-1] + 1)]
+    return OpenHours(tuple(weekly), frozenset(away))
+
+
+def _clock(text: str, place: str, file: str) -> time:
+    try:
+        return time.fromisoformat(text)
+    except ValueError as error:
+        raise BadStudy(file, f"{place}.hours: there is no time {text}") from error
+
+
+def _goals(goal: _Goal, names: list[str], file: str) -> list[StudyGoal]:
+    """One goal for each recipe and strategy that a table names; `*` is every recipe of the folder."""
+    recipes = [goal.recipe] if isinstance(goal.recipe, str) else goal.recipe
+    strategies = [goal.strategy] if isinstance(goal.strategy, str) else goal.strategy
+    wanted = [name for recipe in recipes for name in (names if recipe == "*" else [recipe])]
+    for name in wanted:
+        if name not in names:
+            raise BadStudy(
+                file, f"goals: there is no recipe {name!r}; there are {', '.join(names) or 'none'}"
+            )
+    for name in strategies:
+        if name not in ("normal", "impromptu", "disordered", "induced"):
+            raise BadStudy(file, f"goals: there is no strategy {name!r}")
+    rest: Mapping[str, object] = goal.model_dump(exclude={"recipe", "strategy"})
+    return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(wanted, strategies)]  # type: ignore[arg-type]
+
+
+def _check(study: Study, file: str) -> None:
+    """Refuse what contradicts itself; what merely cannot be met is said with the plan."""
+    if not study.cooks or not study.kitchens or not study.goals:
+        raise BadStudy(file, "a study has people, kitchens and goals")
+    twice = {goal.name for goal in study.goals if sum(one.name == goal.name for one in study.goals) > 1}
+    if twice:
+        raise BadStudy(file, f"goals: {min(twice)} is wanted twice; give one count")
+    parts = {part for kitchen in study.kitchens for part in kitchen.parts}
+    for goal in study.goals:
+        home = next((one for one in study.kitchens if one.name == goal.kitchen), None)
+        if home and goal.part and goal.part in parts and goal.part not in home.parts:
+            raise BadStudy(
+                file, f"goals: {goal.name}: kitchen {home.name} does not belong to the part {goal.part}"
+            )

@@ -1,0 +1,210 @@
+"""`kitchensync study plan` as a lab uses it: the file, the plan, edited and planned anew from what happened."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from small_takes import write_manifest
+
+from kitchensync.cli import main
+from recipe_app.graphs.formats.graph_files import read_graph
+from storage.manifest import edit_manifest
+from storage.verify.by_life import keep_verdict
+
+RECIPES = Path(__file__).resolve().parents[3] / "examples" / "recipes"
+STUDY = """
+goals = [
+  {{ recipe = ["tea_and_toast", "fresh_lemonade"], strategy = ["normal", "induced"], count = 2 }},
+  {{ recipe = "fresh_lemonade", strategy = "normal", count = 1, person = "Clove" }},
+]
+[study]
+zone = "Europe/Berlin"
+begin = 2027-01-11
+days = {days}
+recipes = "{recipes}"
+[rules]
+categories = 4
+[people.Basil]
+hours = ["mon-fri 09:00-17:00"]
+[people.Clove]
+hours = ["mon 09:00-12:00", "wed-fri 12:00-18:00"]
+away = [2027-01-14]
+[kitchens.north]
+hours = ["mon-fri 08:00-18:00"]
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study file; commands run in it, with relative paths."""
+    (tmp_path / "study.toml").write_text(STUDY.format(days=5, recipes=RECIPES))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def plan(*options: str) -> dict[str, Any]:
+    done = CliRunner().invoke(main, ["study", "plan", "study.toml", "--out", "plan.json", *options, "--json"])
+    assert done.exit_code == 0, done.output
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert json.loads(Path("plan.json").read_text()) == said
+    return said
+
+
+def test_a_plan_has_its_sessions_orders_and_what_is_not_met(lab: Path) -> None:
+    said = plan()
+    assert len(said["sessions"]) == 9
+    assert said["unmet"] == []
+    assert len({one["category"] for one in said["sessions"]} - {""}) == 4
+    for name in ("tea_and_toast", "fresh_lemonade"):
+        graph = read_graph(RECIPES / f"{name}.json")
+        orders = [
+            one["order"] for one in said["sessions"] if (one["recipe"], one["strategy"]) == (name, "normal")
+        ]
+        assert len({tuple(order) for order in orders}) == len(orders)  # each a new one
+        for order in orders:
+            assert sorted(order) == [step.node for step in graph.steps]
+            assert all(order.index(u) < order.index(v) for u, v in graph.inner_edges)
+    done = CliRunner().invoke(main, ["study", "plan", "study.toml", "--out", "plan.json"])
+    assert (done.exit_code, "exists and is not written over" in done.stderr) == (1, True)
+
+
+def unfolded(text: str) -> list[dict[str, str]]:
+    """The events of a calendar file, read by the letter of RFC 5545."""
+    assert text.endswith("\r\n")
+    assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
+    lines = text.replace("\r\n ", "").split("\r\n")
+    events: list[dict[str, str]] = []
+    for line in lines:
+        key, _, value = line.partition(":")
+        if line == "BEGIN:VEVENT":
+            events.append({})
+        elif events and key not in ("END", "BEGIN", ""):
+            events[-1][key] = value.replace("\\,", ",").replace("\\;", ";")
+    return events
+
+
+class Cells(HTMLParser):
+    """The words of a page's cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data.strip())
+
+
+def test_the_calendar_and_the_weeks_say_the_same(lab: Path) -> None:
+    said = plan("--ics", "plan.ics", "--weeks", "weeks.html")
+    events = unfolded((lab / "plan.ics").read_bytes().decode())
+    assert len({one["UID"] for one in events}) == len(events) == len(said["sessions"])
+    for one, event in zip(said["sessions"], events, strict=True):
+        start = datetime.fromisoformat(one["start"])
+        assert event["DTSTART"] == f"{start.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        assert event["DTEND"] == f"{(start + timedelta(minutes=60)).astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        assert event["SUMMARY"] == f"{one['person']}: {one['recipe']}, {one['strategy']}"
+        assert event["DESCRIPTION"] == one["why"]
+    page = Cells()
+    page.feed((lab / "weeks.html").read_text())
+    times = [f"{datetime.fromisoformat(one['start']):%H:%M} {one['person']}" for one in said["sessions"]]
+    assert [word for word in page.words if word in times] == times
+
+
+def test_locked_sessions_stay_and_two_that_clash_are_refused(lab: Path) -> None:
+    first = plan()
+    kept = first["sessions"][3] | {"locked": True, "start": "2027-01-15T15:10:00+01:00", "person": "Basil"}
+    (lab / "edited.json").write_text(json.dumps(first | {"sessions": [kept, *first["sessions"][4:]]}))
+    again = plan("--keep", "edited.json", "--force")
+    assert kept in again["sessions"]
+    assert len(again["sessions"]) == 9
+    begin = datetime.fromisoformat(kept["start"])
+    others = [one for one in again["sessions"] if one != kept]
+    near = [
+        one for one in others if abs(datetime.fromisoformat(one["start"]) - begin) < timedelta(minutes=75)
+    ]
+    assert near == []  # there is one kitchen
+    (lab / "clash.json").write_text(
+        json.dumps(first | {"sessions": [kept, kept | {"recipe": "fresh_lemonade"}]})
+    )
+    done = CliRunner().invoke(
+        main, ["study", "plan", "study.toml", "--out", "p.json", "--keep", "clash.json"]
+    )
+    assert done.exit_code == 1
+    assert "two locked sessions want Basil" in done.stderr
+    assert not (lab / "p.json").exists()
+
+
+def recorded(folder: Path, one: dict[str, Any], **more: Any) -> None:
+    """The manifest of a recording of a planned session."""
+    folder.mkdir(parents=True)
+    write_manifest(folder, {}, {})
+    start = int(datetime.fromisoformat(one["start"]).timestamp() * 1e9)
+    with edit_manifest(folder) as manifest:
+        manifest |= {
+            "state": "complete",
+            "recipe": {
+                "name": one["recipe"],
+                "order": one["order"],
+                "graph_hash": "",
+                "seed": 0,
+                "source": "",
+            },
+            "script": {"strategy": one["strategy"], "display": one["display"], "certificate": None},
+            "pseudonym": one["person"],
+            "place": one["kitchen"],
+            "started": {"utc_ns": start, "host_ns": 1},
+            **more,
+        }
+
+
+def test_what_happened_counts_and_what_was_lost_is_planned_anew(lab: Path) -> None:
+    first = plan()
+    normal = [one for one in first["sessions"] if one["strategy"] == "normal"]
+    data = lab / "recordings" / "site" / "week"
+    recorded(data / "kept", normal[0])
+    recorded(data / "withdrawn", normal[1], withdrawn={"utc_ns": 1})
+    recorded(data / "aborted", normal[2], state="aborted")
+    recorded(data / "failed", normal[3])
+    keep_verdict(data / "failed", {"status": "FAIL"})
+    again = plan("--data", "recordings", "--force")
+    assert (again["recorded"], len(again["sessions"])) == (1, 8)
+    assert again["left_out"] == {
+        "site/week/aborted": "aborted",
+        "site/week/failed": "verify says FAIL",
+        "site/week/withdrawn": "withdrawn",
+    }
+    orders = [
+        one["order"] for one in again["sessions"] if one["recipe"] == normal[0]["recipe"] and one["order"]
+    ]
+    assert normal[0]["order"] not in orders  # it is used
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Europe/Berlin", "Europe/Nowhere", "there is no time zone 'Europe/Nowhere'"),
+        ("mon-fri 09:00-17:00", "mon-fri 17:00-09:00", "ends before it begins"),
+        ("mon-fri 09:00-17:00", "always", "'always' is no time such as"),
+        ("count = 2", "count = 0", "goals.0.count"),
+        ('"tea_and_toast"', '"nothing"', "there is no recipe 'nothing'; there are"),
+        ('"induced"', '"wild"', "there is no strategy 'wild'"),
+        ('person = "Clove"', 'part = ""', "is wanted twice"),
+        ("[rules]", "[ruels]", "ruels"),
+        ("days = 5", "days = five", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_planned_is_one_line(lab: Path, old: str, new: str, said: str) -> None:
+    text = (lab / "study.toml").read_text()
+    assert old in text
+    (lab / "study.toml").write_text(text.replace(old, new, 1))
+    done = CliRunner().invoke(main, ["study", "plan", "study.toml", "--out", "plan.json"])
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (lab / "plan.json").exists()
