@@ -143,6 +143,11 @@ def add_questions_version(recording: Path, content: Content) -> int:
     return _add_numbered(recording, "questions", {"schema": QUESTIONS_SCHEMA, **content})
 
 
+def add_opinions_version(recording: Path, kind: str, content: Content) -> int:
+    """Keep `decisions` or `ratings` of people under the next number; return it. Raises OSError."""
+    return _add_numbered(recording, kind, {"schema": f"{kind}-of-people/1", **content})
+
+
 def verified_questions(recording: Path) -> list[dict[str, Any]] | None:
     """Return the newest verified questions; None where there are none. Raises BadAnnotations, OSError."""
     newest = max(_numbers(recording, "questions"), default=0)

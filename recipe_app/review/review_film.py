@@ -38,6 +38,7 @@ SCHEMA = "review-film/3"
 KINDS = (
     *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
     *("judge_error", "submit_errors", "rule_error"),
+    *("ask_opinions", "decide_step", "submit_decisions", "rate_question", "submit_ratings"),
     *("ask_questions", "judge_question", "submit_questions", "rule_question"),
 )
 """What a review itself adds to the log: neither the film nor what stands beside it is made of that."""

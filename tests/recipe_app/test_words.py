@@ -14,6 +14,7 @@ from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
 from recipe_app.review.judged_answers import ERRORS
+from recipe_app.review.opinions import OPINIONS
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
 from storage.permission import Scope
 
@@ -57,6 +58,11 @@ FAMILIES = {
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],
+    "opinions": [
+        *(f"{more}{kind}" for kind in OPINIONS for more in ("", "who.")),
+        *(question for kind in OPINIONS.values() for question in kind.form.questions),
+        *("share", "kappa", "mean_accuracy", "majority_accuracy", "spearman", "spearman_measured"),
+    ],
     "prepare": ["normal", "impromptu", "disordered", "induced"],
     "recipe": ["order", "paragraph"],
     "recipes.form": ["txt", "cook", "json"],
