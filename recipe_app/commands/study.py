@@ -126,7 +126,7 @@ def _used(cooked: list[CookedRecording], locked: list[PlanEntry]) -> dict[str, l
 
 def _orders(graphs: dict[str, Any], used: dict[str, list[tuple[int, ...]]]) -> dict[str, OrdersLeft]:
     from recipe_app.errors import TooManyStates
-    from recipe_app.graphs.order.orders import count_orders
+    from recipe_app.graphs.order.orders import count_orders, is_valid_order
     from recipe_app.study.wanted import OrdersLeft
 
     found = {}
@@ -135,16 +135,9 @@ def _orders(graphs: dict[str, Any], used: dict[str, list[tuple[int, ...]]]) -> d
             total = count_orders(graph)
         except TooManyStates:
             continue
-        before = dict.fromkeys(graph.inner_edges)
-        valid = {order for order in used.get(name, ()) if _keeps(order, graph, before)}
+        valid = {order for order in used.get(name, ()) if is_valid_order(graph, order)}
         found[name] = OrdersLeft(total, total - len(valid))
     return found
-
-
-def _keeps(order: tuple[int, ...], graph: Any, edges: dict[tuple[int, int], None]) -> bool:
-    """Tell whether an order is one of the graph's valid ones: not every recording kept to it."""
-    place = {node: at for at, node in enumerate(order)}
-    return sorted(place) == [step.node for step in graph.steps] and all(place[u] < place[v] for u, v in edges)
 
 
 def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:

@@ -7,6 +7,7 @@ the strategy is here and never changes; a disordered script puts its stated erro
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +17,7 @@ from recipe_app.graphs.mistakes.induced import induce
 from recipe_app.graphs.mistakes.scripts import GENERATOR, Script, Wish, draw_script
 from recipe_app.graphs.mistakes.wording import cautions, say, watched
 from recipe_app.graphs.model import Graph, Step
-from recipe_app.graphs.order.orders import draw_orders
+from recipe_app.graphs.order.orders import draw_orders, is_valid_order
 from recipe_app.graphs.text.safety import must_stay
 from recipe_app.graphs.text.timers import timers
 from recipe_app.operations.kinds import MOST_LETTERS
@@ -37,8 +38,11 @@ def frozen(
     language: str = "",
     missing: int = 1,
     flips: int = 2,
+    order: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
+
+    `order` is one that was planned; where the recipe has changed since and it is none any more, another is drawn.
 
     `label` is a step as the recipe says it, `text` as it is shown, in `language` where one is chosen. Raises
     NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
@@ -71,6 +75,8 @@ def frozen(
             "planned": _planned(graph, script, seed),
             "script": _certificate(graph, script),
         }
+    if order and is_valid_order(graph, order):
+        return body | {"order": list(order), "sampler": "plan"}
     drawn = draw_orders(graph, count=1, seed=seed)
     return body | {"order": list(drawn.orders[0]), "sampler": drawn.sampler}
 

@@ -102,6 +102,8 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "secret": _nothing,
     "code": _nothing,
     "shelved": _nothing,
+    "study_plan": _nothing,
+    "session": _nothing,
     "dump": _nothing,
     "collection": _nothing,
 }

@@ -11,7 +11,7 @@ from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import steering
+from recipe_app.cooking import next_sessions, steering
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import BadOperation, NotAllowed, NotFound
@@ -36,6 +36,7 @@ from recipe_app.web.bodies import (
     NewPerson,
     Override,
     PairingCode,
+    StudyPlanFile,
     TabletDump,
 )
 from recipe_app.web.i18n import words_of
@@ -43,6 +44,8 @@ from recipe_app.web.request_bodies import RequestBody, spool
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""
+PLAN = RequestBody(8 << 20, at_once=1)
+"""A plan of a study, twenty thousand sessions at most."""
 FILM = RequestBody(512 << 20, ("image", "video"), at_once=1)
 """Pictures or a film of a tablet's screen."""
 
@@ -206,11 +209,17 @@ def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
     return sound_answer(tools, recording, sha256)
 
 
+def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
+    """Take in a study's plan: tablets offer everybody their next session."""
+    return {"sessions": next_sessions.keep_plan(tools.records, body.sessions, actor=visitor.actor)}
+
+
 ROUTES = [
     Route("/api/v1/desk/people", add_person, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}", change_person, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}/card", new_card, Access.OPERATE, "POST"),
     Route("/api/v1/desk/people/{person}/invite", new_invite, Access.ADMIN, "POST"),
+    Route("/api/v1/desk/plan", take_plan, Access.OPERATE, "POST", body=PLAN),
     Route("/api/v1/desk/kitchens", add_kitchen, Access.OPERATE, "POST"),
     Route("/api/v1/desk/pairing-codes", new_pairing_code, Access.OPERATE, "POST"),
     Route("/api/v1/desk/devices/{device}/remove", remove_device, Access.OPERATE, "POST"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import checklist, consent_form, steering, voices
+from recipe_app.cooking import checklist, consent_form, next_sessions, steering, voices
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
@@ -20,6 +21,7 @@ from recipe_app.exchange.dumps import keep_voice
 from recipe_app.exchange.rights import Sender
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
+from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import tables
 from recipe_app.store.shelf import Recipe, UnusableRecipe
@@ -121,25 +123,53 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
     """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
     known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
     if not known:
-        recipe = tools.shelf.get(body.recipe)
+        planned = None
+        if body.session:
+            planned = next_sessions.session_named(tools.records, body.session, _pseudonym(visitor))
+        recipe = tools.shelf.get(planned.recipe if planned else body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
         consent_form.keep_form(tools.records)
         content = frozen(
             recipe,
-            strategy=body.strategy,
-            display=body.display,
+            strategy=planned.strategy if planned else body.strategy,
+            display=planned.display if planned else body.display,
             seed=body.seed,
             language=body.language,
             missing=body.missing,
             flips=body.flips,
+            order=planned.order if planned else (),
         )
         kitchen = device["kitchen"]
         content |= {"folder": _folder(tools, body.folder, kitchen), "kitchen": kitchen}
         begun = {"host_ns": tools.records.now_ns(), "clock_id": tools.intake.clock_id}
         content |= {"device": device["id"], "begun": begun}
-        tools.records.note("recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id)
+        content |= {"session": body.session} if planned else _instead(tools, visitor)
+        with tools.records.changing() as connection:
+            if planned:
+                next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
+            tools.records.note_within(
+                connection, "recording", body.op_id, content, actor=visitor.actor, op_id=body.op_id
+            )
         tools.intake.file()
     return bundle(tools, device, body.op_id)
+
+
+def _pseudonym(visitor: Visitor) -> str:
+    return str(visitor.person["pseudonym"]) if visitor.person else ""
+
+
+def _instead(tools: Collaborators, visitor: Visitor) -> dict[str, str]:
+    """Say which planned session somebody chose something else for, so that it is counted."""
+    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+    due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    return {"instead_of": due[0].session} if due and due[0].entry.start < now + next_sessions.LATE else {}
+
+
+def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
+    """List this person's next sessions of the study's plan, the nearest first."""
+    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+    found = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    return {"sessions": [{"session": one.session, **one.entry.model_dump(mode="json")} for one in found]}
 
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
@@ -302,6 +332,7 @@ def _keep_voice(
 ROUTES = [
     Route("/api/v1/recipes", recipes, Access.PERSON),
     Route("/api/v1/recipes/{recipe}/order", order, Access.PERSON),
+    Route("/api/v1/next", next_for, Access.PERSON),
     Route("/api/v1/running", running, Access.PERSON),
     Route("/api/v1/recordings", recordings, Access.PERSON),
     Route("/api/v1/recordings", choose, Access.COOK, "POST"),

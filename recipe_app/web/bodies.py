@@ -68,6 +68,19 @@ class Choose(Strict):
     flips: Annotated[int, Field(ge=0, le=6)] = 2
     folder: Id | None = None
     language: Annotated[str, Field(max_length=3)] = ""
+    session: Annotated[str, Field(max_length=24)] = ""
+    """Of the plan, whose recipe, strategy, display and order count then."""
+
+
+class StudyPlanFile(Strict):
+    """A plan as `kitchensync study plan` wrote it."""
+
+    schema_: Annotated[Literal["study-plan/1"], Field(alias="schema")]
+    sessions: Annotated[list[dict[str, Any]], Field(max_length=20_000)]
+    unmet: list[dict[str, Any]] = []  # noqa: RUF012
+    proven: bool = False
+    recorded: int = 0
+    left_out: dict[str, str] = {}  # noqa: RUF012
 
 
 class OperationBatch(Strict):

@@ -14,7 +14,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from recipe_app.cooking import consent_form, voices
+from recipe_app.cooking import consent_form, next_sessions, voices
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
@@ -236,6 +236,13 @@ def people(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/people.html", visitor=visitor, **fields)
 
 
+def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
+    """The study's plan: its sessions, which were begun, and the way to take in another."""
+    gone = next_sessions.taken(tools.records)
+    rows = [(one.entry, gone.get(one.session)) for one in next_sessions.sessions_of(tools.records)]
+    return render(request, "desk/plan.html", visitor=visitor, sessions=rows)
+
+
 def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Kitchens and their tablets, and the way to pair one more."""
     rows = tools.records.rows(tables.device, order=tables.device.c.name)
@@ -323,6 +330,7 @@ ROUTES = [
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/consent", consent, Access.OPERATE, page=True),
     Route("/desk/people", people, Access.OPERATE, page=True),
+    Route("/desk/plan", plan, Access.OPERATE, page=True),
     Route("/desk/devices", devices, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/export.json", export, Access.STUDY, page=True),
     Route("/desk/audit", audit, Access.ADMIN, page=True),

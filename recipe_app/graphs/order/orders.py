@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recipe_app.errors import TooManyOrders, TooManyStates
@@ -86,6 +87,14 @@ class Drawn:
 def count_orders(graph: Graph, *, budget: int = STATE_BUDGET) -> int:
     """Count the valid orders of a graph exactly. Raises CyclicGraph, TooManyStates."""
     return Orders(relation(graph), budget=budget).total
+
+
+def is_valid_order(graph: Graph, order: Sequence[int]) -> bool:
+    """Tell whether an order has every step once, each after what it waits for."""
+    place = {node: at for at, node in enumerate(order)}
+    if sorted(order) != [step.node for step in graph.steps]:
+        return False
+    return all(place[before] < place[after] for before, after in graph.inner_edges)
 
 
 def draw_orders(graph: Graph, *, count: int, seed: int, budget: int = STATE_BUDGET) -> Drawn:

@@ -29,6 +29,8 @@ export function languageName(name) { // each in its own words, as somebody looks
 
 export const listed = (words) => new Intl.ListFormat(plain, { type: "conjunction" }).format(words);
 
+export const dayTime = (milliseconds) => new Intl.DateTimeFormat(plain, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }).format(milliseconds);
+
 export function clockTime(milliseconds) {
   return new Intl.DateTimeFormat(plain, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(milliseconds);
 }

@@ -79,6 +79,10 @@ async function send(form) {
     const [file] = at("file").files;
     body = { file_name: file.name.replaceAll(" ", "_"), text: await file.text() };
   }
+  if (form.id === "study-plan") {
+    const [file] = at("planned").files;
+    body = JSON.parse(await plain(file, "UTF-8"));
+  }
   if (form.id === "written") {
     const { title, form: kind, words } = body;
     body = { file_name: `${title.trim().toLowerCase().replaceAll(" ", "_")}.${kind}`, text: words };

@@ -3,11 +3,12 @@
 import { app, go } from "/static/main.js";
 import { read } from "/static/core/db.js";
 import { reduceLog } from "/static/core/reduce.js";
+import { choose } from "/static/core/recording.js";
 import * as outbox from "/static/core/outbox.js";
 import { button, h, show } from "/static/core/page.js";
 import { ask, soonOr } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
-import { pageLanguage, t } from "/static/core/words.js";
+import { dayTime, pageLanguage, t } from "/static/core/words.js";
 import { bar, tour } from "/static/views/frame.js";
 
 const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
@@ -40,18 +41,21 @@ export function open(_, first) {
 }
 
 async function lists() { // recipes are null where the server does not answer
-  const [recipes, recordings] = await Promise.all([
+  const [recipes, recordings, planned] = await Promise.all([
     ask("/api/v1/recipes").catch(() => null),
     ask("/api/v1/recordings").catch(() => null),
+    ask("/api/v1/next").catch(() => null),
   ]);
-  return { recipes: recipes && recipes.recipes, begun: recordings?.recordings ?? (await keptHere()) };
+  return { recipes: recipes && recipes.recipes, planned: planned?.sessions ?? [], begun: recordings?.recordings ?? (await keptHere()) };
 }
 
-function screen({ recipes, begun }) {
+function screen({ recipes, begun, planned = [] }) {
   show("choose", bar("choose", t("choose.title")), h("main", { class: "plain wide" },
     tour("choose"),
     recipes === null && h("p", { class: "warning", role: "status" }, t("choose.offline")),
     recipes === undefined && h("p", { class: "hint", role: "status" }, t("loading")),
+    planned.length > 0 && h("section", { id: "planned" }, h("h2", {}, t("choose.planned")),
+      h("p", { class: "warning", role: "alert" }), h("div", { class: "cards" }, planned.slice(0, 1).map(session))),
     begun.some((one) => !over(one)) && h("section", {}, h("h2", {}, t("choose.begun")),
       h("div", { class: "cards" }, begun.filter((one) => !over(one)).slice(0, 4).map(resume))),
     recipes && h("section", { id: "recipes" }, h("h2", {}, t("choose.recipes")),
@@ -75,6 +79,20 @@ const card = (recipe) => button([
   h("span", { class: "hint" }, t("choose.steps", { count: recipe.steps }), " · ",
     recipe.orders === null ? t("choose.uncounted") : t("choose.orders", { count: recipe.orders })),
 ], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card" });
+
+// What a study planned for this person: begun by one touch, with all that was drawn for it.
+const session = (one) => button([
+  h("span", { class: "name" }, titleOf(one.recipe)),
+  h("span", { class: "badges" }, h("span", { class: `badge ${one.strategy}` }, t(`strategy.${one.strategy}`)), h("span", { class: "hint" }, `${dayTime(Date.parse(one.start))} · ${one.kitchen}`)),
+], async () => {
+  try {
+    const { free } = await ask("/api/v1/running");
+    const recording = await choose({ recipe: one.recipe, session: one.session, seed: Math.floor(Math.random() * 1e6), folder: free[0] ?? null });
+    await go(`/t/rec/${recording.id}/prepare`);
+  } catch (error) {
+    document.querySelector("#planned [role=alert]").textContent = error.message;
+  }
+}, { class: "card next" });
 
 const resume = (one) => button([
   h("span", { class: "name" }, titleOf(one.recipe)),
