@@ -112,6 +112,72 @@ def plan(
     return Answer(said, lambda found: _show(found, wanted, out))
 
 
+@study.command("coverage")
+@click.argument("file", metavar="STUDY.toml", type=given_path(exists=True, dir_okay=False))
+@click.option(
+    "--data",
+    required=True,
+    type=given_path(exists=True, file_okay=False),
+    help="Folder of recordings, however deep.",
+)
+@click.option(
+    "--by",
+    default="recipe,strategy",
+    show_default=True,
+    help="What makes a row: recipe, strategy, kitchen, person, display, part, separated by commas.",
+)
+@output_file("table", "--csv", metavar="FILE.csv", help="Table to write.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path, resolve_path=True), help="Picture to write: a bar for each row."
+)
+@answers("study-coverage/1")
+def show_coverage(
+    file: Path, data: Path, by: str, table: Path | None, force: bool, svg: Path | None
+) -> Answer:
+    """Count what of a study is wanted, recorded, verified, aligned, annotated, consented to, and may be released.
+
+    \b
+    Example:
+      kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
+    """
+    from recipe_app.study.progress import DIMENSIONS, STAGES, as_csv, as_picture, coverage
+    from recipe_app.study.study_file import read_study
+
+    names = [name.strip() for name in by.split(",")]
+    if not names or not set(names) <= set(DIMENSIONS):
+        raise click.BadParameter(f"{by!r}: not some of {', '.join(DIMENSIONS)}", param_hint="--by")
+    if svg is not None:
+        check_output(svg, force=force)
+    rows, left_out = coverage(read_study(file)[0], data, names)
+    if table is not None:
+        write_output(table, as_csv(rows, names).encode(), force=force)
+    if svg is not None:
+        write_output(svg, as_picture(rows).encode(), force=force)
+    said = {
+        "by": names,
+        "rows": [
+            dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in STAGES}
+            for row, counts in rows.items()
+        ],
+        "left_out": left_out,
+    }
+    return Answer(said, _show_coverage)
+
+
+def _show_coverage(said: dict[str, Any]) -> None:
+    stages = [key for key in (said["rows"] or [{}])[0] if key not in said["by"]]
+    wide = max((len(_row_name(row, said["by"])) for row in said["rows"]), default=0)
+    click.echo(" " * wide + "".join(f"{stage:>12}" for stage in stages))
+    for row in said["rows"]:
+        click.echo(f"{_row_name(row, said['by']):{wide}}" + "".join(f"{row[stage]:>12}" for stage in stages))
+    for path, reason in said["left_out"].items():
+        click.echo(f"  does not count: {path}: {reason}")
+
+
+def _row_name(row: dict[str, Any], by: list[str]) -> str:
+    return " · ".join(row[name] for name in by if row[name])
+
+
 def _used(cooked: list[CookedRecording], locked: list[PlanEntry]) -> dict[str, list[tuple[int, ...]]]:
     """Return the orders that recipes were cooked in, or will be."""
     used: dict[str, list[tuple[int, ...]]] = defaultdict(list)

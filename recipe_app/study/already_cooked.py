@@ -20,6 +20,7 @@ class CookedRecording:
 
     session: CookedSession
     order: tuple[int, ...]
+    path: Path
 
 
 def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
@@ -30,7 +31,7 @@ def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
         try:
             reason = _why_not(path)
             if not reason:
-                counted.append(_cooked(usable_manifest(path)))
+                counted.append(_cooked(usable_manifest(path), path))
         except (StorageError, OSError, KeyError, TypeError) as error:
             reason = (
                 str(error) if isinstance(error, StorageError) else "its manifest does not say what was cooked"
@@ -48,10 +49,10 @@ def _why_not(path: Path) -> str:
     return "verify says FAIL" if kept and kept["status"] == FAIL else ""
 
 
-def _cooked(manifest: dict[str, Any]) -> CookedRecording:
+def _cooked(manifest: dict[str, Any], path: Path) -> CookedRecording:
     recipe, script = manifest["recipe"], manifest["script"]
     start = datetime.fromtimestamp(manifest["started"]["utc_ns"] / 1e9, UTC)
     session = CookedSession(
         recipe["name"], script["strategy"], script["display"], manifest["pseudonym"], manifest["place"], start
     )
-    return CookedRecording(session, tuple(recipe["order"]))
+    return CookedRecording(session, tuple(recipe["order"]), path)

@@ -71,6 +71,7 @@ WRITES_NO_RECORDING = {
         "gopro free",
         "plan-media",
         "study plan",
+        "study coverage",
         "top",
         "rehearse",
         "simulate",

@@ -94,6 +94,7 @@ TABLE: dict[str, list[str]] = {
     "gopro import": [FOLDER, "--recording", RECORDING],
     "gopro free": [RECORDING],
     "rig check": [FILE],
+    "study coverage": [FILE, "--data", FOLDER],
     "study plan": [FILE, "--out", "WRITTEN/out.json"],
     "plan-media": ["--minutes", "20", "--recordings", "2", "--rig", FILE],
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -183,6 +186,62 @@ def test_what_happened_counts_and_what_was_lost_is_planned_anew(lab: Path) -> No
         one["order"] for one in again["sessions"] if one["recipe"] == normal[0]["recipe"] and one["order"]
     ]
     assert normal[0]["order"] not in orders  # it is used
+
+
+def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
+    sessions = plan()["sessions"]
+    data = lab / "recordings"
+    agreed = {"consent": "form 1", "consent_scopes": ["annotate", "release_raw"]}
+    for number, one in enumerate(sessions):
+        recorded(data / f"take_{number}", one, **(agreed if number % 2 else {}))
+        if number % 3:
+            keep_verdict(data / f"take_{number}", {"status": ("PASS", "WARN")[number % 2]})
+        if number == 4:
+            (data / "take_4" / "annotations").mkdir()
+            (data / "take_4" / "annotations" / "accepted.json").write_text("{}")
+    recorded(data / "gone", sessions[0], withdrawn={"utc_ns": 1})
+    options = [
+        "--data",
+        "recordings",
+        "--by",
+        "recipe,strategy",
+        "--csv",
+        "c.csv",
+        "--svg",
+        "c.svg",
+        "--json",
+    ]
+    done = CliRunner().invoke(main, ["study", "coverage", "study.toml", *options])
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    again: dict[tuple[str, str], Counter[str]] = {}
+    for path in data.glob("*/recording.json"):
+        manifest = json.loads(path.read_text())
+        if "withdrawn" in manifest:
+            continue
+        counts = again.setdefault((manifest["recipe"]["name"], manifest["script"]["strategy"]), Counter())
+        verdict = path.parent / "sync" / "verify.json"
+        free = "release_raw" in manifest.get("consent_scopes", [])
+        counts["recorded"] += 1
+        counts["verified"] += verdict.exists()
+        counts["annotated"] += (path.parent / "annotations" / "accepted.json").exists()
+        counts["consented"] += free
+        counts["releasable"] += free and verdict.exists()
+    assert sum(counts["recorded"] for counts in again.values()) == 9
+    for row in said["rows"]:
+        counts = again[row["recipe"], row["strategy"]]
+        wanted = 3 if (row["recipe"], row["strategy"]) == ("fresh_lemonade", "normal") else 2
+        assert row["wanted"] == wanted
+        assert {name: row[name] for name in counts} == dict(counts)
+    assert said["left_out"] == {"gone": "withdrawn"}
+    table = list(csv.DictReader((lab / "c.csv").read_text().splitlines()))
+    assert [{key: str(value) for key, value in row.items()} for row in said["rows"]] == table
+    picture = ElementTree.parse(lab / "c.svg")
+    words = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert "3 of 3" in words
+    plain = CliRunner().invoke(main, ["study", "coverage", "study.toml", "--data", "recordings"]).stdout
+    assert "does not count: gone: withdrawn" in plain
+    assert "releasable" in plain.splitlines()[0]
 
 
 @pytest.mark.parametrize(
