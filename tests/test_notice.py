@@ -1,0 +1,30 @@
+"""NOTICE names every installed library whose licence asks for more than a notice."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+NOTICE = (Path(__file__).resolve().parents[1] / "NOTICE").read_text(encoding="utf-8")
+ASKING = re.compile(r"\b(?:[AL]?GPL|MPL|EPL|CDDL|EUPL)\b|Mozilla Public|GNU ", re.IGNORECASE)
+PINNED = Path(__file__).resolve().parents[1] / "constraints.txt"
+
+
+def licence_of(one: Distribution) -> str:
+    """What a library says of its licence: the expression, or its classifiers."""
+    said = one.metadata.get("License-Expression") or ""
+    classifiers = one.metadata.get_all("Classifier") or []
+    return said or "; ".join(line for line in classifiers if line.startswith("License"))
+
+
+def test_every_such_licence_is_named() -> None:
+    pinned = {line.partition("==")[0].lower() for line in PINNED.read_text().splitlines() if "==" in line}
+    asking = {
+        one.metadata["Name"].lower()
+        for one in distributions()
+        if one.metadata["Name"].lower() in pinned and ASKING.search(licence_of(one))
+    }
+    assert "psycopg" in asking  # the reader of licences reads
+    named = set(re.findall(r"[a-z0-9][a-z0-9_.-]*", NOTICE.lower()))
+    assert asking - named == set()
