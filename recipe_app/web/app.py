@@ -17,6 +17,7 @@ from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotAllowed, NotFound, NotNow, RecipeError, TooOften
 from recipe_app.web import (
     api_desk,
+    api_drawn_graphs,
     api_errors_review,
     api_facts,
     api_films,
@@ -50,6 +51,7 @@ ROUTES = [
     *api_questions.ROUTES,
     *api_opinions.ROUTES,
     *api_recipes.ROUTES,
+    *api_drawn_graphs.ROUTES,
     *pages.ROUTES,
     *pages_recipes.ROUTES,
 ]

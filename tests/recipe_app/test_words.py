@@ -13,6 +13,7 @@ from recipe_app.cooking.checklist import ITEMS
 from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.operations.reduce import PHASES
 from recipe_app.people.roles import ROLES
+from recipe_app.review.drawn_graphs import MEASURES
 from recipe_app.review.judged_answers import ERRORS
 from recipe_app.review.opinions import OPINIONS
 from recipe_app.web.i18n import LANGUAGES, PSEUDO, Words, catalogue, choose_language
@@ -58,6 +59,7 @@ FAMILIES = {
     "outcome": ["as_planned", "differently", "not_done"],
     "phase": list(PHASES),
     "plan.empty": ["impromptu", "disordered", "induced"],
+    "graphs": [*MEASURES, "precision", "recall", "f1"],
     "opinions": [
         *(f"{more}{kind}" for kind in OPINIONS for more in ("", "who.")),
         *(question for kind in OPINIONS.values() for question in kind.form.questions),

@@ -1,0 +1,106 @@
+"""Graphs drawn by two people alone: agreement by hand, blindness over HTTP, only what differs is ruled on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browser import at_the_desk, chromium
+from screens import serious
+
+from recipe_app.errors import BadOperation, NotNow
+from recipe_app.graphs.model import END, START, Graph, Step
+from recipe_app.review.drawn_graphs import agreement_of_graphs, differing, graph_with, holding
+
+STEPS = (Step(0, START), *(Step(n, f"cut-step {n}") for n in range(1, 5)), Step(5, END))
+RECIPE = Graph("r", STEPS, ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5)))
+FIRST = frozenset({(1, 2), (2, 3), (1, 3)})
+SECOND = frozenset({(1, 2), (2, 3), (3, 4)})
+
+
+def test_agreement_is_what_was_counted_by_hand() -> None:
+    found = agreement_of_graphs(RECIPE, [FIRST, SECOND])
+    shares = {name: (one["precision"], one["recall"]) for name, one in found.items()}
+    # with ends: 0-1, 0-4, 3-5, 4-5 of the first against 0-1, 4-5 of the second; all that follow: 3 against 6
+    assert shares == {
+        "raw": (pytest.approx(2 / 3), pytest.approx(2 / 3)),
+        "raw_with_ends": (pytest.approx(4 / 7), pytest.approx(4 / 5)),
+        "reduced": (1, pytest.approx(2 / 3)),
+        "closure": (1, pytest.approx(3 / 6)),
+    }
+    assert found["closure"]["f1"] == pytest.approx(2 / 3)
+
+
+def test_only_what_differs_is_ruled_on() -> None:
+    assert differing([FIRST, SECOND]) == [(1, 3), (3, 4)]
+    with pytest.raises(NotNow):
+        holding([FIRST, SECOND], {(1, 3): True})
+    ruled = {(1, 3): False, (3, 4): True, (1, 2): False}
+    assert holding([FIRST, SECOND], ruled) == [(1, 2), (2, 3), (3, 4)]
+    with pytest.raises(BadOperation):
+        graph_with(RECIPE, [(1, 2), (2, 1)])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_two_draw_alone_a_third_rules_and_the_recipe_has_a_new_version(kitchen: Any) -> None:
+    address = "/api/v1/desk/recipes/tea_and_toast/graphs"
+    ann, ben, third = (kitchen.desk("researcher") for _ in range(3))
+    people = [one.get("/api/v1/me").json()["person"]["id"] for one in (ann, ben)]
+    assert kitchen.desk("annotator").get(address).status_code == 401
+    assert third.post(f"{address}/assign", json={"people": people}).status_code == 200
+    said = ann.get(address).json()
+    a, b, c, d = (node for node, _ in said["steps"][:4])
+    first = {"seen": said["hash"], "edges": [[a, b], [c, d]]}
+    assert third.post(address, json=first).status_code == 403
+    assert ann.post(address, json=first | {"seen": "0" * 64}).status_code == 409
+    for wrong in ([[a, b], [b, a]], [[a, 999]]):
+        assert ann.post(address, json=first | {"edges": wrong}).status_code == 422
+    assert ann.post(address, json=first).status_code == 200
+    assert ann.post(f"{address}/submit", json={}).status_code == 200
+    for client in (ben, third):  # what one drew is not told before all have submitted
+        seen = client.get(address).json()
+        assert (seen["mine"], "drawn" in seen, "differing" in seen) == ([], False, False)
+    assert third.post(f"{address}/accept", json={}).status_code == 409
+    with chromium() as browser:
+        draw(at_the_desk(browser, kitchen.url, ben.headers["x-kitchensync-login"]), [(a, b), (b, c)])
+        assert ann.post(address, json=first).status_code == 409
+        assert ann.post(f"{address}/rule", json={"edge": [c, d], "holds": True}).status_code == 409
+        assert third.post(f"{address}/rule", json={"edge": [a, b], "holds": False}).status_code == 422
+        assert third.post(f"{address}/accept", json={}).status_code == 409
+        rule(at_the_desk(browser, kitchen.url, third.headers["x-kitchensync-login"]))
+    fresh = third.get(address).json()  # of the new version nobody has drawn anything
+    assert (fresh["hash"] != said["hash"], fresh["people"], fresh["complete"]) == (True, [], False)
+    assert set(kitchen.tools.shelf.get("tea_and_toast").graph.inner_edges) == {(a, b), (c, d)}
+
+
+def draw(desk: Any, edges: list[tuple[int, int]]) -> None:
+    """Draw and submit by keyboard alone."""
+    page = desk.page
+    desk.go("/recipes/tea_and_toast/graphs")
+    for number, (before, after) in enumerate(edges):
+        page.get_by_label("This step").select_option(str(after))
+        page.get_by_label("waits for", exact=True).select_option(str(before))
+        page.get_by_role("button", name="Add this edge").focus()
+        page.keyboard.press("Enter")
+        page.locator("#graphs li").nth(number).wait_for()
+    assert serious(page) == []
+    page.get_by_role("button", name="Submit").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("2 answers to rule on").wait_for()
+    assert desk.problems == []
+
+
+def rule(desk: Any) -> None:
+    """Reject the first edge that differs, accept the second, make a version of it."""
+    page = desk.page
+    desk.go("/recipes/tea_and_toast/graphs")
+    page.get_by_text("2 answers to rule on").wait_for()
+    page.get_by_label("no", exact=True).first.check()
+    page.get_by_text("1 answer to rule on").wait_for()
+    page.get_by_label("yes", exact=True).nth(1).check()
+    page.get_by_text("0 answers to rule on").wait_for()
+    assert serious(page) == []
+    desk.tap("Make it the newest version")
+    page.get_by_text("It is the recipe's newest version.").wait_for()
+    assert desk.problems == []
