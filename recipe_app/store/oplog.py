@@ -164,11 +164,12 @@ def everything(connection: Connection) -> Iterator[dict[str, Any]]:
         yield as_op(row)
 
 
-def newest(connection: Connection, *, before: int | None, count: int) -> list[dict[str, Any]]:
-    """Return a page of the log, newest first."""
-    asked = select(table).order_by(table.c.n.desc()).limit(count)
-    rows = connection.execute(asked if before is None else asked.where(table.c.n < before))
-    return [as_op(row) for row in rows]
+def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[dict[str, Any]]:
+    """Return a page of the log, newest first; of some columns only what equals, where something is given."""
+    wanted = [table.c[name] == value for name, value in equal.items() if value]
+    wanted += [] if before is None else [table.c.n < before]
+    asked = select(table).where(*wanted).order_by(table.c.n.desc()).limit(count)
+    return [as_op(row) for row in connection.execute(asked)]
 
 
 def first_fault(connection: Connection) -> int | None:

@@ -29,6 +29,7 @@ from recipe_app.web import (
     api_recipes,
     api_tablet,
     pages,
+    pages_overview,
     pages_recipes,
 )
 from recipe_app.web import api_sign_in as api_sign_in
@@ -53,6 +54,7 @@ ROUTES = [
     *api_recipes.ROUTES,
     *api_drawn_graphs.ROUTES,
     *pages.ROUTES,
+    *pages_overview.ROUTES,
     *pages_recipes.ROUTES,
 ]
 

@@ -18,7 +18,6 @@ from recipe_app.cooking import consent_form, next_sessions, voices
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
-from recipe_app.exchange import published
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
@@ -91,29 +90,8 @@ def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/sign_in.html", here=tools.accounts.has_desk(visitor.device))
 
 
-def overview(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """The recordings, newest first, and what is missing before the first one."""
-    table = tables.recording
-    found = tools.records.rows(table, order=table.c.created_utc_ns.desc(), limit=1000)
-    people = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
-    todo = {
-        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
-        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
-        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
-    }
-    judged = {row["id"]: tools.judge.against(row) for row in found}
-    fields = {
-        "recordings": found,
-        "judged": judged,
-        "people": people,
-        "todo": todo,
-        "kitchens": _kitchens(tools),
-        "collections": published.collections(tools.records),
-    }
-    return render(request, "desk/overview.html", visitor=visitor, **fields)
-
-
-def _kitchens(tools: Collaborators) -> dict[str, str]:
+def kitchens_of(tools: Collaborators) -> dict[str, str]:
+    """Return the names of all kitchens by their ids."""
     return {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
 
 
@@ -246,7 +224,7 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
 def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Kitchens and their tablets, and the way to pair one more."""
     rows = tools.records.rows(tables.device, order=tables.device.c.name)
-    fields = {"devices": rows, "kitchens": _kitchens(tools)}
+    fields = {"devices": rows, "kitchens": kitchens_of(tools)}
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
@@ -282,15 +260,34 @@ def _require_release(tools: Collaborators, recording: str, state: dict[str, Any]
         )
 
 
-def audit(request: Request, tools: Tools, visitor: Asking, before: int | None = None) -> Response:
+def audit(
+    request: Request,
+    tools: Tools,
+    visitor: Asking,
+    before: int | None = None,
+    actor: str = "",
+    device: str = "",
+    subject: str = "",
+) -> Response:
     """The log of everything, newest first, and whether its chain holds."""
+    chosen = {"actor": actor, "device": device, "subject": subject}
     with tools.records.database.reading() as connection:
         fault = oplog.first_fault(connection)
-        page = oplog.newest(connection, before=before, count=AUDIT_PAGE)
-    found = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
+        page = oplog.newest(connection, before=before, count=AUDIT_PAGE, **chosen)
+    found: dict[str, Any] = {"fault": fault, "unfit": tools.intake.unfit_anchors()}
+    known = bool(subject and tools.records.row(tables.recording, subject))
     names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
-    return render(request, "desk/audit.html", visitor=visitor, ops=page, names=names, **found)
+    return render(
+        request,
+        "desk/audit.html",
+        visitor=visitor,
+        ops=page,
+        names=names,
+        chosen=chosen,
+        recording=known,
+        **found,
+    )
 
 
 def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -325,7 +322,6 @@ ROUTES = [
     Route("/doctor", doctor, Access.PUBLIC, page=True),
     Route("/ca.crt", authority, Access.PUBLIC, page=True),
     Route("/desk/sign-in", desk_sign_in, Access.PUBLIC, page=True),
-    Route("/desk", overview, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}", recording, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/script", script, Access.OPERATE, page=True),
     Route("/desk/recordings/{recording}/consent", consent, Access.OPERATE, page=True),

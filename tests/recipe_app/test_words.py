@@ -72,6 +72,7 @@ FAMILIES = {
     "side": ["original", "planned", "done"],
     "stages": ["choose", "prepare", "follow", "review"],
     "step": ["waiting", "open", "held", "done", "skipped", "stopped"],
+    "list.sort": ["newest", "oldest", "recipe", "errors"],
     "strategy": [
         "published",
         *(f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")),
