@@ -17,11 +17,13 @@ Words = Annotated[str, Field(max_length=400)]
 
 
 class RecipeFacts(Strict):
-    """What a recipe is heated with, the skills and tools that it needs; words separated by commas."""
+    """What a recipe is heated with and needs, words separated by commas, and how many minutes it takes."""
 
     heating: Words = ""
     skills: Words = ""
     tools: Words = ""
+    ingredients: Annotated[str, Field(max_length=2000)] = ""
+    minutes: Annotated[str, Field(pattern=r"^([1-9][0-9]{0,3})?$")] = ""
 
 
 class PersonFacts(Strict):
@@ -33,9 +35,11 @@ class PersonFacts(Strict):
 
 
 def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> dict[str, Any]:
-    """State what statistics say of a recipe, all its versions; what was stated before no longer counts."""
+    """State what tablets and statistics say of a recipe, all its versions; only the latest counts."""
     found = tools.shelf.get(recipe)
-    said = {key: stated_facts.words_in(getattr(body, key)) for key in stated_facts.OF_RECIPES}
+    lists = (*stated_facts.OF_RECIPES, "ingredients")
+    said: dict[str, Any] = {key: stated_facts.words_in(getattr(body, key)) for key in lists}
+    said["minutes"] = int(body.minutes or 0)
     tools.records.note(stated_facts.RECIPE, found.name, said, actor=visitor.actor)
     return {"recipe": found.name, **said}
 

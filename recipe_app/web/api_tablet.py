@@ -19,6 +19,7 @@ from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import NotFound, NotNow
 from recipe_app.exchange.dumps import keep_voice
 from recipe_app.exchange.rights import Sender
+from recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.graphs.formats.graph_json import parse_graph_json
 from recipe_app.people.accounts import Visitor
@@ -43,20 +44,25 @@ Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 def recipes(tools: Tools) -> dict[str, Any]:
     """List the recipes with their number of valid orders, and the files that are none."""
     everything = tools.shelf.everything()
+    facts = latest(tools.records, RECIPE)
     return {
-        "recipes": [_recipe(found) for found in everything if isinstance(found, Recipe)],
+        "recipes": [
+            _recipe(found, facts.get(found.name, {})) for found in everything if isinstance(found, Recipe)
+        ],
         "unusable": [asdict(found) for found in everything if isinstance(found, UnusableRecipe)],
     }
 
 
-def _recipe(recipe: Recipe) -> dict[str, Any]:
+def _recipe(recipe: Recipe, facts: dict[str, Any]) -> dict[str, Any]:
+    minutes = facts.get("minutes") or round(sum(step.est_s for step in recipe.graph.steps) / 60)
     return {
         "recipe": recipe.name,
         "title": recipe.title,
         "titles": recipe.titles,
         "steps": len(recipe.graph.steps),
         "orders": recipe.total,
-        "minutes": round(sum(step.est_s for step in recipe.graph.steps) / 60) or None,
+        "minutes": minutes or None,
+        **{key: facts.get(key, []) for key in (*OF_RECIPES, "ingredients")},
         "graph_hash": recipe.graph.content_hash,
     }
 

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from recipe_app.cooking.choosing import frozen
 from recipe_app.exchange.stated_facts import RECIPE, latest
+from recipe_app.graphs.model import Graph
 from recipe_app.graphs.text.plain_lines import LINE_KINDS
 from recipe_app.graphs.text.recipe_text import LONG
 from recipe_app.people.roles import Access
@@ -49,8 +50,18 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         "edges": found.graph.inner_edges,
     }
     fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
+    fields["found"] = _in_the_text(found.graph, fields["beside"])
     fields["facts"] = latest(tools.records, RECIPE).get(found.name, {})
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
+
+
+def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
+    """What the text itself names, to be looked over and stated: nothing of it counts before."""
+    tools = {
+        step.label[s.start : s.end].lower() for step in graph.steps for s in step.spans if s.kind == "tool"
+    }
+    named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
+    return {"tools": sorted(tools), "ingredients": named}
 
 
 def recipe_script(

@@ -109,10 +109,8 @@ def cooked(kitchen: Any, tablet: Any) -> None:
     keys.button("Begin", exact=True)
     tablet.screen("instructions")
     keys.button("Continue", exact=True)
-    tablet.screen("prepare")
-    recording = str(page.url.split("/")[-2])
-    keys.button("Ready: to the checklist")
     tablet.screen("checklist")
+    recording = str(page.url.split("/")[-2])
     for box in page.get_by_role("checkbox").all():
         keys.press(box, "Space")
     keys.write("Pseudonym of the second person", "Clove")
@@ -191,3 +189,42 @@ def test_a_published_graph_is_opened_and_saved_and_only_the_removed_edge_differs
     assert set(now.inner_edges) < set(was.inner_edges)
     assert now.nodes == was.nodes
     assert desk.problems == []
+
+
+def test_recipes_are_searched_and_filtered_on_the_tablet_by_what_the_desk_states(
+    kitchen: Any, browser: Any
+) -> None:
+    desk = at_the_desk(browser, kitchen.url, researcher(kitchen))
+    for name, facts in (
+        ("tea_and_toast", ["kettle, toaster", "pouring", "mug", "15"]),
+        ("pan_quesadilla", ["pan", "frying", "pan", "25"]),
+    ):
+        desk.go(f"/recipes/{name}")
+        desk.page.locator("#facts summary").click()
+        for field, words in zip(("heating", "skills", "tools", "minutes"), facts, strict=True):
+            desk.page.locator(f"#{field}").fill(words)
+        desk.page.locator("#ingredients").fill("bread, one tea bag" if name == "tea_and_toast" else "cheese")
+        fit_to_be_shown(desk.page)
+        with desk.page.expect_navigation():
+            desk.page.locator("form[data-send$=facts]").get_by_role("button", name="Save").click()
+    assert desk.problems == []
+    with on_screen(kitchen, browser) as tablet:
+        page, cards = tablet.page, tablet.page.locator("#recipes .card .name")
+        cards.nth(5).wait_for()
+        fit_to_be_shown(page)
+        for label, value, left in (
+            ("Heated with", "toaster", ["Tea and toast"]),
+            ("Skill", "frying", ["Pan quesadilla"]),
+            ("Tool", "mug", ["Tea and toast"]),
+            ("At most", "15", ["Tea and toast"]),
+            ("At most", "30", ["Pan quesadilla", "Tea and toast"]),
+        ):
+            page.get_by_label(label, exact=True).select_option(value)
+            assert cards.all_inner_texts() == left
+            page.get_by_label(label, exact=True).select_option("")
+        page.get_by_label("Search").fill("CHEESE")
+        assert cards.all_inner_texts() == ["Pan quesadilla"]
+        page.get_by_label("Search").fill("nothing such")
+        page.get_by_text("0 recipes fit").wait_for()
+        page.get_by_label("Search").fill("")
+        assert cards.count() == 6

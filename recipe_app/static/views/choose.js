@@ -10,6 +10,7 @@ import { ask, soonOr } from "/static/core/server.js";
 import { afterTouches } from "/static/core/touch.js";
 import { dayTime, pageLanguage, t } from "/static/core/words.js";
 import { bar, tour } from "/static/views/frame.js";
+import { recipeList } from "/static/views/recipe_list.js";
 
 const STAGE = { prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" };
 const AGAIN_MS = 3000;
@@ -60,7 +61,7 @@ function screen({ recipes, begun, planned = [] }) {
       h("div", { class: "cards" }, begun.filter((one) => !over(one)).slice(0, 4).map(resume))),
     recipes && h("section", { id: "recipes" }, h("h2", {}, t("choose.recipes")),
       recipes.length
-        ? h("div", { class: "cards" }, recipes.map(card))
+        ? recipeList(recipes, card)
         : h("p", { class: "empty" }, t("choose.none"))),
     begun.some(over) && h("section", {}, h("h2", {}, t("choose.past")),
       h("div", { class: "cards" }, begun.filter(over).slice(0, 6).map(resume)))));
@@ -77,7 +78,8 @@ async function keptHere() { // what this person began, as far as this tablet kno
 const card = (recipe) => button([
   h("span", { class: "name" }, recipe.titles[pageLanguage] ?? recipe.title),
   h("span", { class: "hint" }, t("choose.steps", { count: recipe.steps }), " · ",
-    recipe.orders === null ? t("choose.uncounted") : t("choose.orders", { count: recipe.orders })),
+    recipe.orders === null ? t("choose.uncounted") : t("choose.orders", { count: recipe.orders }),
+    recipe.minutes ? ` · ${t("choose.minutes", { count: recipe.minutes })}` : ""),
 ], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card" });
 
 // What a study planned for this person: begun by one touch, with all that was drawn for it.
