@@ -175,10 +175,14 @@ class Voice(Strict):
 
 
 class Instructed(Strict):
-    """The instructions of a strategy were read: their version, and the words on the screen."""
+    """The instructions of a strategy were read: their version, and the words on the screen.
+
+    `training` are the versions of what was to be seen before the first session of a recipe or with a skill.
+    """
 
     version: Short
     shown: OnScreen
+    training: Annotated[list[Short], Field(max_length=40)] | None = None
 
 
 class Awake(Strict):

@@ -104,6 +104,7 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "shelved": _nothing,
     "study_plan": _nothing,
     "session": _nothing,
+    "training": _nothing,
     "dump": _nothing,
     "collection": _nothing,
 }

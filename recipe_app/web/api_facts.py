@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from recipe_app.cooking import training
 from recipe_app.errors import NotFound
 from recipe_app.exchange import stated_facts
 from recipe_app.operations.kinds import Strict
@@ -34,6 +35,22 @@ class PersonFacts(Strict):
     cooks: Literal["", "rarely", "weekly", "daily"] = ""
 
 
+class TrainingItems(Strict):
+    """What is read or watched before the first session of a recipe, or with a skill: an item a line."""
+
+    of: Literal["recipe", "skill"]
+    about: Annotated[str, Field(min_length=1, max_length=80)]
+    lines: Annotated[str, Field(max_length=8000)] = ""
+
+
+def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> dict[str, Any]:
+    """State the training of a recipe or a skill; what was stated before no longer counts, none takes it away."""
+    items = training.items_in(body.lines)
+    subject = training.subject_of(body.of, body.about)
+    tools.records.note(training.KIND, subject, {"items": items}, actor=visitor.actor)
+    return {"items": items}
+
+
 def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> dict[str, Any]:
     """State what tablets and statistics say of a recipe, all its versions; only the latest counts."""
     found = tools.shelf.get(recipe)
@@ -55,5 +72,6 @@ def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> dict[st
 
 ROUTES = [
     Route("/api/v1/desk/recipes/{recipe}/facts", state_of_recipe, Access.STUDY, "POST"),
+    Route("/api/v1/desk/training", state_training, Access.STUDY, "POST"),
     Route("/api/v1/desk/bands", state_of_person, Access.OPERATE, "POST"),
 ]

@@ -10,7 +10,7 @@ from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from recipe_app.cooking import checklist, consent_form, next_sessions, steering, voices
+from recipe_app.cooking import checklist, consent_form, next_sessions, steering, training, voices
 from recipe_app.cooking.capture_link import FRESH_NS
 from recipe_app.cooking.choosing import frozen, help_for
 from recipe_app.cooking.collaborators import Collaborators
@@ -201,9 +201,10 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         raise NotFound("no recipe version {name!r}; it was not kept", name=body["graph_hash"][:12])
     graph = parse_graph_json(version["graph"], name=body["source"])
     devices = body["folder"] is not None or tools.capture is not None
+    ops = tools.records.ops(recording)
     return {
         "recording": recording,
-        "ops": _shown(tools.records.ops(recording)),
+        "ops": _shown(ops),
         "places": tools.folders.places(body["folder"]),
         "devices": _names_of_tablets(tools, device["kitchen"]),
         "pause": tools.folders.pause,
@@ -215,6 +216,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
             "items": [asdict(item) for item in checklist.items_for(devices=devices)],
         },
         "instructions": instructions(tools.records),
+        "training": training.due(tools.records, body["name"], ops[0]["actor"]),
         **help_for(graph, seed=body["seed"]),
     }
 

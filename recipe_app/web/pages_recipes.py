@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from recipe_app.cooking import training
 from recipe_app.cooking.choosing import frozen
 from recipe_app.exchange.stated_facts import RECIPE, latest
 from recipe_app.graphs.model import Graph
@@ -52,6 +53,11 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
     fields["found"] = _in_the_text(found.graph, fields["beside"])
     fields["facts"] = latest(tools.records, RECIPE).get(found.name, {})
+    stated = latest(tools.records, training.KIND)
+    about = [("recipe", found.name), *(("skill", skill) for skill in fields["facts"].get("skills", []))]
+    fields["training"] = [
+        (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
+    ]
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 
 

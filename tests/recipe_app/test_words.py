@@ -73,6 +73,7 @@ FAMILIES = {
     "stages": ["choose", "prepare", "follow", "review"],
     "step": ["waiting", "open", "held", "done", "skipped", "stopped"],
     "list.sort": ["newest", "oldest", "recipe", "errors"],
+    "training.before": ["recipe", "skill"],
     "strategy": [
         "published",
         *(f"{n}{m}" for n in ("normal", "impromptu", "disordered", "induced") for m in ("", ".hint")),

@@ -9,18 +9,22 @@ import { myData } from "/static/views/my_data.js";
 export function open(recording) {
   const { strategy } = recording.shown;
   const { version, texts = {} } = recording.bundle.instructions ?? { version: "" };
+  const training = recording.bundle.training ?? []; // before the first session of this recipe, or with a skill
   const own = texts[pageLanguage]?.[strategy];
   const said = own ?? t(`instructions.${strategy}`);
   show("instructions", bar("prepare", recording.shown.title, myData(recording)),
     h("main", { class: "plain instructions" }, h("p", {}, h("span", { class: `badge ${strategy}` }, t(`strategy.${strategy}`))),
       h("h2", {}, t("instructions.title")),
       h("ul", {}, said.split("\n").filter(Boolean).map((line) => h("li", {}, line))),
-      h("p", { class: "hint" }, t("instructions.version", { version }))),
+      h("p", { class: "hint" }, t("instructions.version", { version })),
+      training.map(({ of, about, items }) => h("section", {}, h("h2", {}, t(`training.before.${of}`, { about })), h("ul", {}, items.map((item) => h("li", {}, shown(item))))))),
     footer(h("p", {}), button(t("instructions.go"), leave, { class: "primary", id: "continue" })));
 
   async function leave(touch) { // where nothing is planned beforehand the checklist is next
     const plans = PLANNING.includes(strategy);
-    await recording.act(touch, { kind: "instructed", body: { version, shown: said } }, ...(plans ? [] : [{ kind: "prepared" }]));
+    await recording.act(touch, { kind: "instructed", body: { version, shown: said, ...(training.length && { training: training.map((one) => one.version) }) } }, ...(plans ? [] : [{ kind: "prepared" }]));
     await go(`/t/rec/${recording.id}/${plans ? "prepare" : "checklist"}`, { replace: true });
   }
 }
+
+const shown = (item) => (/^https?:\/\/\S+$/.test(item) ? h("a", { href: item, target: "_blank", rel: "noopener noreferrer" }, item) : item);
