@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,7 @@ def plan(
     new = entries_of(made, wanted, recipes, used, seed=seed)
     entries = sorted([*locked, *new], key=lambda one: (one.start, one.kitchen))
     said = {
+        "goals": [asdict(goal) for goal in wanted.goals],
         "sessions": [one.model_dump(mode="json") for one in entries],
         "unmet": unmet(made, wanted, entries),
         "proven": made.is_proven,

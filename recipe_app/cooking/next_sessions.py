@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from recipe_app.errors import BadOperation, NotFound, NotNow
 from recipe_app.exchange.stated_facts import latest
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords
-from recipe_app.study.plan_file import PlanEntry
+from recipe_app.study.plan_file import PlanEntry, PlanGoal
 
 PLAN, TAKEN = "study_plan", "session"
 SUBJECT = "plan"
@@ -37,10 +37,11 @@ def name_of(entry: PlanEntry) -> str:
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
 
 
-def keep_plan(records: AppRecords, sessions: list[Any], *, actor: str) -> int:
+def keep_plan(records: AppRecords, sessions: list[Any], goals: list[Any], *, actor: str) -> int:
     """Keep a plan, in the place of the one before; return its number of sessions. Raises BadOperation."""
     try:
         entries = [PlanEntry.model_validate(one) for one in sessions]
+        wanted = [PlanGoal.model_validate(one) for one in goals]
     except ValidationError as error:
         first = error.errors()[0]
         raise BadOperation(
@@ -48,7 +49,10 @@ def keep_plan(records: AppRecords, sessions: list[Any], *, actor: str) -> int:
             where=".".join(map(str, first["loc"])),
             why=first["msg"],
         ) from error
-    body = {"sessions": [entry.model_dump(mode="json") for entry in entries]}
+    body = {
+        "sessions": [entry.model_dump(mode="json") for entry in entries],
+        "goals": [goal.model_dump() for goal in wanted],
+    }
     records.note(PLAN, SUBJECT, body, actor=actor)
     return len(entries)
 
@@ -58,6 +62,37 @@ def sessions_of(records: AppRecords) -> list[NextSession]:
     kept = latest(records, PLAN).get(SUBJECT, {"sessions": []})
     entries = sorted((PlanEntry.model_validate(one) for one in kept["sessions"]), key=lambda one: one.start)
     return [NextSession(name_of(entry), entry) for entry in entries]
+
+
+@dataclass(slots=True)
+class PlanCell:
+    """Of one recipe and strategy: how many are wanted, planned and still to come, cooked to the end, withdrawn."""
+
+    wanted: int = 0
+    planned: int = 0
+    cooked: int = 0
+    withdrawn: int = 0
+
+
+def cells_of(records: AppRecords) -> dict[tuple[str, str], PlanCell]:
+    """Count what the plan is for against the app's recordings, recipe and strategy by recipe and strategy."""
+    cells: dict[tuple[str, str], PlanCell] = {}
+    for goal in latest(records, PLAN).get(SUBJECT, {}).get("goals", []):
+        cells.setdefault((goal["recipe"], goal["strategy"]), PlanCell()).wanted += goal["count"]
+    gone = taken(records)
+    for one in sessions_of(records):
+        cell = cells.setdefault((one.entry.recipe, one.entry.strategy), PlanCell())
+        cell.planned += one.session not in gone
+    row = tables.recording.c
+    asked = select(row.recipe, row.strategy, row.phase, func.count()).group_by(
+        row.recipe, row.strategy, row.phase
+    )
+    with records.database.reading() as connection:
+        for recipe, strategy, phase, count in connection.execute(asked):
+            if (found := cells.get((recipe, strategy))) is not None:
+                found.cooked += count * (phase == "done")
+                found.withdrawn += count * (phase == "withdrawn")
+    return cells
 
 
 def taken(records: AppRecords) -> dict[str, str]:

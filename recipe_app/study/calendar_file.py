@@ -63,7 +63,10 @@ def weeks_page(entries: Sequence[PlanEntry], zone: ZoneInfo, title: str) -> str:
         local = one.start.astimezone(zone)
         monday = local.date() - timedelta(days=local.weekday())
         said = {"time": f"{local:%H:%M}", "person": one.person, "kitchen": one.kitchen}
-        said |= {"what": f"{one.recipe} · {one.strategy}", "more": one.category or one.display}
+        said |= {
+            "what": f"{one.recipe.replace('_', ' ')} · {one.strategy}",
+            "more": one.category or one.display,
+        }
         weeks[monday][local.date()].append(said)
     made = [
         (monday, [(day, days.get(day, [])) for day in (monday + timedelta(days=n) for n in range(7))])

@@ -26,6 +26,21 @@ CATEGORIES = ("Preparation", "Measurement", "Order", "Timing", "Technique", "Tem
 PLANNED = "induced"
 
 
+class PlanGoal(BaseModel):
+    """What a plan is for, as the study file says it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    recipe: str
+    strategy: str
+    count: Annotated[int, Field(ge=1)]
+    display: str = "steps"
+    kitchen: str = ""
+    person: str = ""
+    part: str = ""
+    weight: int = 1
+
+
 class PlanEntry(BaseModel):
     """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first."""
 

@@ -211,7 +211,9 @@ def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
 
 def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
     """Take in a study's plan: tablets offer everybody their next session."""
-    return {"sessions": next_sessions.keep_plan(tools.records, body.sessions, actor=visitor.actor)}
+    return {
+        "sessions": next_sessions.keep_plan(tools.records, body.sessions, body.goals, actor=visitor.actor)
+    }
 
 
 ROUTES = [

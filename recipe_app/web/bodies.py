@@ -77,6 +77,7 @@ class StudyPlanFile(Strict):
 
     schema_: Annotated[Literal["study-plan/1"], Field(alias="schema")]
     sessions: Annotated[list[dict[str, Any]], Field(max_length=20_000)]
+    goals: Annotated[list[dict[str, Any]], Field(max_length=20_000)] = []  # noqa: RUF012
     unmet: list[dict[str, Any]] = []  # noqa: RUF012
     proven: bool = False
     recorded: int = 0

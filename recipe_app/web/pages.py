@@ -27,6 +27,7 @@ from recipe_app.people.pseudonyms import suggest
 from recipe_app.people.roles import ROLES, Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import roles_of
+from recipe_app.study.wanted import STRATEGIES
 from recipe_app.web.access import Asking, Route, Tools
 from recipe_app.web.api_tablet import health_of
 from recipe_app.web.i18n import LANGUAGE_COOKIE, LANGUAGES, Words, catalogue, words_of
@@ -218,7 +219,12 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
     """The study's plan: its sessions, which were begun, and the way to take in another."""
     gone = next_sessions.taken(tools.records)
     rows = [(one.entry, gone.get(one.session)) for one in next_sessions.sessions_of(tools.records)]
-    return render(request, "desk/plan.html", visitor=visitor, sessions=rows)
+    cells = next_sessions.cells_of(tools.records)
+    used = {strategy for _, strategy in cells}
+    fields: dict[str, Any] = {"sessions": rows, "cells": cells}
+    fields["strategies"] = [name for name in STRATEGIES if name in used]
+    fields["recipes"] = sorted({recipe for recipe, _ in cells})
+    return render(request, "desk/plan.html", visitor=visitor, **fields)
 
 
 def devices(request: Request, tools: Tools, visitor: Asking) -> Response:

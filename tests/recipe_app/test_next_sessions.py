@@ -109,6 +109,32 @@ def test_what_was_chosen_instead_is_counted(kitchen: Any) -> None:
     assert later
 
 
+def test_the_plan_says_how_far_the_study_is_and_leads_to_the_recordings(kitchen: Any) -> None:
+    goals = [
+        {"recipe": "tea_and_toast", "strategy": "normal", "count": 2, "display": "paragraph"},
+        {"recipe": "tea_and_toast", "strategy": "normal", "count": 1},
+        {"recipe": "yogurt_bowl", "strategy": "induced", "count": 1},
+    ]
+    body = {"schema": "study-plan/1", "sessions": [entry(kitchen, 1), entry(kitchen, 9)], "goals": goals}
+    desk = kitchen.desk("researcher")
+    assert kitchen.desk("operator").post("/api/v1/desk/plan", json=body).status_code == 200
+    first = next_sessions.sessions_of(kitchen.tools.records)[0].session
+    recording = begin(kitchen.tablet, kitchen, first).json()["recording"]
+    cells = next_sessions.cells_of(kitchen.tools.records)
+    assert (cells["tea_and_toast", "normal"].wanted, cells["tea_and_toast", "normal"].planned) == (3, 1)
+    assert "0 of 3" in desk.get("/desk/plan").text
+    kitchen.post(kitchen.operation(recording, "finish", {}))
+    page = desk.get("/desk/plan").text
+    assert ("1 of 3" in page, "1 planned" in page, page.count("1 missing")) == (True, True, 2)
+    link = "/desk?q=tea_and_toast&amp;strategy=normal"
+    assert link in page
+    assert recording in desk.get(link.replace("&amp;", "&")).text
+    other = kitchen.choose(recipe="tea_and_toast")["recording"]
+    kitchen.post(kitchen.operation(other, "withdraw", {}))
+    cell = next_sessions.cells_of(kitchen.tools.records)["tea_and_toast", "normal"]
+    assert (cell.cooked, cell.withdrawn) == (1, 1)
+
+
 @pytest.mark.parametrize("wrong", [{"minutes": 0}, {"start": "soon"}, {"more": 1}])
 def test_what_is_no_plan_is_refused_in_words(kitchen: Any, wrong: dict[str, Any]) -> None:
     body = {"schema": "study-plan/1", "sessions": [entry(kitchen, 1) | wrong]}
