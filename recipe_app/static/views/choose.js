@@ -94,7 +94,7 @@ const session = (one) => button([
   } catch (error) {
     document.querySelector("#planned [role=alert]").textContent = error.message;
   }
-}, { class: "card next" });
+}, { class: "card" });
 
 const resume = (one) => button([
   h("span", { class: "name" }, titleOf(one.recipe)),
