@@ -156,7 +156,7 @@ class Timer(_AtStep):
     """A kitchen timer of a step."""
 
     seconds: Annotated[int, Field(ge=1, le=86_400)]
-    action: Literal["start", "stop", "rang"]
+    action: Literal["start", "stop", "rang", "lengthen", "pause", "resume"]
 
 
 class Text(Strict):

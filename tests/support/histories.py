@@ -31,6 +31,8 @@ KINDS = (
 )
 FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note", "intent", "noticed")
 
+TIMER = ("start", "stop", "rang", "lengthen", "pause", "resume")
+
 
 def recording_body(**more: Any) -> dict[str, Any]:
     """What the server freezes when a recipe is chosen."""
@@ -106,7 +108,11 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
     bodies: dict[str, dict[str, Any]] = {
         "mark": {"text": "here"},
         "check": {"item": rng.choice(("watch", "phone")), "checked": rng.random() < 0.7},
-        "timer": {"node": node, "seconds": 60, "action": rng.choice(("start", "stop", "rang"))},
+        "timer": {
+            "node": node,
+            "seconds": 60,
+            "action": rng.choice(TIMER),
+        },
         "hint": {"node": node, "category": "Timing", "wording": "w", "use": rng.choice(("shown", "applied"))},
         "capture": {
             "action": rng.choice(("start", "stop", "abort")),

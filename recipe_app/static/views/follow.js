@@ -21,6 +21,7 @@ const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
 const POLL_MS = 1000; // an alarm is on the screen within two seconds
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
+const MINUTES = [1, 2, 3, 5, 10, 15, 20, 30];
 const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
 const BEGIN = { waiting: "follow.begin", held: "follow.continue", stopped: "follow.continue" };
 
@@ -124,6 +125,7 @@ export function open(recording) {
         const say = (kind) => once(close, (touch) => act(touch, { kind, body: at(node) }));
         return h("li", { class: `is-${left && state === "waiting" ? "left" : state}`, "data-node": node }, h("span", { class: "place" }, left ? "–" : number(placeOf(node))),
           h("span", { class: "text" }, h("span", { class: "words", ...tongueOf(node) }, words(node)), inTongue(node), left && h("span", { class: "hint" }, t("plan.left_out"))),
+          state === "open" && button(t("timer.add"), () => { close(); addTimer(node); }, { class: "row" }),
           state === "open" && button(t("follow.hold"), say("hold"), { class: "row" }),
           state === "open" ? button(t("follow.done"), say("done"), { class: "row tall" }) : button(t(BEGIN[state] ?? "follow.again"), say(state in BEGIN ? "start" : "reopen"), { class: "row" }),
           state === "waiting" && !left && button(t("follow.skip"), say("skip"), { class: "row" }));
@@ -131,6 +133,11 @@ export function open(recording) {
       return [list, h("p", { class: "actions" }, button(t("follow.mark"), once(close, (touch) => act(touch, { kind: "mark", body: { text: t("follow.marked") } })), { class: "cancel" }),
         recording.state.redo.length > 0 && button(t("follow.redo"), once(close, redo), { class: "cancel" }), button(t("back"), close, { class: "cancel" }))];
     }, { wide: true });
+  }
+
+  function addTimer(node) { // for a step whose text names no time
+    sheet(t("timer.add.title"), (close) => [h("div", { class: "grid" }, MINUTES.map((count) => button(t("timer.minutes", { count }),
+      once(close, (touch) => timers.start(node, count * 60, touch)), { class: "tile" }))), button(t("back"), close, { class: "cancel" })], { wide: true });
   }
 
   function end() {
@@ -282,6 +289,7 @@ export function open(recording) {
 
   function drawTimers() {
     main.querySelector(".timers")?.replaceChildren(...timers.running());
+    root.classList.toggle("time-up", !quiet && timers.isUp); // silent, and seen from the other side of the kitchen
   }
 
   let fitted = "";

@@ -5,6 +5,8 @@ import { durations } from "/static/core/durations.js";
 import { button, h } from "/static/core/page.js";
 import { duration, number, t } from "/static/core/words.js";
 
+const MORE_S = 60;
+
 export class Timers {
   constructor(recording, changed, { words, at, placeOf }) { // how its steps stand on the screen
     Object.assign(this, { words, at, placeOf });
@@ -45,22 +47,42 @@ export class Timers {
     this.changed();
   }
 
+  async lengthen(node, touch) { // by a minute; one that is over goes on for that long
+    const timer = this.set.find((one) => one.node === node);
+    const seconds = timer.seconds + MORE_S;
+    await this.recording.act(touch, { kind: "timer", body: this.at(node, { seconds, action: "lengthen" }) });
+    const ends = (timer.rang ? touch.wall_ms : timer.ends) + MORE_S * 1000;
+    const left = timer.left === undefined ? {} : { left: timer.left + MORE_S * 1000 };
+    this.keep(this.set.map((one) => (one === timer ? { ...one, seconds, ends, rang: false, ...left } : one)));
+  }
+
+  async hold(node, touch) { // it waits, or goes on from where it waited
+    const { left, ...timer } = this.set.find((one) => one.node === node);
+    await this.recording.act(touch, { kind: "timer", body: this.at(node, { seconds: timer.seconds, action: left === undefined ? "pause" : "resume" }) });
+    const next = left === undefined ? { ...timer, left: Math.max(timer.ends - touch.wall_ms, 0) } : { ...timer, ends: touch.wall_ms + left };
+    this.keep(this.set.map((one) => (one.node === node ? next : one)));
+  }
+
+  get isUp() { return this.set.some(({ rang }) => rang); }
+
   tick() {
-    for (const timer of this.set.filter((one) => !one.rang && one.ends <= Date.now())) {
+    for (const timer of this.set.filter((one) => !one.rang && one.left === undefined && one.ends <= Date.now())) {
       timer.rang = true;
       this.recording.act(touchNow(), { kind: "timer", body: this.at(timer.node, { seconds: timer.seconds, action: "rang" }) });
       this.keep(this.set);
     }
     for (const shown of document.querySelectorAll(".running-timer .left")) {
       const timer = this.set.find((one) => String(one.node) === shown.dataset.node);
-      if (timer && !timer.rang) shown.textContent = duration((timer.ends - Date.now()) / 1000);
+      if (timer && !timer.rang) shown.textContent = duration((timer.left ?? timer.ends - Date.now()) / 1000);
     }
   }
 
   running() {
-    return this.set.map(({ node, ends, rang }) => h("div", { class: rang ? "running-timer rang" : "running-timer" },
-      h("span", { role: rang ? "alert" : "timer" }, rang ? t("timer.over", { place: this.place(node) }) : h("span", { class: "left", "data-node": node }, duration((ends - Date.now()) / 1000))),
+    return this.set.map(({ node, ends, rang, left }) => h("div", { class: rang ? "running-timer rang" : "running-timer" },
+      h("span", { role: rang ? "alert" : "timer" }, rang ? t("timer.over", { place: this.place(node) }) : h("span", { class: "left", "data-node": node }, duration((left ?? ends - Date.now()) / 1000))),
       !rang && h("span", { class: "place" }, t("follow.step", { place: this.place(node) })),
+      button(t("timer.more"), (touch) => this.lengthen(node, touch), { class: "small", "data-key": `more-${node}`, "aria-label": `${t("timer.more")}, ${t("follow.step", { place: this.place(node) })}` }),
+      !rang && button(t(left === undefined ? "timer.hold" : "timer.go"), (touch) => this.hold(node, touch), { class: "small", "data-key": `wait-${node}`, "aria-label": `${t(left === undefined ? "timer.hold" : "timer.go")}, ${t("follow.step", { place: this.place(node) })}` }),
       button(rang ? t("ok") : t("timer.stop"), (touch) => this.stop(node, touch), { class: "small", "aria-label": `${t("timer.stop")} ${number(this.place(node))}` })));
   }
 }
