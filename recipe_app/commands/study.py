@@ -13,7 +13,7 @@ import click
 from recipe_app.commands.options import SEED
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
-from storage.shell.output_options import output_file
+from storage.shell.output_options import OutputPath, output_file
 from storage.shell.outputs import check_output, write_output
 
 if TYPE_CHECKING:
@@ -45,10 +45,8 @@ def study() -> None:
     type=given_path(exists=True, file_okay=False),
     help="Folder of recordings, however deep: what was recorded counts, what was lost or withdrawn is planned anew.",
 )
-@click.option("--ics", type=click.Path(path_type=Path, resolve_path=True), help="Calendar file to write.")
-@click.option(
-    "--weeks", type=click.Path(path_type=Path, resolve_path=True), help="Page to print, a table a week."
-)
+@click.option("--ics", type=OutputPath(), help="Calendar file to write.")
+@click.option("--weeks", type=OutputPath(), help="Page to print, a table a week.")
 @click.option(
     "--seconds",
     type=click.FloatRange(1, 3600),
@@ -128,9 +126,7 @@ def plan(
     help="What makes a row: recipe, strategy, kitchen, person, display, part, separated by commas.",
 )
 @output_file("table", "--csv", metavar="FILE.csv", help="Table to write.")
-@click.option(
-    "--svg", type=click.Path(path_type=Path, resolve_path=True), help="Picture to write: a bar for each row."
-)
+@click.option("--svg", type=OutputPath(), help="Picture to write: a bar for each row.")
 @answers("study-coverage/1")
 def show_coverage(
     file: Path, data: Path, by: str, table: Path | None, force: bool, svg: Path | None
