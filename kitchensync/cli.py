@@ -35,7 +35,7 @@ COMMANDS: Table = {
     ),
     "upload": ("storage.commands.storage:upload", "Copy to a cloud store and read everything back."),
     "withdraw": (
-        "storage.commands.withdraw:withdraw",
+        "recipe_app.commands.withdraw:withdraw",
         "Destroy recordings whose participant took the consent back.",
     ),
     "redact": ("storage.commands.redact:redact", "Destroy what was recorded in privacy pauses."),

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.errors import BadSetup
+from recipe_app.exchange import app_withdrawals
 from recipe_app.exchange.folders import Folders
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
+from recipe_app.store.destruction import ToDestroy
 from recipe_app.store.keys import kept_key
 from recipe_app.store.shelf import OWN_RECIPES, Shelf
 from recipe_app.web.serve import APP_FOLDER, clock_id
 from sensors.host_clock import host_ns, utc_anchor
+from storage.names import MANIFEST
+from storage.withdraw.withdrawal import WithdrawnPlace
 
 
 def place_of(data: Path, database: str | None) -> Path | str:
@@ -28,11 +33,57 @@ def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
     place = place_of(data, database)
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: the app was never started here; give its --data or --database")
-    opened = open_database(place)
+    key = kept_key(data / APP_FOLDER)
+    opened = open_database(place, key)
     try:
         records = AppRecords(opened, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        app_withdrawals.apply(data / APP_FOLDER, records, place)
         shelf = Shelf(OWN_RECIPES, data / APP_FOLDER / "recipes")
-        key = kept_key(data / APP_FOLDER)
         yield collaborators(records, Folders(data), shelf, clock_id=clock_id(), key=key)
     finally:
         opened.close()
+
+
+@dataclass(frozen=True)
+class MemoryBeside:
+    """The memory of the app over a folder of recordings, for a withdrawal; without an app nothing is there."""
+
+    data: Path
+    place: Path | str
+    tools: Collaborators | None
+    key: bytes = b""
+
+    def recordings_of(self, person: str) -> list[Path]:
+        """Return the folders in which this person cooked, whether their manifests say so or not."""
+        if self.tools is None:
+            return []
+        names = app_withdrawals.folders_of(self.tools.records, person)
+        return [self.data / name for name in names if (self.data / name / MANIFEST).is_file()]
+
+    def note(self, folders: list[str], person: str) -> ToDestroy:
+        """Note what a withdrawal is about before anything is destroyed."""
+        if self.tools is None:
+            return ToDestroy()
+        return app_withdrawals.note(self.data / APP_FOLDER, self.tools.records, folders, person)
+
+    def destroy(self, what: ToDestroy, person: str) -> list[WithdrawnPlace]:
+        """Destroy it in database, backups and tablets."""
+        if self.tools is None:
+            is_open = (self.data / APP_FOLDER).is_dir()
+            why = "the memory of the recipe app is no file; give its --database"
+            return [WithdrawnPlace(str(self.data / APP_FOLDER), 0, "nothing", why)] if is_open else []
+        own = self.data / APP_FOLDER
+        return list(
+            app_withdrawals.places_of(own, self.tools.records, self.place, what, person=person, key=self.key)
+        )
+
+
+@contextlib.contextmanager
+def memory_beside(data: Path, database: str | None) -> Iterator[MemoryBeside]:
+    """Open the memory of the app over this data folder, where one was ever started."""
+    place = place_of(data, database)
+    if isinstance(place, Path) and not place.is_file():
+        yield MemoryBeside(data, place, None)
+        return
+    with memory(data, database) as tools:
+        yield MemoryBeside(data, place, tools, kept_key(data / APP_FOLDER))

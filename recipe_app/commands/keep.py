@@ -31,7 +31,10 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     \b
     Example: kitchensync backup kitchen.backup --data recordings
     """
+    from recipe_app.exchange.app_withdrawals import note_backup
     from recipe_app.store.backup import back_up
+    from recipe_app.store.keys import kept_key
+    from recipe_app.web.serve import APP_FOLDER
     from sensors.host_clock import utc_anchor
 
     place, recipes = _place(data, database)
@@ -40,30 +43,44 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
             place,
             recipes,
             file,
+            key=kept_key(data / APP_FOLDER),
             utc_ns=utc_anchor().utc_ns,
             tell=lambda share: bar.show(100 * share, 100),
             force=force,
         )
+    note_backup(data / APP_FOLDER, file)
     return _answer("backup/1", file, manifest)
 
 
 @click.command()
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
+@click.option(
+    "--without-key",
+    is_flag=True,
+    help="The app.key of the backup's installation is lost: take the log without its proof, chain it anew.",
+)
 @DATA
 @DATABASE
 @answers("restore/1")
-def restore(file: Path, data: Path, database: str | None) -> Answer:
+def restore(file: Path, without_key: bool, data: Path, database: str | None) -> Answer:
     """Restore a backup into a data folder or database that holds nothing of the app yet.
 
-    Every hash and the chain of the log are proven first. People sign in anew; tablets stay paired.
+    Every hash and the chain of the log are proven first; the chain needs the `_app/app.key` of the installation that
+    the backup is of: copy it into DATA/_app before. People sign in anew; tablets stay paired.
 
     \b
     Example: kitchensync restore kitchen.backup --data recordings
     """
+    from recipe_app.commands.at_rest import memory
+    from recipe_app.store.keys import kept_key
     from recipe_app.store.restore import restore as put_back
+    from recipe_app.web.serve import APP_FOLDER
 
     place, recipes = _place(data, database)
-    return _answer("restore/1", file, put_back(file, place, recipes))
+    key = kept_key(data / APP_FOLDER)
+    manifest = put_back(file, place, recipes, key=key, without_key=without_key)
+    with memory(data, database):  # what was withdrawn since the backup is destroyed as it is opened
+        return _answer("restore/1", file, manifest)
 
 
 @click.command("take-dump")

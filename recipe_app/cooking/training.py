@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 
 from recipe_app.exchange.stated_facts import RECIPE, latest
-from recipe_app.store import tables
+from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 
 KIND = "training"
@@ -48,7 +48,7 @@ def _version(of: str, name: str, items: list[str]) -> str:
 
 def _seen(records: AppRecords, person: str) -> set[str]:
     op = tables.op
-    asked = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person)
+    asked = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person, oplog.IS_KEPT)
     with records.database.reading() as connection:
         return {
             version

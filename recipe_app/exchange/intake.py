@@ -64,7 +64,7 @@ class Intake:
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipts[new.op_id] = _receipt(stored, known)
+            receipts[new.op_id] = _receipt(stored, known) if stored else _refused(new, say)
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
@@ -101,15 +101,13 @@ class Intake:
 
     def recording(self, recording: str, *, kitchen: str | None) -> dict[str, Any]:
         """Return what was frozen of a recording; one of another kitchen is not there. Raises NotFound."""
-        frozen = self._frozen(recording, kitchen)
-        return {**frozen, "folder": folder_of(self.records.ops(recording))}
+        ops = self.records.ops(recording)  # another process may have destroyed it
+        return {**self._frozen(recording, kitchen), "folder": folder_of(ops)}
 
     def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
         body = self.records.frozen(recording)
         if body is None or kitchen not in (None, body["kitchen"]):
-            raise NotFound(
-                "no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80]
-            )
+            raise _unknown(recording)
         return body
 
     def unfit_anchors(self) -> list[str]:
@@ -161,7 +159,9 @@ class Intake:
 
     def _file(self, op: dict[str, Any]) -> None:
         ops = self.records.ops(op["subject"])
-        body = next(one["body"] for one in ops if one["kind"] == "recording")
+        body = next((one["body"] for one in ops if one["kind"] == "recording"), None)
+        if body is None:
+            return  # destroyed meanwhile
         earlier = {one["op_id"]: one["kind"] for one in ops}
         lines = event_lines(op, body, earlier)
         stamps = (op["host_ns"], op["uncertainty_ns"])
@@ -199,6 +199,14 @@ def _bound(op: dict[str, Any]) -> str | None:
     if op["kind"] == "recording" or action == "start":
         return "start"
     return "end" if op["kind"] in ("end", "finish") or action is not None else None
+
+
+def _refused(new: NewOp, say: Callable[[Exception], str]) -> Receipt:
+    return {"op_id": new.op_id, "error": say(_unknown(new.subject))}
+
+
+def _unknown(recording: str) -> NotFound:
+    return NotFound("no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80])
 
 
 def _receipt(stored: dict[str, Any], known: bool) -> Receipt:

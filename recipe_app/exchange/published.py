@@ -38,7 +38,7 @@ from recipe_app.graphs.formats.annotations import (
 )
 from recipe_app.graphs.formats.graph_files import read_text
 from recipe_app.releases.corrections import VIDEO, corrected
-from recipe_app.store import tables
+from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.oplog import NewOp
 
@@ -210,7 +210,7 @@ def category_of(tag: str) -> int:
 
 def collections(records: AppRecords) -> dict[str, str]:
     """Return the collections that were taken in, id -> name, oldest first."""
-    asked = select(tables.op).where(tables.op.c.kind == "collection").order_by(tables.op.c.n)
+    asked = select(tables.op).where(tables.op.c.kind == "collection", oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
         return {row.subject: json.loads(row.body)["name"] for row in connection.execute(asked)}
 
@@ -234,7 +234,7 @@ def give_back(collection: str, records: AppRecords) -> GivenBack:
     if held is None:
         known = ", ".join(collections(records))[:400] or ("none",)
         raise NotFound("no collection {name!r}; there are: {known}", name=collection[:80], known=known)
-    asked = select(tables.op).where(tables.op.c.kind == "recording").order_by(tables.op.c.n)
+    asked = select(tables.op).where(tables.op.c.kind == "recording", oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
         bodies = {row.subject: json.loads(row.body) for row in connection.execute(asked)}
     ours = {subject: body for subject, body in bodies.items() if body.get("collection") == collection}

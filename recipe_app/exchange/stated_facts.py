@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from recipe_app.store import tables
+from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import AppRecords
 
 RECIPE, PERSON = "recipe_facts", "person_facts"
@@ -29,7 +29,7 @@ def words_in(text: str) -> list[str]:
 
 def latest(records: AppRecords, kind: str) -> dict[str, dict[str, Any]]:
     """Return subject -> what was stated of it last."""
-    asked = select(tables.op).where(tables.op.c.kind == kind).order_by(tables.op.c.n)
+    asked = select(tables.op).where(tables.op.c.kind == kind, oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
         return {row.subject: json.loads(row.body) for row in connection.execute(asked)}
 

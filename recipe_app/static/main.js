@@ -66,6 +66,16 @@ async function learn(me) {
   await outbox.countFrom(me.device?.seq ?? 0);
   become(me);
   await put("meta", { key: "me", value: me });
+  await forget(me.device?.destroyed ?? []);
+}
+
+// What a participant withdrew is in no tablet's memory either; the server is told once it is gone.
+async function forget(recordings) {
+  if (!recordings.length) return;
+  await outbox.forget(recordings);
+  localStorage.removeItem("second");
+  await ask("/api/v1/forgotten", { body: { recordings: recordings.slice(0, 200) } }).catch(() => null); // told again next time
+  if (recordings.includes(place().id)) await go("/t/recipes", { replace: true });
 }
 
 function place() {

@@ -1,6 +1,7 @@
 """The head of the log, kept outside of it: a log whose end was cut off, or that was made anew, fits no more.
 
-An anchor is `{"n", "hash", "proof"}` of one row; the proof needs the installation's key.
+An anchor is `{"form", "n", "hash", "proof"}` of one row; the proof needs the installation's key. One without a form
+is of the time before the chain was keyed, when rows had other hashes: it says nothing any more.
 """
 
 from __future__ import annotations
@@ -12,24 +13,30 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from recipe_app.store.oplog import FIRST
+from recipe_app.store.oplog import head
 from recipe_app.store.tables import op as table
 
 Anchor = dict[str, Any]
+FORM = 2
 
 
 def head_anchor(connection: Connection, key: bytes) -> Anchor:
     """Return the anchor of the log as it stands."""
-    last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
-    n, row_hash = (last.n, last.hash) if last else (0, FIRST)
-    return {"n": n, "hash": row_hash, "proof": _proof(key, n, row_hash)}
+    n, row_hash = head(connection)
+    return {"form": FORM, "n": n, "hash": row_hash, "proof": _proof(key, n, row_hash)}
 
 
 def unfit(connection: Connection, anchors: Mapping[str, list[Any]], key: bytes) -> list[str]:
     """Return the names under which an anchor stands that this log does not fit, in their order."""
     return [
-        name for name, of in sorted(anchors.items()) if not all(_fits(connection, one, key) for one in of)
+        name
+        for name, of in sorted(anchors.items())
+        if not all(_fits(connection, one, key) for one in of if _is_of_now(one))
     ]
+
+
+def _is_of_now(anchor: Any) -> bool:
+    return not isinstance(anchor, dict) or "form" in anchor
 
 
 def _fits(connection: Connection, anchor: Any, key: bytes) -> bool:

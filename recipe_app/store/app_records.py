@@ -23,6 +23,7 @@ from recipe_app.store.together import Together
 
 Op = dict[str, Any]
 BATCH = 500
+GONE: Op = {}
 KEPT = 256
 """Recordings whose operations are kept in memory."""
 
@@ -36,10 +37,11 @@ class AppRecords:
         "Grows with everything that is changed but the operations of recordings; caches of who may do what heed it."
         self._kept: OrderedDict[str, list[Op]] = OrderedDict()
         self._lock = threading.Lock()
+        self._heeded = 0
         self._together: Together[NewOp, tuple[Op, bool]] = Together(self._accept)
 
     def accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
-        """Append operations; for each the stored one and whether it was there.
+        """Append operations; for each the stored one, `GONE` on what was destroyed, and whether it was there.
 
         What comes at the same time is committed together. What belongs to a recording with a folder then waits for
         the folder's events, and everything is synced to the disk when this returns.
@@ -48,7 +50,9 @@ class AppRecords:
 
     def _accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
         with self.database.writing() as connection:
-            appended = oplog.append_all(connection, new)
+            gone = oplog.destroyed_among(connection, {op.subject for op in new})
+            kept = iter(oplog.append_all(connection, [op for op in new if op.subject not in gone]))
+            appended = [(GONE, True) if op.subject in gone else next(kept) for op in new]
             fresh = [op for op, known in appended if not known]
             subjects = self._beyond(connection, {op["subject"] for op in fresh})
             folders = {subject for subject, ops in subjects.items() if folder_of(ops) is not None}
@@ -156,16 +160,33 @@ class AppRecords:
             kept = {subject: self._kept.get(subject, []) for subject in subjects}
         known = {subject: ops[-1]["n"] if ops else 0 for subject, ops in kept.items()}
         more = oplog.ops_beyond(connection, known)
-        return {subject: ops + more[subject] for subject, ops in kept.items()}
+        return {subject: _since_destroyed(ops + more[subject]) for subject, ops in kept.items()}
 
     def _keep(self, subjects: dict[str, list[Op]]) -> None:
         with self._lock:
             for subject, ops in subjects.items():
-                if len(ops) >= len(self._kept.get(subject, [])):  # a slower reader may come later with less
+                known = self._kept.get(subject, [])
+                if not known or (ops and ops[-1]["n"] >= known[-1]["n"]):  # a slower reader may come later
                     self._kept[subject] = ops
                 self._kept.move_to_end(subject)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
+
+    def heed_destroyed(self) -> None:
+        """Take out of memory what another process destroyed since the last call."""
+        op = tables.op
+        asked = select(op.c.n, op.c.subject).where(op.c.n > self._heeded, op.c.kind == oplog.DESTROYED)
+        with self.database.reading() as connection:
+            last, _ = oplog.head(connection)
+            found = connection.execute(asked).all()
+        for row in found:
+            self.forget(row.subject)
+        self._heeded = last
+
+    def forget(self, subject: str) -> None:
+        """Take out of memory what was destroyed."""
+        with self._lock:
+            self._kept.pop(subject, None)
 
     def kept(self, subject: str) -> list[Op]:
         """Return what is in memory of a recording's operations: after `accept`, everything up to what it took."""
@@ -219,6 +240,12 @@ class AppRecords:
         with self.database.writing() as connection:
             yield connection
         self.changes += 1
+
+
+def _since_destroyed(ops: list[Op]) -> list[Op]:
+    """Leave out what another process destroyed meanwhile."""
+    last = max((place for place, op in enumerate(ops) if op["kind"] == oplog.DESTROYED), default=None)
+    return ops if last is None else ops[last:]
 
 
 def roles_of(person: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """A backup of the app's memory: one zip file, whole or not there, its content by hash.
 
-    backup.json     what it is: kind, number of operations, hash of the last one, SHA-256 of every other member
+    backup.json     what it is: kind, number of operations, hash of the last one, which secret chained them (a hash of
+                    it), SHA-256 of every other member
     app.db          the database as SQLite's online backup copies it, or instead of it
     tables.jsonl    the same as a logical dump (PostgreSQL): one object a row, {"table": .., "row": {..}}, the log
                     first; bytes are base64. What is derived from the log is left out and made again by a restore
@@ -45,7 +46,14 @@ PIECE = 1 << 20
 
 
 def back_up(
-    place: Path | str, recipes: Path, target: Path, *, utc_ns: int, tell: Tell, force: bool = False
+    place: Path | str,
+    recipes: Path,
+    target: Path,
+    *,
+    key: bytes,
+    utc_ns: int,
+    tell: Tell,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Copy the database at `place` and the recipes to `target`, while the app runs; return the manifest.
 
@@ -56,7 +64,7 @@ def back_up(
         raise BadSetup(f"{place}: there is no database to back up; give the app's --data or --database")
     try:
         with _only_one(target), written(target, force=force) as part, _removed(_copy_of(part)):
-            manifest = _write(place, recipes, part, utc_ns=utc_ns, tell=tell)
+            manifest = _write(place, recipes, part, key, utc_ns=utc_ns, tell=tell)
             check(part)
     except OSError as error:
         raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
@@ -90,17 +98,34 @@ def _copy_of(part: Path) -> Path:
     return part.with_name(part.name + ".db")
 
 
-def _write(place: Path | str, recipes: Path, part: Path, *, utc_ns: int, tell: Tell) -> dict[str, Any]:
+def is_made_with(manifest: dict[str, Any], key: bytes) -> bool:
+    """Tell whether the log of a backup was chained with this secret; that of an early version was with none."""
+    return bool(manifest.get("key") == _named(key))
+
+
+def _named(key: bytes) -> str:
+    return hashlib.sha256(b"log " + key).hexdigest()[:16]
+
+
+def _write(
+    place: Path | str, recipes: Path, part: Path, key: bytes, *, utc_ns: int, tell: Tell
+) -> dict[str, Any]:
     with open(part, "xb", opener=private) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             writer = _Writer(archive)
             if isinstance(place, Path):
                 facts = _copy(place, _copy_of(part), writer, tell)
             else:
-                facts = _dump(place, writer, tell)
+                facts = _dump(place, key, writer, tell)
             for path in sorted(recipes.glob("*.json")) if recipes.is_dir() else ():
                 writer.add(f"{RECIPES}/{path.name}", path.read_bytes())
-            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, **facts, "files": writer.files}
+            manifest = {
+                "schema": SCHEMA,
+                "made_utc_ns": utc_ns,
+                "key": _named(key),
+                **facts,
+                "files": writer.files,
+            }
             archive.writestr(_private(MANIFEST), json.dumps(manifest, indent=1))
         file.flush()
         os.fsync(file.fileno())
@@ -163,9 +188,9 @@ def _copy(place: Path, copy: Path, writer: _Writer, tell: Tell) -> dict[str, Any
     return {"kind": "sqlite", "operations": last[0], "last_hash": last[1]}
 
 
-def _dump(place: str, writer: _Writer, tell: Tell) -> dict[str, Any]:
+def _dump(place: str, key: bytes, writer: _Writer, tell: Tell) -> dict[str, Any]:
     """Dump the rows of one moment, whoever writes meanwhile."""
-    database = open_database(place)
+    database = open_database(place, key)
     engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
     try:
         with engine.connect() as connection, connection.begin(), writer.member(DUMP) as write:

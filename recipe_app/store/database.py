@@ -15,6 +15,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from recipe_app.errors import BadSetup
+from recipe_app.store.keys import kept_key
+from recipe_app.store.oplog import KEY
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
 WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL
@@ -50,10 +52,17 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(place: Path | str) -> Database:
-    """Open a database file or URL and bring its tables up to date. Raises BadSetup in one line."""
+def open_database(place: Path | str, key: bytes | None = None) -> Database:
+    """Open a database file or URL and bring its tables up to date. Raises BadSetup in one line.
+
+    `key` is the installation's secret, with which the log is chained; a file's lies beside it.
+    """
+    if key is None:
+        if isinstance(place, str):
+            raise BadSetup(f"{_shown(place)}: wants the app.key of its installation")
+        key = kept_key(place.parent)
     try:
-        engine = _engine(place)
+        engine = _engine(place).execution_options(**{KEY: key})
         with engine.connect() as connection:
             migrate(connection)
     except (ArgumentError, ImportError) as error:

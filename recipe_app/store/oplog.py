@@ -1,23 +1,31 @@
 """The log: operations are appended once, numbered without a gap, each row carrying the hash of the row before it.
 
-It is the audit log too: who did what on which device, when, and nothing can be changed or taken out unnoticed.
+It is the audit log too: who did what on which device, when, and nothing can be changed or taken out unnoticed. The
+chain is keyed with the installation's secret (HMAC-SHA-256). Of what was said it covers a salted hash, so that a
+withdrawal can destroy the words and the chain still holds.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_, update
 
 from recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
 SERVER = "server"
 """The device name of operations that the server makes itself."""
+DESTROYED = "destroyed"
+"""The kind of operation that says which rows lost what they said: `numbers`, pairs of first and last."""
+KEY = "log_key"
+"""The option of an engine that holds the installation's secret."""
 
 _HASHED = (
     "n",
@@ -27,8 +35,7 @@ _HASHED = (
     "actor",
     "subject",
     "kind",
-    "body",
-    "clock",
+    "content_hash",
     "seen",
     "host_ns",
     "uncertainty_ns",
@@ -36,6 +43,10 @@ _HASHED = (
     "received_host_ns",
     "received_utc_ns",
 )
+
+
+IS_KEPT = table.c.salt != ""
+"""What a row said was not destroyed."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +85,8 @@ def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[
     twice; what comes second gets a number of ours, below 0. Call inside `Database.writing`.
     """
     stored, used = _there(connection, new)
-    last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
-    n, previous = (last.n, last.hash) if last else (0, FIRST)
+    n, previous = head(connection)
+    key = _key(connection)
     rows: list[dict[str, Any]] = []
     results: list[tuple[dict[str, Any], bool]] = []
     lowest: dict[str, int] = {}
@@ -86,7 +97,7 @@ def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[
         if (one.device, one.seq) in used:
             lowest[one.device] = (lowest.get(one.device) or _lowest(connection, one.device)) - 1
             one = replace(one, seq=lowest[one.device], clock={**one.clock, "seq": one.seq})
-        row = _row(one, n + 1, previous)
+        row = _row(one, n + 1, previous, key)
         n, previous = n + 1, row["hash"]
         rows.append(row)
         used.add((one.device, one.seq))
@@ -113,21 +124,40 @@ def _lowest(connection: Connection, device: str) -> int:
     return min(lowest or 0, 0)
 
 
-def _row(new: NewOp, n: int, previous: str) -> dict[str, Any]:
+def head(connection: Connection) -> tuple[int, str]:
+    """Return number and hash of the last row."""
+    last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
+    return (last.n, last.hash) if last else (0, FIRST)
+
+
+def _row(new: NewOp, n: int, previous: str, key: bytes) -> dict[str, Any]:
     values = {
-        **{name: getattr(new, name) for name in _HASHED if name not in ("n", "body", "clock")},
+        **{name: getattr(new, name) for name in _HASHED if name not in ("n", "content_hash")},
         "n": n,
         "body": _text(new.body),
         "clock": _text(new.clock),
+        "salt": secrets.token_hex(16),
         "prev": previous,
     }
-    values["hash"] = _hash(values)
+    values["content_hash"] = content_hash(values)
+    values["hash"] = row_hash(values, key)
     return values
+
+
+def _key(connection: Connection) -> bytes:
+    key: bytes = connection.get_execution_options()[KEY]
+    return key
 
 
 def known_ids(connection: Connection, op_ids: Sequence[str]) -> set[str]:
     """Return which operations are stored already."""
     return set(connection.execute(select(table.c.op_id).where(table.c.op_id.in_(op_ids))).scalars())
+
+
+def destroyed_among(connection: Connection, subjects: Collection[str]) -> set[str]:
+    """Return which of these subjects were destroyed: nothing more is kept of them."""
+    asked = select(table.c.subject).where(table.c.subject.in_(subjects), table.c.kind == DESTROYED)
+    return set(connection.execute(asked).scalars())
 
 
 def next_seq(connection: Connection, device: str = SERVER) -> int:
@@ -139,7 +169,7 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
 
 def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[dict[str, Any]]:
     """Return the operations on one subject in the order of the log."""
-    asked = select(table).where(table.c.subject == subject, table.c.n > after).order_by(table.c.n)
+    asked = select(table).where(table.c.subject == subject, table.c.n > after, IS_KEPT).order_by(table.c.n)
     return [as_op(row) for row in connection.execute(asked)]
 
 
@@ -152,15 +182,15 @@ def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, li
     if later:
         asked.append(table.c.subject.in_(later) & (table.c.n > min(later.values())))
     if asked:
-        for row in connection.execute(select(table).where(or_(*asked)).order_by(table.c.n)):
+        for row in connection.execute(select(table).where(or_(*asked), IS_KEPT).order_by(table.c.n)):
             if row.n > known[row.subject]:
                 found[row.subject].append(as_op(row))
     return found
 
 
 def everything(connection: Connection) -> Iterator[dict[str, Any]]:
-    """Yield the whole log in its order."""
-    for row in connection.execute(select(table).order_by(table.c.n)):
+    """Yield the whole log in its order, without what was destroyed."""
+    for row in connection.execute(select(table).where(IS_KEPT).order_by(table.c.n)):
         yield as_op(row)
 
 
@@ -173,22 +203,62 @@ def newest(connection: Connection, *, before: int | None, count: int, **equal: s
 
 
 def first_fault(connection: Connection) -> int | None:
-    """Recompute the chain; return the number of the first row that was changed, lost or added, or None."""
-    previous, expected = FIRST, 1
+    """Recompute the chain; return the number of the first row that was changed, lost or added, or None.
+
+    A row without what it said is sound where a later one says that it was destroyed.
+    """
+    key, previous, expected = _key(connection), FIRST, 1
+    empty: set[int] = set()
     for row in connection.execute(select(table).order_by(table.c.n)):
-        if row.n != expected or row.prev != previous or row.hash != _hash(_columns(row)):
+        values = row._asdict()
+        if (
+            row.n != expected
+            or row.prev != previous
+            or not hmac.compare_digest(row.hash, row_hash(values, key))
+        ):
             return expected
+        if not row.salt and not row.body and not row.clock:
+            empty.add(row.n)
+        elif row.content_hash != content_hash(values):
+            return expected
+        elif row.kind == DESTROYED:
+            empty -= numbers_in(json.loads(row.body))
         previous, expected = row.hash, expected + 1
+    return min(empty, default=None)
+
+
+def chain_anew(connection: Connection) -> int | None:
+    """Chain the rows that are there with this installation's secret.
+
+    Return the number of the first row that does not follow the one before it, or not hold what it was hashed with.
+    """
+    key, before, after, expected = _key(connection), FIRST, FIRST, 1
+    for row in connection.execute(select(table).order_by(table.c.n)).all():
+        values = row._asdict()
+        is_whole = row.content_hash == content_hash(values) or not (row.salt or row.body or row.clock)
+        if row.n != expected or row.prev != before or not is_whole:
+            return expected
+        before, values["prev"] = row.hash, after
+        after = row_hash(values, key)
+        connection.execute(update(table).where(table.c.n == row.n).values(prev=values["prev"], hash=after))
+        expected += 1
     return None
 
 
-def _columns(row: Row[Any]) -> dict[str, Any]:
-    return row._asdict()
+def numbers_in(body: Mapping[str, Any]) -> set[int]:
+    """Return the rows that an operation of the kind `destroyed` names."""
+    return {n for first, last in body["numbers"] for n in range(first, last + 1)}
 
 
-def _hash(values: dict[str, Any]) -> str:
+def content_hash(values: Mapping[str, Any]) -> str:
+    """Hash what was said in a row, with its salt."""
+    return hashlib.sha256("\n".join(values[name] for name in ("salt", "body", "clock")).encode()).hexdigest()
+
+
+def row_hash(values: Mapping[str, Any], key: bytes) -> str:
+    """Hash a row and the hash before it with the installation's secret."""
     text = json.dumps([values["prev"], *(values[name] for name in _HASHED)], ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 def _text(value: dict[str, Any]) -> str:
@@ -201,4 +271,5 @@ def as_op(row: Row[Any]) -> dict[str, Any]:
 
 
 def _as_op(values: dict[str, Any]) -> dict[str, Any]:
-    return {**values, "body": json.loads(values["body"]), "clock": json.loads(values["clock"])}
+    said = {name: json.loads(values[name] or "{}") for name in ("body", "clock")}
+    return {name: value for name, value in values.items() if name not in ("salt", "content_hash")} | said

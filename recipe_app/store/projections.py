@@ -107,6 +107,8 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "training": _nothing,
     "dump": _nothing,
     "collection": _nothing,
+    "destroyed": _nothing,
+    "forgotten": _nothing,
 }
 
 

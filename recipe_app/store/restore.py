@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from recipe_app.errors import BadSetup
 from recipe_app.store import oplog, projections, tables
-from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, opened, proven
+from recipe_app.store.backup import COPY, DUMP, KEPT, NOT_KEPT, RECIPES, is_made_with, opened, proven
 from recipe_app.store.database import Database, open_database
 from sensors.files_on_disk import sync_path
 from storage.disk.durable import LOCAL
@@ -30,11 +30,14 @@ STAGED = ".restore-"
 _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 
 
-def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
+def restore(
+    source: Path, place: Path | str, recipes: Path, *, key: bytes, without_key: bool = False
+) -> dict[str, Any]:
     """Restore a backup into a database that holds nothing yet; return its manifest. Raises BadSetup.
 
     All of it or nothing: recipes are proven before anything is there, an SQLite file gets its name last,
-    PostgreSQL is one transaction.
+    PostgreSQL is one transaction. `key` is the secret of the installation that the backup is of, or with
+    `without_key` another one, with which the log is chained anew.
     """
     with opened(source) as (archive, manifest):
         if odd := [
@@ -43,13 +46,18 @@ def restore(source: Path, place: Path | str, recipes: Path) -> dict[str, Any]:
             raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
         if isinstance(place, Path):
             _refuse_taken(place)
+        if not (without_key or is_made_with(manifest, key)):
+            raise BadSetup(
+                f"{source}: was made with another app.key, without which its log is not proven; put that one into "
+                "DATA/_app, or give --without-key"
+            )
         target = recipes if isinstance(place, str) else place
         try:
             with _recipes_proven(source, archive, manifest, recipes) as put:
                 if isinstance(place, Path):
-                    _into_file(source, archive, manifest, place, put)
+                    _into_file(source, archive, manifest, place, put, key)
                 else:
-                    _into_server(source, archive, manifest, place, put)
+                    _into_server(source, archive, manifest, place, put, key)
         except OSError as error:
             raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
@@ -88,7 +96,12 @@ def _recipes_proven(
 
 
 def _into_file(
-    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: Path, put: Callable[[], None]
+    source: Path,
+    archive: zipfile.ZipFile,
+    manifest: dict[str, Any],
+    place: Path,
+    put: Callable[[], None],
+    key: bytes,
 ) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=STAGED) as folder:
@@ -96,11 +109,11 @@ def _into_file(
         if manifest["kind"] == "sqlite":
             with open(made, "xb") as file:
                 proven(source, archive, manifest, COPY, file.write)
-            _look(source, made)
-        database = open_database(made)
+            _look(source, made, manifest)
+        database = open_database(made, key)
         try:
             with database.writing() as connection:
-                _fill(source, archive, manifest, connection)
+                _fill(source, archive, manifest, connection, key)
         finally:
             database.close()
         _fold_in(made)
@@ -111,14 +124,22 @@ def _into_file(
     LOCAL.sync_folder(place.parent)
 
 
-def _look(source: Path, made: Path) -> None:
+def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
+    """Prove a copied file before its tables are brought up to date."""
     with contextlib.closing(sqlite3.connect(made)) as connection:
         try:
             found = connection.execute("PRAGMA integrity_check").fetchone()[0]
+            last = connection.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
-            found = str(error)
+            found, last = str(error), None
     if found != "ok":
         raise BadSetup(f"{source}: its database is damaged ({found}); take another copy")
+    _require_end(source, manifest, last or (0, oplog.FIRST))
+
+
+def _require_end(source: Path, manifest: dict[str, Any], end: tuple[int, str]) -> None:
+    if tuple(end) != (manifest["operations"], manifest["last_hash"]):
+        raise BadSetup(f"{source}: the chain of the log is broken at its end; take another copy")
 
 
 def _fold_in(made: Path) -> None:
@@ -129,15 +150,20 @@ def _fold_in(made: Path) -> None:
 
 
 def _into_server(
-    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], place: str, put: Callable[[], None]
+    source: Path,
+    archive: zipfile.ZipFile,
+    manifest: dict[str, Any],
+    place: str,
+    put: Callable[[], None],
+    key: bytes,
 ) -> None:
     if manifest["kind"] != "log":
         raise BadSetup(f"{source}: is a copy of an SQLite file; restore it with --data")
-    database = open_database(place)
+    database = open_database(place, key)
     try:
         _refuse_filled(database)
         with database.writing() as connection:
-            _fill(source, archive, manifest, connection)
+            _fill(source, archive, manifest, connection, key)
             put()
     finally:
         database.close()
@@ -149,7 +175,9 @@ def _refuse_filled(database: Database) -> None:
             raise BadSetup("--database: holds operations already; restore into an empty database")
 
 
-def _fill(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], connection: Connection) -> None:
+def _fill(
+    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], connection: Connection, key: bytes
+) -> None:
     """Put the rows back if they are not there, prove the log, make the tables."""
     if manifest["kind"] == "log":
         for name, rows in _batches(source, archive, manifest):
@@ -157,14 +185,13 @@ def _fill(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], conn
                 connection.execute(insert(tables.metadata.tables[name]), rows)
             except SQLAlchemyError as error:
                 raise BadSetup(f"{source}: rows of {name} do not fit the log; take another copy") from error
+        _require_end(source, manifest, oplog.head(connection))
     for table in NOT_KEPT:
         connection.execute(delete(table))
-    last = connection.execute(select(tables.op).order_by(tables.op.c.n.desc()).limit(1)).first()
-    ends = (last.n, last.hash) if last else (0, oplog.FIRST)
-    fault = oplog.first_fault(connection)
-    if fault is not None or ends != (manifest["operations"], manifest["last_hash"]):
-        where = f"at operation {fault}" if fault is not None else "at its end"
-        raise BadSetup(f"{source}: the chain of the log is broken {where}; take another copy")
+    fault = None if is_made_with(manifest, key) else oplog.chain_anew(connection)
+    fault = fault or oplog.first_fault(connection)
+    if fault is not None:
+        raise BadSetup(f"{source}: the chain of the log is broken at operation {fault}; take another copy")
     projections.rebuild(connection)
 
 

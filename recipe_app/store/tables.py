@@ -40,10 +40,14 @@ op = Table(
     Column("actor", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
-    Column("body", Text, nullable=False),  # JSON
+    Column("body", Text, nullable=False),  # JSON; empty once it was destroyed
     Column(
         "clock", Text, nullable=False
-    ),  # JSON: what the client said about time (and of `seq` below 0), untouched
+    ),  # JSON: what the client said about time (and of `seq` below 0), untouched; empty once it was destroyed
+    Column("salt", Text, nullable=False),  # empty once body and clock were destroyed
+    Column(
+        "content_hash", Text, nullable=False
+    ),  # of salt, body and clock; the chain covers it in their place
     Column("seen", BigInteger, nullable=False),  # the last n of the subject that the device knew
     Column("host_ns", BigInteger, nullable=False),  # when it was done, on the capture clock
     Column("uncertainty_ns", BigInteger, nullable=False),

@@ -11,13 +11,14 @@ from fastapi.responses import JSONResponse
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import BadOperation, NotAllowed
+from recipe_app.exchange.app_withdrawals import FORGOTTEN, to_forget
 from recipe_app.exchange.dumps import site_of
 from recipe_app.people.accounts import Visitor
 from recipe_app.people.roles import Access
 from recipe_app.store import oplog, tables
 from recipe_app.store.app_records import roles_of
 from recipe_app.web.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
-from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, PairRequest, SignIn
+from recipe_app.web.bodies import AcceptInvite, CardSignIn, DeskSignIn, Forgotten, PairRequest, SignIn
 from recipe_app.web.networks import network_of
 
 YEAR_S = 31_536_000
@@ -53,7 +54,16 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
             "id": device["id"],
             "name": device["name"],
             "seq": oplog.next_seq(connection, device["id"]) - 1,
+            "destroyed": to_forget(tools.records, device["id"]),
         }
+
+
+def forgotten(tools: Tools, device: Device, body: Forgotten) -> dict[str, Any]:
+    """Note what this tablet took out of its own memory, since it was destroyed here."""
+    gone = sorted(set(body.recordings) & set(to_forget(tools.records, device["id"])))
+    if gone:
+        tools.records.note(FORGOTTEN, device["id"], {"recordings": gone}, actor="")
+    return {"recordings": gone}
 
 
 def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> JSONResponse:
@@ -166,6 +176,7 @@ ROUTES = [
     Route("/api/v1/pair", pair, Access.PUBLIC, "POST"),
     Route("/api/v1/people", people, Access.DEVICE),
     Route("/api/v1/sign-in", sign_in, Access.DEVICE, "POST"),
+    Route("/api/v1/forgotten", forgotten, Access.DEVICE, "POST"),
     Route("/api/v1/sign-in/card", sign_in_by_card, Access.DEVICE, "POST"),
     Route("/api/v1/desk/sign-in", sign_in_at_the_desk, Access.PUBLIC, "POST"),
     Route("/api/v1/invite", accept_invite, Access.PUBLIC, "POST"),

@@ -34,6 +34,12 @@ class SignIn(Strict):
     program: bool = False
 
 
+class Forgotten(Strict):
+    """What a tablet took out of its own memory."""
+
+    recordings: Annotated[list[Id], Field(max_length=200)]
+
+
 class CardSignIn(Strict):
     """The token of a QR card."""
 

@@ -21,6 +21,7 @@ from recipe_app.cooking.capture_link import Capture
 from recipe_app.cooking.collaborators import Collaborators, collaborators
 from recipe_app.cooking.withdrawals import end_withdrawn
 from recipe_app.errors import BadSetup
+from recipe_app.exchange import app_withdrawals
 from recipe_app.exchange.folders import Folders
 from recipe_app.store import tables
 from recipe_app.store.app_records import AppRecords, new_id, roles_of
@@ -64,9 +65,10 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         own = data / APP_FOLDER
         listener = stack.enter_context(_listen(setup.host, setup.port))
         secure = _credentials(setup.host, own)
-        database = open_database(setup.database or own / "app.db")
+        database = open_database(setup.database or own / "app.db", kept_key(own))
         stack.callback(database.close)
         records = AppRecords(database, now_ns=host_ns, utc_ns=lambda: utc_anchor().utc_ns)
+        app_withdrawals.apply(own, records, setup.database or own / "app.db")
         tools = collaborators(
             records,
             Folders(data),
@@ -194,6 +196,7 @@ def _filing(tools: Collaborators) -> Iterator[None]:
     def run() -> None:
         while not end.is_set():
             try:
+                tools.records.heed_destroyed()
                 tools.intake.file()
                 end_withdrawn(tools)
             except SQLAlchemyError as error:

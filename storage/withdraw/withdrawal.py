@@ -116,10 +116,8 @@ def _here(recording: Path, policy: Policy, manifest: Manifest, left: list[dict[s
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
     is_tombstone = "files" in manifest.get(KEY, {})
     files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
-    tombstone = {
-        "schema": manifest["schema"],
-        "recording": manifest["recording"],
-        "uuid": manifest["uuid"],
+    tombstone: dict[str, Any] = {
+        **{key: manifest[key] for key in ("schema", "recording", "uuid") if key in manifest},
         KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left},
     }
     if policy is Policy.QUARANTINE and others:

@@ -247,6 +247,6 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     if request.param == "sqlite":
         opened = open_database(tmp_path / "app" / "app.db")
     else:
-        opened = open_database(emptied(request.getfixturevalue("postgresql_server")))
+        opened = open_database(emptied(request.getfixturevalue("postgresql_server")), bytes(32))
     yield opened
     opened.close()

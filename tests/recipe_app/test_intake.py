@@ -418,7 +418,7 @@ def test_an_undo_of_what_was_chosen_takes_nothing_back(kitchen: Any) -> None:
 def test_a_letter_that_a_database_cannot_hold_is_refused_in_words(
     kitchen: Any, postgresql_server: str
 ) -> None:
-    kitchen.database = open_database(emptied(postgresql_server))
+    kitchen.database = open_database(emptied(postgresql_server), bytes(32))
     answer = kitchen.desk("operator").post("/api/v1/desk/kitchens", json={"name": "a\0b"})
     assert (answer.status_code, "cannot be stored" in answer.json()["error"]) == (422, True)
     assert kitchen.tablet.get("/api/v1/bundle/a%00b").status_code == 422

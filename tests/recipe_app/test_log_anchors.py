@@ -25,8 +25,9 @@ def made_anew(connection: Connection, first: int) -> None:
     for row in rows:
         body = '{"text":"forged"}' if row["n"] == first else row["body"]
         row |= {"prev": previous, "body": body}
-        previous = row["hash"] = oplog._hash(row)
-        said = {key: row[key] for key in ("prev", "body", "hash")}
+        row["content_hash"] = oplog.content_hash(row)
+        previous = row["hash"] = oplog.row_hash(row, oplog._key(connection))
+        said = {key: row[key] for key in ("prev", "body", "content_hash", "hash")}
         connection.execute(update(tables.op).where(OP.n == row["n"]).values(said))
 
 

@@ -164,6 +164,20 @@ export async function addSound(recording, sha256, blob) {
   await load();
 }
 
+// Take everything of these recordings out of this tablet's memory, sent or not.
+export async function forget(recordings) {
+  const held = { outbox: await read("outbox"), refused: await read("refused"), sounds: await read("sounds") };
+  await change(["bundles", ...Object.keys(held)], (stores) => {
+    for (const id of recordings) stores.bundles.delete(id);
+    for (const name of ["outbox", "refused"]) {
+      for (const entry of held[name]) if (recordings.includes(entry.operation.recording)) stores[name].delete(entry.seq);
+    }
+    for (const sound of held.sounds) if (recordings.includes(sound.recording)) stores.sounds.delete(sound.sha256);
+  });
+  for (const id of recordings) accepted.delete(id);
+  await load();
+}
+
 async function sendSounds() {
   const problems = [];
   for (const { sha256, recording, blob } of await read("sounds")) {

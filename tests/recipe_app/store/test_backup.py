@@ -34,6 +34,7 @@ from recipe_app.store.restore import restore
 pytestmark = pytest.mark.slow
 
 PIN = "482916"
+SECRET = bytes(range(32))
 UTC_NS = 1_790_000_000_000_000_000
 KEPT = ("op", "unfiled", "credential", "device_key", "voice")
 
@@ -89,7 +90,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 
 @pytest.fixture
 def filled(place: Path | str) -> dict[str, Any]:
-    database = open_database(place)
+    database = open_database(place, SECRET)
     fill(database)
     found = content(database)
     database.close()
@@ -105,7 +106,7 @@ def recipes(tmp_path: Path) -> Path:
 
 
 def make(place: Path | str, recipes: Path, target: Path) -> dict[str, Any]:
-    return back_up(place, recipes, target, utc_ns=UTC_NS, tell=lambda _: None)
+    return back_up(place, recipes, target, key=SECRET, utc_ns=UTC_NS, tell=lambda _: None)
 
 
 def test_what_comes_back_is_what_was_there(
@@ -120,16 +121,35 @@ def test_what_comes_back_is_what_was_there(
     if isinstance(place, str):
         there.append(emptied(place))
     for new_place in there:
-        assert restore(target, new_place, tmp_path / "new" / "_app" / "recipes") == made
-        database = open_database(new_place)
+        assert restore(target, new_place, tmp_path / "new" / "_app" / "recipes", key=SECRET) == made
+        database = open_database(new_place, SECRET)
         assert content(database) == filled
         assert records_of(database).rows(tables.login) == records_of(database).rows(tables.ticket) == []
         records_of(database).note("kitchen", "k2", {"name": "Next"}, actor="")  # and it goes on
         database.close()
         with pytest.raises(BadSetup, match="already"):
-            restore(target, new_place, tmp_path / "other")
+            restore(target, new_place, tmp_path / "other", key=SECRET)
     assert (tmp_path / "new" / "_app" / "recipes" / "tea.json").read_text() == '{"steps": {}}'
     assert (tmp_path / "new" / "_app" / "app.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_without_its_key_a_log_is_taken_by_choice_and_chained_anew(
+    place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
+) -> None:
+    target, other = tmp_path / "kitchen.backup", bytes(reversed(SECRET))
+    make(place, recipes, target)
+    new_place = tmp_path / "new" / "_app" / "app.db"
+    with pytest.raises(BadSetup, match=r"another app\.key"):
+        restore(target, new_place, tmp_path / "new" / "recipes", key=other)
+    assert not new_place.exists()
+    restore(target, new_place, tmp_path / "new" / "recipes", key=other, without_key=True)
+    database = open_database(new_place, other)
+    found = content(database)
+    assert (found["fault"], found["derived"]) == (None, filled["derived"])
+    database.close()
+    database = open_database(new_place, SECRET)
+    assert content(database)["fault"] == 1, "the chain is of the other secret now"
+    database.close()
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
@@ -138,7 +158,7 @@ def test_what_a_killed_app_left_beside_its_database_is_not_taken_for_the_restore
 ) -> None:
     """SQLite would write a write-ahead log that lies there over whatever has the database's name."""
     old, target = tmp_path / "old" / "app.db", tmp_path / "kitchen.backup"
-    database = open_database(old)
+    database = open_database(old, SECRET)
     fill(database)
     database.close()
     make(old, tmp_path / "none", target)
@@ -147,15 +167,15 @@ def test_what_a_killed_app_left_beside_its_database_is_not_taken_for_the_restore
     left.parent.mkdir()
     left.write_bytes(b"of the old one")
     with pytest.raises(BadSetup, match=f"app.db{end}: is there already"):
-        restore(target, new_place, tmp_path / "recipes")
+        restore(target, new_place, tmp_path / "recipes", key=SECRET)
     left.unlink()
-    restore(target, new_place, tmp_path / "recipes")
+    restore(target, new_place, tmp_path / "recipes", key=SECRET)
 
 
 def test_a_backup_comes_to_its_end_while_tablets_write(tmp_path: Path) -> None:
     """It holds one moment; each write of another connection would begin it anew otherwise."""
     place = tmp_path / "app.db"
-    database = open_database(place)
+    database = open_database(place, SECRET)
     fill(database)
     records = records_of(database)
     with records.changing() as connection:
@@ -169,7 +189,9 @@ def test_a_backup_comes_to_its_end_while_tablets_write(tmp_path: Path) -> None:
         written.append(records.note("kitchen", f"k{len(written)}b", {"name": str(len(written))}, actor=""))
         assert len(written) < 40, "the backup begins again and again"
 
-    manifest = back_up(place, tmp_path / "none", tmp_path / "kitchen.backup", utc_ns=UTC_NS, tell=write)
+    manifest = back_up(
+        place, tmp_path / "none", tmp_path / "kitchen.backup", key=SECRET, utc_ns=UTC_NS, tell=write
+    )
     database.close()
     assert len(written) > 3
     assert manifest["operations"] == before
@@ -190,7 +212,7 @@ def test_no_secret_stands_in_it_in_plain_text(
 def test_a_backup_is_of_one_moment_whoever_writes(
     place: Path | str, filled: dict[str, Any], recipes: Path, tmp_path: Path
 ) -> None:
-    database, end = open_database(place), threading.Event()
+    database, end = open_database(place, SECRET), threading.Event()
     records = records_of(database)
 
     def write() -> None:
@@ -212,8 +234,8 @@ def test_a_backup_is_of_one_moment_whoever_writes(
         database.close()
     assert counts == sorted(set(counts))
     restored = tmp_path / "new" / "app.db"
-    restore(tmp_path / "2.backup", restored, tmp_path / "new" / "recipes")
-    database = open_database(restored)
+    restore(tmp_path / "2.backup", restored, tmp_path / "new" / "recipes", key=SECRET)
+    database = open_database(restored, SECRET)
     with database.reading() as connection:
         assert len(list(oplog.everything(connection))) == counts[2]
         assert oplog.first_fault(connection) is None
@@ -239,7 +261,7 @@ def test_a_damaged_backup_is_refused_in_one_line(
             assert not restored.exists()
             assert not list(restored.parent.glob(".restore-*"))
         else:  # a bit that says nothing, such as a file date: then all of it is there
-            database = open_database(restored)
+            database = open_database(restored, SECRET)
             assert content(database) == filled
             database.close()
             restored.unlink()
@@ -259,8 +281,8 @@ def test_a_damaged_recipe_leaves_nothing_restored(
     if isinstance(place, str):
         emptied(place)
         with pytest.raises(BadSetup, match=r"tea\.json"):
-            restore(forged, place, new / "recipes")
-        restore(target, place, new / "recipes")  # the server was left empty
+            restore(forged, place, new / "recipes", key=SECRET)
+        restore(target, place, new / "recipes", key=SECRET)  # the server was left empty
 
 
 def test_a_place_that_cannot_be_written_is_named(
@@ -292,7 +314,7 @@ def test_every_bit_of_the_archives_own_words_may_flip(
 
 def refused(target: Path, restored: Path) -> str:
     try:
-        restore(target, restored, restored.parent / "recipes")
+        restore(target, restored, restored.parent / "recipes", key=SECRET)
     except BadSetup as error:
         return str(error)
     return ""
@@ -329,14 +351,14 @@ def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any],
     for change, said in changes:
         rewritten(target, forged, change)
         with pytest.raises(BadSetup, match=said):
-            restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
+            restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes", key=SECRET)
         with pytest.raises(BadSetup, match=said):
-            restore(forged, emptied(place), tmp_path / "recipes")
+            restore(forged, emptied(place), tmp_path / "recipes", key=SECRET)
     with zipfile.ZipFile(forged, "w") as made:
         made.writestr("../evil.json", "{}")
         made.writestr("backup.json", json.dumps({"schema": "app-backup/1", "files": {"../evil.json": {}}}))
     with pytest.raises(BadSetup, match="evil"):
-        restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes")
+        restore(forged, tmp_path / "new" / "app.db", tmp_path / "recipes", key=SECRET)
 
 
 COMMAND = [sys.executable, "-m", "kitchensync", "backup"]
@@ -393,6 +415,7 @@ def test_a_kill_leaves_the_old_backup_whole(tmp_path: Path) -> None:
 def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> None:
     run, target = CliRunner().invoke, tmp_path / "kitchen.backup"
     data = str(tmp_path / "data")
+    (tmp_path / "data" / "_app" / "app.key").write_bytes(SECRET)
     done = run(main, ["backup", str(target), "--data", data, "--json"])
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
@@ -400,6 +423,9 @@ def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> No
     there = run(main, ["restore", str(target), "--data", data, "--json"])
     assert there.exit_code == 1
     assert "is there already" in json.loads(there.stdout)["reason"]
+    done = run(main, ["restore", str(target), "--data", str(tmp_path / "new")])
+    assert (done.exit_code, "another app.key" in done.stderr) == (1, True)
+    (tmp_path / "new" / "_app" / "app.key").write_bytes(SECRET)
     done = run(main, ["restore", str(target), "--data", str(tmp_path / "new")])
     assert done.exit_code == 0
     assert f"{said['operations']} operations" in done.output

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, event, inspect, text
 
+from recipe_app.errors import BadSetup
 from recipe_app.people.accounts import Accounts
+from recipe_app.store import oplog
 from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import migrate, open_database
 
@@ -34,3 +38,52 @@ def test_sessions_go_on_and_what_people_typed_is_gone(tmp_path: Path) -> None:
     visitor = accounts.visitor(device_token="", login_token="test")
     assert (visitor.actor, visitor.desk, len(visitor.csrf)) == ("p1", True, 64)
     database.close()
+
+
+def first_log(place: Path, forged: bool) -> None:
+    """A log as the version before wrote it: three rows, hashed without a secret."""
+    engine = create_engine(f"sqlite:///{place}")
+    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+    with engine.connect() as connection:
+        migrate(connection, "0002")
+    previous = "0" * 64
+    with engine.begin() as connection:
+        for n in (1, 2, 3):
+            said = [
+                n,
+                f"op{n}",
+                "d",
+                n,
+                "a",
+                "s",
+                "kitchen",
+                f'{{"name":"{n}"}}',
+                "{}",
+                0,
+                1,
+                2,
+                "page",
+                3,
+                4,
+            ]
+            own = hashlib.sha256(json.dumps([previous, *said], ensure_ascii=False).encode()).hexdigest()
+            said[7] = '{"name":"forged"}' if forged and n == 2 else said[7]
+            named = {f"v{place}": value for place, value in enumerate([*said, previous, own])}
+            connection.execute(
+                text(f"INSERT INTO op VALUES ({', '.join(f':{key}' for key in named)})"), named
+            )
+            previous = own
+    engine.dispose()
+
+
+def test_an_earlier_log_is_chained_with_the_secret_and_a_changed_one_refused(tmp_path: Path) -> None:
+    first_log(tmp_path / "app.db", forged=False)
+    database = open_database(tmp_path / "app.db")
+    with database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+        assert [op["body"]["name"] for op in oplog.everything(connection)] == ["1", "2", "3"]
+    database.close()
+    (tmp_path / "forged").mkdir()
+    first_log(tmp_path / "forged" / "app.db", forged=True)
+    with pytest.raises(BadSetup, match="changed at operation 2"):
+        open_database(tmp_path / "forged" / "app.db")

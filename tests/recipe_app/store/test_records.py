@@ -105,7 +105,9 @@ def test_what_a_device_counts_twice_gets_a_number_of_ours(records: AppRecords) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("column", ["actor", "body", "host_ns", "hash", "prev"])
+@pytest.mark.parametrize(
+    "column", ["actor", "body", "clock", "salt", "content_hash", "host_ns", "hash", "prev"]
+)
 def test_a_changed_row_is_found(records: AppRecords, column: str) -> None:
     fill(records, 5)
     with records.database.writing() as connection:
@@ -174,4 +176,4 @@ def test_rows_survive_unusual_text(records: AppRecords) -> None:
         assert oplog.first_fault(connection) is None
         assert json.loads(connection.execute(select(tables.op.c.body)).scalar_one())["pseudonym"] == words
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
-    assert version == "0002"
+    assert version == "0003"

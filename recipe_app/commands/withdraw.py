@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
+from recipe_app.commands.options import DATABASE
 from storage.shell.answer import Answer, answers
 from storage.shell.given_path import given_path
 from storage.shell.given_recording import GivenRecording
@@ -15,7 +17,7 @@ from storage.withdraw.policy import Policy
 
 @click.command()
 @click.argument("paths", nargs=-1, type=GivenRecording())
-@click.option("--person", help="Pseudonym: all recordings of this participant below --data.")
+@click.option("--person", help="Pseudonym: all recordings of this participant below --data, and the account.")
 @click.option(
     "--data", type=given_path(exists=True, file_okay=False), help="Data folder that is searched for --person."
 )
@@ -26,19 +28,24 @@ from storage.withdraw.policy import Policy
     show_default=True,
     help="destroy: nothing can be brought back; quarantine: the recording's own folder is put aside for its owner.",
 )
+@DATABASE
 @answers("withdraw/1")
-def withdraw(paths: tuple[Path, ...], person: str | None, data: Path | None, policy: str) -> Answer:
+def withdraw(
+    paths: tuple[Path, ...], person: str | None, data: Path | None, policy: str, database: str | None
+) -> Answer:
     """Destroy recordings and their copies, since the participant took the consent back.
 
-    Copies are those that `move`, `record --nas` and `upload` made. `recording.json` stays as a tombstone: ids, and
+    Copies are those that `move`, `record --nas` and `upload` made. The recipe app over the same data folder forgets
+    them: touches, voice notes, plans; its backups are made anew. `recording.json` stays as a tombstone: ids, and
     names, sizes and hashes of what was destroyed; every later command refuses the recording. A store that is away is
-    open, and done when the same command runs again. What was released or exported elsewhere is not known here.
+    open, and done when the same command runs again.
 
     \b
     Example:
       kitchensync withdraw data/take-1
       kitchensync withdraw --person P07 --data data
     """
+    from recipe_app.commands.at_rest import memory_beside
     from storage.names import recordings_in
     from storage.withdraw.withdrawal import recordings_of
     from storage.withdraw.withdrawal import withdraw as withdraw_one
@@ -48,7 +55,18 @@ def withdraw(paths: tuple[Path, ...], person: str | None, data: Path | None, pol
     found = [one for path in paths for one in recordings_in(path)]
     if person and data:
         found = recordings_of(person, data)
-    places = [place for recording in found for place in withdraw_one(recording, Policy(policy))]
+    folders = dict.fromkeys([*(one.resolve().parent for one in found), *([data.resolve()] if data else [])])
+    with ExitStack() as stack:
+        apps = [stack.enter_context(memory_beside(folder, database)) for folder in folders]
+        if person:
+            known = {one.resolve() for one in found}
+            found += [one for app in apps for one in app.recordings_of(person) if one not in known]
+        noted = [
+            (app, app.note([one.name for one in found if one.resolve().parent == app.data], person or ""))
+            for app in apps
+        ]
+        places = [place for recording in found for place in withdraw_one(recording, Policy(policy))]
+        places += [place for app, what in noted for place in app.destroy(what, person or "")]
     left = [f"{one.place}: {one.open}" for one in places if one.open]
     said = {
         "status": "open" if left else "done",

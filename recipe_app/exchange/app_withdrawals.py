@@ -1,0 +1,124 @@
+"""A withdrawal in the app's memory: database, backups, tablets. What is destroyed is noted outside first.
+
+`withdrawals.jsonl` in the app's folder names recordings and people by their ids. Whoever opens the memory applies it,
+so that an interrupted withdrawal is finished and a backup of before is restored without what was destroyed since.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from recipe_app.errors import BadSetup
+from recipe_app.store import oplog, tables
+from recipe_app.store.app_records import AppRecords
+from recipe_app.store.backup import back_up, check
+from recipe_app.store.destruction import ToDestroy, destroy, found_of, naming, scrub
+from storage.disk.line_log import append_line, read_sound_lines
+from storage.withdraw.withdrawal import WithdrawnPlace
+
+WITHDRAWALS, BACKUPS = "withdrawals.jsonl", "backups.jsonl"
+SCHEMA, CLEANED = "app-withdrawal/1", "app-withdrawal-cleaned/1"
+FORGOTTEN = "forgotten"
+"""The kind of operation with which a tablet says what it took out of its own memory."""
+
+
+def folders_of(records: AppRecords, person: str) -> list[str]:
+    """Return the folders in which a person with this pseudonym cooked."""
+    what = found_of(records, [], person)
+    rows = records.rows(tables.recording, tables.recording.c.id.in_(what.recordings), limit=1 << 20)
+    return sorted({row["folder"] for row in rows if row["folder"]})
+
+
+def note(own: Path, records: AppRecords, folders: list[str], person: str) -> ToDestroy:
+    """Find what a withdrawal is about, and note it in the app's folder; return all that was ever noted."""
+    what = found_of(records, folders, person)
+    if what.recordings or what.people:
+        append_line(own / WITHDRAWALS, {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)})
+    return what
+
+
+def apply(own: Path, records: AppRecords, place: Path | str) -> str:
+    """Destroy what was noted and is still there; return why some of it may still lie there, or nothing."""
+    lines = list(read_sound_lines(own / WITHDRAWALS))
+    noted = [line for line in lines if line["schema"] == SCHEMA]
+    if not noted:
+        return ""
+    what = ToDestroy(*(_all(noted, part) for part in ("recordings", "people")))
+    emptied = destroy(records, what)
+    if not emptied and lines[-1].get("noted") == len(noted):  # nothing came since it was cleaned
+        return ""
+    left = scrub(records.database, place)
+    if not left:
+        append_line(own / WITHDRAWALS, {"schema": CLEANED, "noted": len(noted)})
+    return left
+
+
+def _all(noted: list[dict[str, Any]], part: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for line in noted for one in line[part]))
+
+
+def places_of(
+    own: Path, records: AppRecords, place: Path | str, what: ToDestroy, *, person: str, key: bytes
+) -> Iterator[WithdrawnPlace]:
+    """Destroy in the database, make every known backup anew, ask tablets to forget; yield each place."""
+    found = _rows(records, what)
+    left = apply(own, records, place)
+    if person and (kept := naming(records, person)):
+        left = left or f"{kept} entries of others still name this person; look at the log of the desk"
+    shown = str(place) if isinstance(place, Path) else "the app's database"
+    yield WithdrawnPlace(shown, found, "destroyed" if found else "nothing", left)
+    for path in dict.fromkeys(Path(line["file"]) for line in read_sound_lines(own / BACKUPS)):
+        yield _backup(path, place, own / "recipes", key)
+    for name in _tablets(records, what):
+        yield WithdrawnPlace(f"tablet {name}", 0, "nothing", "forgets it at its next connection")
+
+
+def _rows(records: AppRecords, what: ToDestroy) -> int:
+    op = tables.op
+    asked = select(op.c.n).where(op.c.subject.in_((*what.recordings, *what.people)), oplog.IS_KEPT)
+    with records.database.reading() as connection:
+        return len(connection.execute(asked.where(op.c.kind != oplog.DESTROYED)).all())
+
+
+def _backup(path: Path, place: Path | str, recipes: Path, key: bytes) -> WithdrawnPlace:
+    """Write a backup anew: the log only grows, so it holds all that the old one did but what was destroyed."""
+    if not path.exists():
+        gone = path.parent.is_dir()
+        return WithdrawnPlace(str(path), 0, "nothing", "" if gone else "the backup's folder is away")
+    try:
+        check(path)
+        back_up(place, recipes, path, key=key, utc_ns=time.time_ns(), tell=lambda _: None, force=True)
+    except BadSetup as error:
+        return WithdrawnPlace(str(path), 1, "nothing", str(error))
+    return WithdrawnPlace(str(path), 1, "made anew")
+
+
+def note_backup(own: Path, target: Path) -> None:
+    """Keep in mind where a backup lies."""
+    append_line(own / BACKUPS, {"file": str(target.resolve())})
+
+
+def to_forget(records: AppRecords, device: str) -> list[str]:
+    """Return what was destroyed and this tablet has not said to have forgotten."""
+    op = tables.op
+    with records.database.reading() as connection:
+        gone = set(connection.execute(select(op.c.subject).where(op.c.kind == oplog.DESTROYED)).scalars())
+        said = select(op.c.body).where(op.c.kind == FORGOTTEN, op.c.subject == device, oplog.IS_KEPT)
+        bodies = [json.loads(body) for body in connection.execute(said).scalars()]
+    return sorted(gone - {one for body in bodies for one in body["recordings"]})
+
+
+def _tablets(records: AppRecords, what: ToDestroy) -> list[str]:
+    """Return the names of the tablets on which these recordings were cooked and that have not forgotten them."""
+    used = select(tables.op.c.device).where(tables.op.c.subject.in_(what.recordings)).distinct()
+    with records.database.reading() as connection:
+        ids = set(connection.execute(used).scalars())
+    rows = records.rows(tables.device, tables.device.c.id.in_(ids), order=tables.device.c.name)
+    return [row["name"] for row in rows if {*what.recordings} & {*to_forget(records, row["id"])}]
