@@ -32,6 +32,19 @@ class Lab(BaseModel):
         "pictures and sound of them.",
     )
 
+    withdrawal: Literal["destroy", "quarantine"] = Field(
+        default="destroy",
+        description="What becomes of a recording that its participant withdrew on the tablet: `destroy`, or "
+        "`quarantine`: put aside for its owner alone.",
+    )
+
+    grace_hours: int = Field(
+        default=72,
+        ge=0,
+        le=8760,
+        description="Hours in which a participant can take a withdrawal on the tablet back; then it is carried out.",
+    )
+
     group: str | None = Field(
         default=None,
         description="Group of this computer whose members may read recordings; without one only their owner may.",

@@ -47,7 +47,7 @@ def withdraw(
     """
     from recipe_app.commands.at_rest import memory_beside
     from storage.names import recordings_in
-    from storage.withdraw.withdrawal import recordings_of
+    from storage.withdraw.withdrawal import recordings_of, require_closed
     from storage.withdraw.withdrawal import withdraw as withdraw_one
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
@@ -61,6 +61,8 @@ def withdraw(
         if person:
             known = {one.resolve() for one in found}
             found += [one for app in apps for one in app.recordings_of(person) if one not in known]
+        for one in found:
+            require_closed(one)  # before anything is noted
         noted = [
             (app, app.note([one.name for one in found if one.resolve().parent == app.data], person or ""))
             for app in apps

@@ -1,16 +1,26 @@
-"""Whoever withdraws is recorded no longer, however that came here: from a tablet, late, in a dump, from the desk."""
+"""Whoever withdraws is recorded no longer, however that came here: from a tablet, late, in a dump, from the desk.
+
+After the hours in which it can be taken back, what was recorded is destroyed.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound
+from recipe_app.exchange import app_withdrawals
 from recipe_app.store import tables
+from recipe_app.store.destruction import ToDestroy
 from storage.errors import StorageError
+from storage.names import MANIFEST
+from storage.withdraw.policy import Policy
+from storage.withdraw.withdrawal import WithdrawnPlace, require_closed, withdraw
 
 log = logging.getLogger(__name__)
+HOUR_NS = 3_600_000_000_000
 
 
 def end_withdrawn(tools: Collaborators) -> None:
@@ -20,6 +30,37 @@ def end_withdrawn(tools: Collaborators) -> None:
     with tools.ending:  # who comes second finds it ended
         for recording, folder in _still_recorded(tools):
             _abort(tools, recording, folder)
+
+
+def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
+    """Destroy, or put aside, what was withdrawn longer ago than lab.toml's `grace_hours`; return every place.
+
+    `own` is the app's folder, `place` its database, `key` the installation's secret. Raises OSError, StorageError.
+    """
+    lab = tools.folders.lab
+    places: list[WithdrawnPlace] = []
+    for recording, folder in _due(tools, lab.grace_hours * HOUR_NS):
+        there, what = tools.folders.data / folder if folder else None, ToDestroy((recording,))
+        if there is not None and (there / MANIFEST).is_file():
+            require_closed(there)
+            app_withdrawals.note_found(own, what)
+            places += withdraw(there, Policy(lab.withdrawal))
+        else:
+            app_withdrawals.note_found(own, what)
+        places += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
+    if places:
+        app_withdrawals.note_done(own, places)
+    return places
+
+
+def _due(tools: Collaborators, grace_ns: int) -> Iterator[tuple[str, str | None]]:
+    now = tools.records.utc_ns()
+    for row in tools.records.rows(tables.recording, tables.recording.c.phase == "withdrawn"):
+        ops = tools.records.ops(row["id"])
+        is_published = any("collection" in op["body"] for op in ops if op["kind"] == "recording")
+        last = max(op["received_utc_ns"] for op in ops if op["kind"] == "withdraw")
+        if not is_published and now - last >= grace_ns:
+            yield row["id"], row["folder"]
 
 
 def _still_recorded(tools: Collaborators) -> Iterator[tuple[str, str]]:

@@ -37,11 +37,22 @@ def folders_of(records: AppRecords, person: str) -> list[str]:
 
 
 def note(own: Path, records: AppRecords, folders: list[str], person: str) -> ToDestroy:
-    """Find what a withdrawal is about, and note it in the app's folder; return all that was ever noted."""
+    """Find what a withdrawal is about, and note it in the app's folder."""
     what = found_of(records, folders, person)
     if what.recordings or what.people:
-        append_line(own / WITHDRAWALS, {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)})
+        note_found(own, what)
     return what
+
+
+def note_found(own: Path, what: ToDestroy) -> None:
+    """Note what will be destroyed, whatever happens from here on."""
+    append_line(own / WITHDRAWALS, {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)})
+
+
+def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
+    """Keep the proof: each place, what was there, what was done."""
+    said = {"schema": "withdraw/1", "utc_ns": time.time_ns(), "places": [one.said for one in places]}
+    append_line(own / WITHDRAWALS, said)
 
 
 def apply(own: Path, records: AppRecords, place: Path | str) -> str:
@@ -52,7 +63,8 @@ def apply(own: Path, records: AppRecords, place: Path | str) -> str:
         return ""
     what = ToDestroy(*(_all(noted, part) for part in ("recordings", "people")))
     emptied = destroy(records, what)
-    if not emptied and lines[-1].get("noted") == len(noted):  # nothing came since it was cleaned
+    cleaned = [line["noted"] for line in lines if line["schema"] == CLEANED]
+    if not emptied and cleaned[-1:] == [len(noted)]:  # nothing came since
         return ""
     left = scrub(records.database, place)
     if not left:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from recipe_app.errors import NotFound
 from storage.errors import StorageError
 from storage.events import EventLog, read_lines
-from storage.lab import lab_of
+from storage.lab import Lab, lab_of
 from storage.manifest import Manifest, edit_manifest, read_manifest
 from storage.names import MANIFEST, check_recording_id
 from storage.permission import enter_consent
@@ -47,9 +47,14 @@ class Folders:
         self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
 
     @property
+    def lab(self) -> Lab:
+        """What lab.toml says of privacy pauses and withdrawals. Raises BadLabFile."""
+        return lab_of(self.data / "any")
+
+    @property
     def pause(self) -> str:
-        """What becomes of privacy pauses: `mark` or `drop`, as lab.toml says. Raises BadLabFile."""
-        return lab_of(self.data / "any").pause
+        """What becomes of privacy pauses: `mark` or `drop`. Raises BadLabFile."""
+        return self.lab.pause
 
     def state(self, name: str) -> FolderState:
         """Say what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
@@ -134,7 +139,14 @@ class Folders:
     def withdraw(self, name: str, *, host_ns: int) -> None:
         """Take the consent back in the manifest: exports refuse it from now on; its files stay."""
         with edit_manifest(self._path(name)) as manifest:
-            manifest["consent"], manifest["withdrawn"] = "none", {"host_ns": host_ns}
+            manifest["consent"] = "none"
+            manifest["withdrawn"] = manifest.get("withdrawn") or {"host_ns": host_ns}
+
+    def keep(self, name: str) -> None:
+        """Take a withdrawal back, as long as nothing was destroyed; `agree` enters again what was agreed to."""
+        with edit_manifest(self._path(name)) as manifest:
+            if not manifest.get("withdrawn", {}).get("utc_ns"):
+                manifest.pop("withdrawn", None)
 
     def places(self, name: str | None) -> dict[str, str]:
         """Say in which pictures each error is, by its id, as `kitchensync sync` wrote it; nothing before it did."""

@@ -176,6 +176,10 @@ class Intake:
                 self.folders.anchor(folder, bound == "end", head_anchor(connection, self._key))
         if op["kind"] == "withdraw":
             self.folders.withdraw(folder, host_ns=op["host_ns"])
+        if op["kind"] == "keep":
+            self.folders.keep(folder)
+            if agreed := [one for one in ops if one["kind"] == "consent" and one["n"] < op["n"]]:
+                self._agree(folder, agreed[-1])
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}

@@ -36,6 +36,7 @@ def require_right(operation: Operation, ops: Sequence[dict[str, Any]], sender: S
     """Let an operation on the recording of these operations pass. Raises BadOperation."""
     require_own(ops, sender)
     require_consent_by_person(operation, ops, sender)
+    require_kept_by_person(operation, ops, sender)
     require_correcting(ops, sender)
 
 
@@ -54,6 +55,13 @@ def require_consent_by_person(operation: Operation, ops: Sequence[dict[str, Any]
         sender.imported or not sender.actor or sender.actor_of(operation) != person
     ):
         raise BadOperation("consent: only the person who cooks may answer; sign in and answer the form again")
+
+
+def require_kept_by_person(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+    """Refuse to take a withdrawal back for anybody but the signed-in person whose recording it is."""
+    is_person = sender.actor and sender.actor_of(operation) == _chosen(ops)["actor"]
+    if operation.kind == "keep" and (sender.imported or not is_person):
+        raise BadOperation("only the person who cooks may take a withdrawal back; sign in as that person")
 
 
 def require_correcting(ops: Sequence[dict[str, Any]], sender: Sender) -> None:

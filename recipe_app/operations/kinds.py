@@ -234,6 +234,7 @@ KINDS: dict[str, type[Strict]] = {
     "pause": Nothing,
     "resume": Nothing,
     "withdraw": Nothing,
+    "keep": Nothing,
     "undo": Undo,
 }
 
@@ -264,6 +265,7 @@ Kind = Literal[
     "pause",
     "resume",
     "withdraw",
+    "keep",
     "undo",
 ]
 

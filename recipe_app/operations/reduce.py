@@ -210,8 +210,14 @@ def _resume(state: State, op: Op) -> None:
 
 
 def _withdraw(state: State, op: Op) -> None:
+    before = state["withdrawn"]["before"] if state["withdrawn"] else state["phase"]
     state["phase"] = "withdrawn"
-    state["withdrawn"] = {"at": op["host_ns"]}
+    state["withdrawn"] = {"at": op["host_ns"], "before": before, "n": op["n"]}
+
+
+def _keep(state: State, _: Op) -> None:
+    if state["withdrawn"]:
+        state["phase"], state["withdrawn"] = state["withdrawn"]["before"], None
 
 
 _HANDLERS: dict[str, Callable[[State, Op], None]] = {
@@ -243,6 +249,7 @@ _HANDLERS: dict[str, Callable[[State, Op], None]] = {
     "pause": _pause,
     "resume": _resume,
     "withdraw": _withdraw,
+    "keep": _keep,
 }
 
 

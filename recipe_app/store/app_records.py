@@ -181,6 +181,7 @@ class AppRecords:
             found = connection.execute(asked).all()
         for row in found:
             self.forget(row.subject)
+        self.changes += bool(found)  # people among them
         self._heeded = last
 
     def forget(self, subject: str) -> None:

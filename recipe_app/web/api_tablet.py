@@ -208,6 +208,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "places": tools.folders.places(body["folder"]),
         "devices": _names_of_tablets(tools, device["kitchen"]),
         "pause": tools.folders.pause,
+        "grace_hours": tools.folders.lab.grace_hours,
         "categories": [category.number for category in CATEGORIES],
         "checklist": {
             "version": checklist.CHECKLIST_VERSION,

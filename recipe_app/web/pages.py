@@ -117,6 +117,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "startable": is_through(state),
         "asked": next((op["body"] for op in reversed(ops) if op["kind"] == "capture"), None),
         "study": visitor.may(Access.STUDY),
+        "grace_hours": tools.folders.lab.grace_hours,
     }
     if fields["study"]:
         fields |= _studied(request, tools, recording, state, row, ops)

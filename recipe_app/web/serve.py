@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -19,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from recipe_app.cooking.capture_link import Capture
 from recipe_app.cooking.collaborators import Collaborators, collaborators
-from recipe_app.cooking.withdrawals import end_withdrawn
+from recipe_app.cooking.withdrawals import carry_out, end_withdrawn
 from recipe_app.errors import BadSetup
 from recipe_app.exchange import app_withdrawals
 from recipe_app.exchange.folders import Folders
@@ -82,7 +83,8 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             ca_file=secure.authority_bytes() if secure else None,
         )
         stack.callback(tools.pictures.close)
-        stack.enter_context(_filing(tools))
+        place = setup.database or own / "app.db"
+        stack.enter_context(_filing(tools, partial(carry_out, tools, own, place, kept_key(own))))
         url, *others = addresses(setup.host, listener.getsockname()[1], secure)
         for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
             say(line)
@@ -189,8 +191,8 @@ def _demo(records: AppRecords) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _filing(tools: Collaborators) -> Iterator[None]:
-    """Try again and again what failed: to file into a recording's folder, to end what was withdrawn."""
+def _filing(tools: Collaborators, carry_out_withdrawn: Callable[[], object] = list) -> Iterator[None]:
+    """Try again and again what failed: to file into a recording's folder, to end and destroy what was withdrawn."""
     end = threading.Event()
 
     def run() -> None:
@@ -199,6 +201,7 @@ def _filing(tools: Collaborators) -> Iterator[None]:
                 tools.records.heed_destroyed()
                 tools.intake.file()
                 end_withdrawn(tools)
+                carry_out_withdrawn()
             except SQLAlchemyError as error:
                 # A full disk, a server that is restarted: what waits goes on waiting.
                 log.warning("what waits for the folders of recordings cannot be filed now: %s", error)

@@ -65,18 +65,24 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 
     Raises NotARecording, NotWithdrawable while it is being recorded, OSError.
     """
-    manifest = read_manifest(recording)
+    manifest = require_closed(recording)
     known = manifest.get(KEY) or {}
-    if "state" in manifest and not is_closed(manifest):
-        raise NotWithdrawable(recording)
-    if not known:
+    if "utc_ns" not in known:  # the tablet's withdrawal has no such time: it could be taken back until now
         with edit_manifest(recording) as changed:
-            changed[KEY] = {"utc_ns": time.time_ns()}
+            changed[KEY] = {**known, "utc_ns": time.time_ns()}
         manifest = changed
     stores = known["open"] if "open" in known else _stores(recording)
     places = [_in_store(recording, store, manifest) for store in stores]
     left = [store for store, place in zip(stores, places, strict=True) if place.open]
     return [*places, _here(recording, policy, manifest, left)]
+
+
+def require_closed(recording: Path) -> Manifest:
+    """Return the manifest of a recording that nobody makes any more. Raises NotARecording, NotWithdrawable."""
+    manifest = read_manifest(recording)
+    if "state" in manifest and not is_closed(manifest):
+        raise NotWithdrawable(recording)
+    return manifest
 
 
 def _stores(recording: Path) -> list[dict[str, str]]:

@@ -9,14 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import on_screen
 from click.testing import CliRunner
-from sqlalchemy import select, update
+from histories import recording_body
+from sqlalchemy import insert, select, update
 
 from kitchensync.cli import main
+from recipe_app.cooking.consent_form import CONSENT_VERSION
+from recipe_app.cooking.withdrawals import carry_out
+from recipe_app.people.accounts import Accounts
 from recipe_app.store import destruction, oplog, projections, tables
+from recipe_app.store.app_records import AppRecords
 from recipe_app.store.database import open_database
+from recipe_app.store.keys import kept_key
+from storage.disk.line_log import read_sound_lines
 from storage.manifest import edit_manifest, read_manifest
 
+AGREED = {"version": CONSENT_VERSION, "accepted": True}
 SAID, VOICE = "Wilhelmina’s canary sentence", b"canary tone " * 40
 
 
@@ -145,6 +154,132 @@ def test_a_tablet_forgets_it_and_then_nothing_is_open(withdrawn: Any) -> None:
     kitchen.tablet.post("/api/v1/forgotten", json={"recordings": me["device"]["destroyed"]}, headers=headers)
     assert kitchen.tablet.get("/api/v1/me").json()["device"]["destroyed"] == []
     assert run("withdraw", kitchen.data / "soup_1")[1]["status"] == "done"
+
+
+def test_what_is_withdrawn_on_the_tablet_is_destroyed_after_its_hours(withdrawn: Any) -> None:
+    kitchen, key = withdrawn, kept_key(withdrawn.data / "_app")
+    own, place = kitchen.data / "_app", kitchen.data / "_app" / "app.db"
+
+    def after(hours: float) -> list[Any]:
+        kitchen.utc_ns += int(hours * 3600e9)
+        return carry_out(kitchen.tools, own, place, key)
+
+    kitchen.post(kitchen.operation(kitchen.recording, "withdraw", {}))
+    manifest = read_manifest(kitchen.data / "soup_1")
+    assert (manifest["consent"], "host_ns" in manifest["withdrawn"]) == ("none", True)
+    assert after(0.5) == []
+    kitchen.post(kitchen.operation(kitchen.recording, "keep", {}))
+    assert "withdrawn" not in read_manifest(kitchen.data / "soup_1")
+    assert after(100) == []  # taken back is taken back
+    kitchen.post(kitchen.operation(kitchen.recording, "withdraw", {}))
+    (kitchen.data / "lab.toml").write_text("grace_hours = 2")
+    assert after(1.9) == []
+    assert files_with(kitchen.data, SAID.encode()) != []
+    done = {Path(one.place).name: one.done for one in after(0.2)}
+    assert (done["soup_1"], done["app.db"]) == ("destroyed", "destroyed")
+    assert files_with(kitchen.data, SAID.encode(), b"canary tone") == []
+    assert read_manifest(kitchen.data / "soup_1")["withdrawn"]["files"]
+    assert after(1) == []
+    (proof,) = [one for one in read_sound_lines(own / "withdrawals.jsonl") if one["schema"] == "withdraw/1"]
+    assert {Path(one["place"]).name for one in proof["places"]} >= {"soup_1", "app.db"}
+    with kitchen.database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+
+
+def test_what_was_agreed_to_holds_again_when_a_withdrawal_is_taken_back(kitchen: Any) -> None:
+    recording = kitchen.choose(folder="soup_1")["recording"]
+    kitchen.post(kitchen.operation(recording, "consent", {**AGREED, "scopes": ["annotate"]}))
+    before = read_manifest(kitchen.data / "soup_1")
+    for kind in ("withdraw", "keep"):
+        kitchen.post(kitchen.operation(recording, kind, {}))
+    after = read_manifest(kitchen.data / "soup_1")
+    keys = ("consent", "consent_scopes", "withdrawn")
+    assert (
+        [after.get(key) for key in keys]
+        == [before.get(key) for key in keys]
+        == [before["consent"], ["annotate"], None]
+    )
+
+
+HELD = """async () => {
+    const database = await new Promise((resolve) => {
+        const request = indexedDB.open("kitchensync");
+        request.onsuccess = () => resolve(request.result);
+    });
+    const held = {};
+    for (const name of database.objectStoreNames) {
+        const request = database.transaction([name]).objectStore(name).getAll();
+        held[name] = await new Promise((resolve) => { request.onsuccess = () => resolve(request.result); });
+    }
+    return JSON.stringify([held, { ...localStorage }]);
+}"""
+
+
+def test_a_browser_forgets_it_at_its_next_connection(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.end_early()
+        tablet.screen("review")
+        tablet.page.locator("#note").fill(SAID)
+        tablet.page.locator("#note + button").click()
+        tablet.saved()
+        held = tablet.page.evaluate(HELD)
+        assert SAID in held
+        assert recording in held
+        code, said = run("withdraw", "--person", "Basil", "--data", kitchen.data)
+        assert (code, "being recorded" in said["reason"]) == (1, True)
+        assert not (kitchen.data / "_app" / "withdrawals.jsonl").exists(), "refused is not begun"
+        with edit_manifest(kitchen.data / "soup_1") as manifest:
+            manifest["state"] = "complete"
+        assert run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]["status"] == "open"
+        kitchen.tools.records.heed_destroyed()  # as the app does every few seconds
+        tablet.page.reload()
+        tablet.page.get_by_text("Who is cooking?").wait_for()
+        while SAID in (held := tablet.page.evaluate(HELD)):
+            tablet.page.wait_for_timeout(50)
+        assert "Basil" not in held
+        assert f'"recording":"{recording}"' not in held
+    assert run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]["status"] == "done"
+
+
+def test_nothing_is_left_in_either_database(database: Any) -> None:
+    records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 8)
+    accounts = Accounts(records)
+    basil, clove = (accounts.add_person(name, ["participant"], actor="") for name in ("Basil", "Clove"))
+    for person, recording in ((basil, "r1"), (clove, "r2")):
+        accounts.set_pin(person, "482916", actor="")
+        records.note("recording", recording, recording_body(folder=f"of {recording}"), actor=person)
+        records.note("note", recording, {"text": f"{SAID} in {recording}"}, actor=person)
+    with records.changing() as connection:
+        for recording in ("r1", "r2"):
+            sound = {"recording": recording, "media_type": "audio/webm", "content": VOICE}
+            connection.execute(insert(tables.voice).values(sha256=recording, **sound))
+    before = everything_of(database)
+    destruction.destroy(records, destruction.found_of(records, [], "Basil"))
+    place = database.engine.url
+    assert (
+        destruction.scrub(database, Path(place.database) if place.drivername == "sqlite" else str(place))
+        == ""
+    )
+    after = everything_of(database)
+    assert [line for line in after if f"{SAID} in r1" in line or "Basil" in line] == []
+    gone = [line for line in before if line not in after]
+    assert all("Clove" not in line and "r2" not in line and clove not in line for line in gone)
+    assert [line for line in after if VOICE.decode() in line] == [
+        line for line in after if "r2', 'r2'" in line
+    ]
+    with database.reading() as connection:
+        assert oplog.first_fault(connection) is None
+
+
+def everything_of(database: Any) -> list[str]:
+    with database.reading() as connection:
+        return [
+            repr(tuple(row))
+            for table in tables.metadata.sorted_tables
+            for row in connection.execute(select(table))
+        ]
 
 
 def test_what_is_blanked_by_a_stranger_is_found(withdrawn: Any) -> None:

@@ -54,6 +54,9 @@ class World:
     def consent(self, **more: Any) -> dict[str, Any]:
         return self.operation("consent", {"version": CONSENT_VERSION, "accepted": True}, **more)
 
+    def keep(self, **more: Any) -> dict[str, Any]:
+        return self.operation("keep", {}, **more)
+
     def stored(self, client: httpx.Client, operation: dict[str, Any]) -> dict[str, Any] | None:
         """What the log holds of an operation after it was sent."""
         answer = client.post("/api/v1/ops", json={"operations": [operation]})
@@ -117,6 +120,7 @@ INSIDE: Check = (intake, "inside", any_place)
 ACTOR: Check = (rights.Sender, "actor_of", as_claimed)
 CONSENT: Check = (rights, "require_consent_by_person", nothing)
 OWN: Check = (rights, "require_own", nothing)
+KEPT: Check = (rights, "require_kept_by_person", nothing)
 CORRECTING: Check = (rights, "require_correcting", nothing)
 
 
@@ -242,6 +246,18 @@ FORGERIES = [
         "a dump of a tablet without part in it",
         OWN,
         lambda w: w.brought(w.operation(), device=w.device)[0] is not None,
+    ),
+    Forgery(
+        "withdrawal taken back by nobody",
+        KEPT,
+        lambda w: w.stored(w.nobody_here, w.keep(actor="")) is not None,
+    ),
+    Forgery(
+        "withdrawal taken back under a name", KEPT, lambda w: w.stored(w.nobody_here, w.keep()) is not None
+    ),
+    Forgery("withdrawal taken back by another", KEPT, lambda w: w.stored(w.clove_here, w.keep()) is not None),
+    Forgery(
+        "withdrawal taken back by a dump", KEPT, lambda w: w.brought(w.keep(), corrects=True)[0] is not None
     ),
     Forgery("correction by a dump", CORRECTING, lambda w: into_finished(w, "add_error", new_error())),
     Forgery("undo by a dump", CORRECTING, lambda w: into_finished(w, "undo", {"undoes": [w.recording]})),

@@ -18,15 +18,16 @@ TIMES = 40
 OP = tables.op.c
 
 
-def made_anew(connection: Connection, first: int) -> None:
-    """Change a body and hash everything behind it again, as the app itself would."""
+def made_anew(connection: Connection, first: int, key: bytes | None = None) -> None:
+    """Change a body and hash everything behind it again, as the app itself would, or with another key."""
+    own = oplog._key(connection) if key is None else key
     rows = [row._asdict() for row in connection.execute(select(tables.op).order_by(OP.n))]
     previous = oplog.FIRST
     for row in rows:
         body = '{"text":"forged"}' if row["n"] == first else row["body"]
         row |= {"prev": previous, "body": body}
         row["content_hash"] = oplog.content_hash(row)
-        previous = row["hash"] = oplog.row_hash(row, oplog._key(connection))
+        previous = row["hash"] = oplog.row_hash(row, own)
         said = {key: row[key] for key in ("prev", "body", "content_hash", "hash")}
         connection.execute(update(tables.op).where(OP.n == row["n"]).values(said))
 
@@ -59,6 +60,19 @@ def anchored_to_less(kitchen: Any, connection: Connection, rng: random.Random) -
     for one in manifest["log_anchors"].values():
         one |= {"n": last.n, "hash": last.hash}
     write_json(kitchen.data / "soup_1" / "recording.json", manifest)
+
+
+def test_a_chain_made_anew_needs_the_key(cooked: Any) -> None:
+    """Behind the last anchor too, and whatever the forger takes for the key."""
+    rng = random.Random(4)
+    with cooked.database.engine.connect() as connection:
+        last, _ = oplog.head(connection)
+        for number in range(TIMES):
+            first, key = rng.randrange(1, last + 1), rng.randbytes(32)
+            connection.exec_driver_sql("BEGIN")
+            made_anew(connection, first, b"" if number == 0 else key)
+            assert oplog.first_fault(connection) in range(1, first + 1), number
+            connection.rollback()
 
 
 FORGERIES: list[tuple[Callable[..., None], str]] = [

@@ -26,6 +26,7 @@ KINDS = (
         "pause",
         "resume",
         "withdraw",
+        "keep",
         "capture",
     ),
 )
@@ -123,7 +124,7 @@ def _anything(rng: random.Random, errors: list[str], ops: list[dict[str, Any]]) 
         "checked": {"version": "1", "confirmed_by": "B", "override": ""},
         "end": rng.choice(({}, {"rest": "left_out"}, {"rest": "stopped_early"})),
     }
-    bodies |= {kind: {} for kind in ("claim", "release", "pause", "resume", "withdraw")}
+    bodies |= {kind: {} for kind in ("claim", "release", "pause", "resume", "withdraw", "keep")}
     if kind == "start" and rng.random() < 0.5:
         return kind, {"node": node, "with_op": ops[-1]["op_id"]}
     if kind in ("start", "done", "reopen") and rng.random() < 0.5:

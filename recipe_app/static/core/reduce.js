@@ -150,7 +150,8 @@ const HANDLERS = {
   release: (state) => { state.holder = null; },
   pause: (state, op) => { if (state.pauses.at(-1)?.end !== null) state.pauses.push({ start: op.host_ns, end: null }); },
   resume: (state, op) => { if (state.pauses.at(-1)?.end === null) state.pauses.at(-1).end = op.host_ns; },
-  withdraw: (state, op) => { [state.phase, state.withdrawn] = ["withdrawn", { at: op.host_ns }]; },
+  withdraw: (state, op) => { [state.withdrawn, state.phase] = [{ at: op.host_ns, before: state.withdrawn?.before ?? state.phase, n: op.n }, "withdrawn"]; },
+  keep: (state) => { if (state.withdrawn) [state.phase, state.withdrawn] = [state.withdrawn.before, null]; },
 };
 
 function rememberVersions(state, versions, op) {

@@ -9,6 +9,7 @@ import { t } from "/static/core/words.js";
 import { lastResorts } from "/static/views/dump.js";
 import { living } from "/static/views/error_form.js";
 import { bar, footer, tour } from "/static/views/frame.js";
+import { keepButton } from "/static/views/withdraw.js";
 import { myData } from "/static/views/my_data.js";
 
 export function open(recording) {
@@ -29,7 +30,8 @@ export function open(recording) {
     const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;
     redraw(main, tour("done"),
       h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received", { count: recording.ops.length })),
-      recording.state.withdrawn && h("p", { class: "banner" }, t("withdraw.done")),
+      recording.state.withdrawn && h("p", { class: "banner" }, t("withdraw.done", { hours: recording.bundle.grace_hours })),
+      recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions" }, keepButton(recording)),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
       (waiting > 0 || refused.length > 0) && lastResorts());

@@ -1,12 +1,18 @@
-// The person takes the recording back: nothing of it is exported, and that cannot be undone here. The server ends the devices.
+// The person takes the recording back: nothing of it is exported from now on, and after some hours it is destroyed; until
+// then the same person may keep it after all. The server ends the devices.
 
 import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
 import { open as goTo, sheet } from "/static/views/frame.js";
 
+export const keepButton = (recording) => button(t("withdraw.keep"), async (touch) => {
+  await recording.act(touch, { kind: "keep" });
+  await outbox.drain();
+}, { class: "quiet", "data-key": "keep" });
+
 export function withdraw(recording) {
-  sheet(t("withdraw.title"), (close) => [h("p", {}, t("withdraw.what")),
+  sheet(t("withdraw.title"), (close) => [h("p", {}, t("withdraw.what", { hours: recording.bundle.grace_hours })),
     h("p", { class: "actions" }, button(t("withdraw.no"), close, { class: "quiet" }),
       button(t("withdraw.yes"), async (touch) => {
         close();

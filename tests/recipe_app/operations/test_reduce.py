@@ -160,6 +160,17 @@ def test_what_the_devices_refused_changed_nothing() -> None:
     )
 
 
+def test_a_withdrawal_can_be_taken_back_by_its_own_operation() -> None:
+    ops = log(("prepared", {}), ("withdraw", {}), ("withdraw", {}), ("keep", {}))
+    assert [reduce_log(ops[: count + 1])["phase"] for count in range(1, 5)] == [
+        "checklist",
+        "withdrawn",
+        "withdrawn",
+        "checklist",
+    ]
+    assert reduce_log([*ops[:2], *ops[4:]]) == {**reduce_log(ops[:2]), "count": 3}
+
+
 def test_a_withdrawn_recording_stays_withdrawn() -> None:
     ops = log(("consent", {"version": "1", "accepted": False}), ("withdraw", {}), ("finish", {}))
     assert reduce_log(ops)["phase"] == "withdrawn"
