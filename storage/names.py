@@ -15,6 +15,8 @@ REVIEW = "sync/review"
 MEDIA = "media.json"
 COPIES = "copies.jsonl"
 """Which files of a recording lie verified where."""
+DERIVED = "derived.jsonl"
+"""What commands wrote of a recording outside of it."""
 LOGS = "logs"
 """What the processes of a recording said, one file a process; no payload is in there."""
 

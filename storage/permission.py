@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
+from storage.copies.derived import asked
 from storage.errors import NotPermitted
 from storage.life import usable_manifest
 from storage.manifest import Manifest, edit_manifest
@@ -53,11 +54,12 @@ def ask(recording: Path, purpose: Purpose, *, without_consent: str = "", or_else
     if purpose == Purpose.RELEASE_FACES_HIDDEN:
         why = f"`{purpose}` is not possible: no release can hide faces yet"
         raise NotPermitted(recording, why, do="ask the participant for `release_raw`")
-    if not (why := why_not(manifest, purpose)):
-        return manifest
-    if not without_consent:
+    why = why_not(manifest, purpose)
+    if why and not without_consent:
         raise NotPermitted(recording, why, or_else)
-    return _overridden(recording, purpose, without_consent)
+    if purpose != Purpose.COPY_TO_OWN_STORE:  # those stand in the list of copies
+        asked(recording)
+    return _overridden(recording, purpose, without_consent) if why else manifest
 
 
 def ask_for_file(path: Path, purpose: Purpose) -> None:

@@ -33,6 +33,7 @@ from capture.rehearsal.verdicts import (
 from sensors.hololens.catalogue import STREAMS
 from storage.copies.copies import BOOK
 from storage.manifest import read_manifest
+from storage.names import DERIVED
 from storage.recording import open_recording
 from storage.verify import verify
 
@@ -303,7 +304,9 @@ def _settle_copy(account: Account, recording: Path, folder: Path) -> None:
     if strays:
         account.blame(f"{len(strays)} files were written where no store was mounted", len(strays))
     copies = folder / "copies" if (folder / "copies").is_dir() else folder / "nas"
-    for path in sorted(path for path in recording.rglob("*") if path.is_file() and path.name != BOOK):
+    for path in sorted(
+        path for path in recording.rglob("*") if path.is_file() and path.name not in (BOOK, DERIVED)
+    ):
         copy = copies / recording.name / path.relative_to(recording)
         if not copy.is_file() or not filecmp.cmp(path, copy, shallow=False):
             account.blame(f"{path.relative_to(recording)} has no true copy on the store")

@@ -54,9 +54,11 @@ def push(
     """
     from recipe_app.annotation import exchange
     from recipe_app.annotation.label_server import Server
+    from storage.copies.derived import sent
     from storage.permission import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
+    sent(url)
     with Server(url, token_file) as server:
         made = exchange.push(server, wanted)
     said = {"projects": made.projects, "added": made.added, "there": made.there}

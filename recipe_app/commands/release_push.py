@@ -45,6 +45,7 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
     from recipe_app.releases.consent_of_all import NotAgreed, ask_for_all, keep_reason
     from recipe_app.releases.data_set_folder import read_data_set
     from recipe_app.releases.sums import SUMS, read_sums
+    from storage.copies.derived import sent
     from storage.move.push import push as send
 
     files = read_sums(folder)
@@ -60,6 +61,7 @@ def push(folder: Path, to: str, data: Path, numbering: Path | None, without_cons
         if lacking and without_consent:
             journal.mkdir(exist_ok=True)
             keep_reason(journal, without_consent, lacking)
+    sent(to)
     with byte_bar() as tell:
         done = send(folder, files, to, journal, tell)
     said = {"status": "PASS", "to": to, "files": done.files, "sent": done.sent, "sent_bytes": done.sent_bytes}

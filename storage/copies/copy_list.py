@@ -10,7 +10,7 @@ from storage.copies.copies import BOOK
 from storage.copies.promised import promised_hashes
 from storage.copies.read_through import readable_folder
 from storage.manifest import Manifest
-from storage.names import CHUNK_SUFFIX, MANIFEST, PART_SUFFIX, chunk_range
+from storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, chunk_range
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _closed(folder: Path) -> dict[str, Path]:
         if path.is_file()
         and not any(name.endswith(PART_SUFFIX) for name in path.relative_to(folder).parts)
         and chunk_range(path) is None
-        and path not in (folder / MANIFEST, folder / BOOK)
+        and path not in (folder / MANIFEST, folder / BOOK, folder / DERIVED)
     ]
     return {path.relative_to(folder).as_posix(): path for path in [*_sealed(folder), *others]}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from storage.copies.derived import will_write
 from storage.shell.outputs import check_output, check_place
 
 Command = Callable[..., Any]
@@ -24,7 +25,10 @@ class OutputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises CannotWrite."""
-        return check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
+        place = check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
+        if ctx is not None and any(one.name == "force" for one in ctx.command.params):
+            will_write(place)
+        return place
 
 
 class OutputFolder(OutputPath):

@@ -18,6 +18,7 @@ from typing import Any
 from sensors.files_on_disk import file_sha256
 from storage.copies.copies import read_book
 from storage.copies.copy_list import is_closed
+from storage.copies.derived import destroy_derived, read_derived
 from storage.copies.target import Target
 from storage.disk.durable import LOCAL
 from storage.errors import NotWithdrawable, StorageError, words_of
@@ -74,7 +75,19 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     stores = known["open"] if "open" in known else _stores(recording)
     places = [_in_store(recording, store, manifest) for store in stores]
     left = [store for store, place in zip(stores, places, strict=True) if place.open]
-    return [*places, _here(recording, policy, manifest, left)]
+    lines = known["derived"] if "derived" in known else read_derived(recording)
+    derived = [_derived(line) for line in lines]
+    open_lines = [line for line, place in zip(lines, derived, strict=True) if place.open]
+    return [*places, *derived, _here(recording, policy, manifest, left, open_lines)]
+
+
+def _derived(line: dict[str, Any]) -> WithdrawnPlace:
+    place = str(line.get("path") or line["server"])
+    try:
+        found, left = destroy_derived(line)
+    except OSError as error:
+        return WithdrawnPlace(place, 0, "nothing", words_of(error))
+    return WithdrawnPlace(place, found, "nothing" if left else "destroyed" if found else "nothing", left)
 
 
 def require_closed(recording: Path) -> Manifest:
@@ -117,14 +130,21 @@ def _destroy_copy(copy: Path, manifest: Manifest) -> tuple[int, int]:
     return found, len(list(_files(copy)))
 
 
-def _here(recording: Path, policy: Policy, manifest: Manifest, left: list[dict[str, str]]) -> WithdrawnPlace:
+def _here(
+    recording: Path,
+    policy: Policy,
+    manifest: Manifest,
+    left: list[dict[str, str]],
+    derived: list[dict[str, Any]],
+) -> WithdrawnPlace:
     """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
     is_tombstone = "files" in manifest.get(KEY, {})
     files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
     tombstone: dict[str, Any] = {
         **{key: manifest[key] for key in ("schema", "recording", "uuid") if key in manifest},
-        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left},
+        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files, "open": left}
+        | ({"derived": derived} if derived else {}),
     }
     if policy is Policy.QUARANTINE and others:
         _put_aside(recording, others)

@@ -10,7 +10,7 @@ from typing import Any
 
 from storage.copies.copies import freed_lines
 from storage.manifest import write_json
-from storage.names import COPIES, MANIFEST
+from storage.names import COPIES, DERIVED, MANIFEST
 from sync.align.verdict import THRESHOLDS
 from sync.answers import software_version
 from sync.recording.latency_store import store_of
@@ -18,7 +18,7 @@ from sync.recording.latency_store import store_of
 STATE = Path("sync") / "state.json"
 SCHEMA = "sync-state/1"
 OWN = "sync"
-LATER = ("annotations", "logs", "report.html", COPIES)
+LATER = ("annotations", "logs", "report.html", COPIES, DERIVED)
 
 
 def finished(recording: Path, master: str | None) -> dict[str, Any] | None:

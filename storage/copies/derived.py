@@ -1,0 +1,129 @@
+"""`derived.jsonl` of a recording: what commands wrote of it outside, so that a withdrawal finds it.
+
+A command runs within `noting`; the gate says which recordings it asked for, the options say where it writes. Of an
+output of one recording alone every file is named with its size and time; one of several is named as a whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from storage.disk.line_log import append_line, read_sound_lines
+from storage.names import DERIVED, MANIFEST
+
+SCHEMA = "derived/1"
+Stamp = tuple[int, int]
+"""Bytes and modification time in ns of a file."""
+
+
+@dataclass
+class _Job:
+    recordings: set[Path] = field(default_factory=set)
+    before: dict[Path, dict[str, Stamp]] = field(default_factory=dict)
+    sent: list[str] = field(default_factory=list)
+
+
+_job: ContextVar[_Job | None] = ContextVar("job", default=None)
+
+
+@contextmanager
+def noting(command: str) -> Iterator[None]:
+    """Note in each recording that is asked for inside what was written of it, also where the command failed."""
+    job = _Job()
+    token = _job.set(job)
+    try:
+        yield
+    finally:
+        _job.reset(token)
+        _write(job, command)
+
+
+def asked(recording: Path) -> None:
+    """Say that the command that runs uses a recording."""
+    if (job := _job.get()) is not None:
+        job.recordings.add(recording)
+
+
+def will_write(place: Path) -> None:
+    """Say where the command that runs writes, before it does."""
+    if (job := _job.get()) is not None:
+        job.before[place] = _stamps(place)
+
+
+def sent(where: str) -> None:
+    """Say to which server the command that runs sent something, where nobody of us can take it back."""
+    if (job := _job.get()) is not None:
+        job.sent.append(where)
+
+
+def _stamps(place: Path) -> dict[str, Stamp]:
+    """Return each file at a place, by its path below it; the place's own is the empty one."""
+    files = [place] if place.is_file() else sorted(place.rglob("*")) if place.is_dir() else []
+    held = {}
+    for path in files:
+        status = path.lstat()
+        if path.is_file() and not path.is_symlink():
+            name = "" if path == place else path.relative_to(place).as_posix()
+            held[name] = (status.st_size, status.st_mtime_ns)
+    return held
+
+
+def _write(job: _Job, command: str) -> None:
+    lines: list[dict[str, Any]] = [{"server": where} for where in job.sent]
+    for place, before in job.before.items():
+        made = {name: stamp for name, stamp in _stamps(place).items() if before.get(name) != stamp}
+        if made:
+            alone = {"files": made} if len(job.recordings) == 1 else {}
+            lines.append({"path": str(place), **alone})
+    for recording in job.recordings:
+        for line in lines:
+            place = Path(line.get("path", "/"))
+            if (recording / MANIFEST).exists() and recording not in (place, *place.parents):
+                said = {"schema": SCHEMA, "utc_ns": time.time_ns(), "command": command}
+                append_line(recording / DERIVED, {**said, **line})
+
+
+def read_derived(recording: Path) -> list[dict[str, Any]]:
+    """Return what was noted, each place once, with the files of all its lines; `files` lacks where one has others."""
+    held: dict[str, dict[str, Any]] = {}
+    for line in read_sound_lines(recording / DERIVED):
+        key = line.get("path") or line["server"]
+        before = held.get(key, line)
+        held[key] = {name: value for name, value in line.items() if name != "files"}
+        if "files" in before and "files" in line:
+            held[key]["files"] = before["files"] | line["files"]
+    return list(held.values())
+
+
+def destroy_derived(line: dict[str, Any]) -> tuple[int, str]:
+    """Destroy the files of a line that are as they were written; return how many were there, and what is open."""
+    if "server" in line:
+        return 0, "it was sent there: ask for its deletion"
+    place = Path(line["path"])
+    if not place.exists():
+        gone = place.parent.is_dir()
+        return 0, "" if gone else "it is away"
+    if "files" not in line:
+        return len(
+            _stamps(place)
+        ), f"it holds other recordings too: make it anew with `{line['command']}`, or remove it"
+    there = _stamps(place)
+    ours = [name for name, stamp in line["files"].items() if there.get(name) == tuple(stamp)]
+    changed = [name for name in line["files"] if name in there and name not in ours]
+    for name in ours:
+        (place / name if name else place).unlink()
+    for folder in (
+        sorted((one for one in place.rglob("*") if one.is_dir()), reverse=True) if place.is_dir() else ()
+    ):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    if place.is_dir() and not any(place.iterdir()):
+        place.rmdir()
+    left = f"{len(changed)} files there were changed since they were written; look at them" if changed else ""
+    return len(ours), left

@@ -1,0 +1,98 @@
+"""What commands wrote of a recording is found by a withdrawal: destroyed, or named; nobody else's file goes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from cooked_recording import copied, write_cooked
+
+from kitchensync.cli import main
+from storage.copies.derived import read_derived
+from storage.manifest import read_manifest
+
+
+@pytest.fixture(scope="module")
+def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("own")
+    write_cooked(root)
+    return root
+
+
+@pytest.fixture
+def data(cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(cooked, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+def run(*words: object, code: int = 0) -> Any:
+    done = CliRunner().invoke(main, [*map(str, words), "--json"])
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def places(said: dict[str, Any]) -> dict[str, tuple[int, str, bool]]:
+    return {Path(one["place"]).name: (one["found"], one["done"], bool(one["open"])) for one in said["places"]}
+
+
+def test_a_file_of_one_recording_goes_and_one_of_two_is_open(data: Path) -> None:
+    copied(data, "take2", lambda manifest: None)
+    run("export", "seconds", "data/take1", "--grid", "segment", "--out", "alone.csv")
+    run("export", "seconds", "data", "--grid", "segment", "--out", "both.csv")
+    run("export", "frames", "data/take1", "--out", "frames")
+    run("export", "seconds", "data/take1", "--grid", "segment", "--out", "frames/seconds.csv")
+    run("export", "features", "data/take1", "--out", "frames")
+    Path("frames/mine.txt").write_text("notes")
+    assert len(list(Path("frames").rglob("*"))) > 1
+    both = Path("both.csv").read_bytes()
+    said = run("withdraw", "data/take1")
+    assert said["status"] == "open"
+    found = places(said)
+    assert (found["alone.csv"], found["both.csv"]) == ((1, "destroyed", False), (1, "nothing", True))
+    assert not Path("alone.csv").exists()
+    assert [path.name for path in Path("frames").rglob("*") if path.is_file()] == ["mine.txt"]
+    assert Path("both.csv").read_bytes() == both
+    assert sorted(path.name for path in (data / "take1").iterdir()) == ["recording.json"]
+    Path("both.csv").unlink()  # made anew, say
+    assert run("withdraw", "data/take1")["status"] == "done"
+    assert "derived" not in read_manifest(data / "take1")["withdrawn"]
+    assert len(read_derived(data / "take2")) == 1
+
+
+def test_a_file_that_is_another_one_by_now_stays(data: Path) -> None:
+    run("export", "seconds", "data/take1", "--grid", "segment", "--out", "seconds.csv")
+    Path("seconds.csv").write_text("somebody's own table")
+    found = places(run("withdraw", "data/take1"))
+    assert found["seconds.csv"] == (0, "nothing", True)
+    assert Path("seconds.csv").read_text() == "somebody's own table"
+
+
+def test_a_refused_output_is_nobodys(data: Path) -> None:
+    Path("mine.csv").write_text("mine")
+    run("export", "seconds", "data/take1", "--out", "mine.csv", code=1)
+    assert read_derived(data / "take1") == []
+    assert "mine.csv" not in places(run("withdraw", "data/take1"))
+    assert Path("mine.csv").read_text() == "mine"
+
+
+def test_a_place_that_is_away_is_open(data: Path) -> None:
+    Path("disk").mkdir()
+    run("export", "seconds", "data/take1", "--grid", "segment", "--out", "disk/seconds.csv")
+    Path("disk").rename("elsewhere")
+    assert places(run("withdraw", "data/take1"))["seconds.csv"] == (0, "nothing", True)
+    Path("elsewhere").rename("disk")
+    assert places(run("withdraw", "data/take1"))["seconds.csv"] == (1, "destroyed", False)
+    assert not Path("disk/seconds.csv").exists()
+
+
+def test_who_did_not_agree_has_no_line(data: Path) -> None:
+    copied(data, "unwilling", lambda manifest: manifest.update(consent="none", virtual=False))
+    run("export", "seconds", "data", "--grid", "segment", "--out", "both.csv")
+    assert read_derived(data / "unwilling") == []
+    (line,) = read_derived(data / "take1")
+    assert (line["command"], Path(line["path"]).name) == ("kitchensync export seconds", "both.csv")
