@@ -52,7 +52,7 @@ class StoredStream(StoredPackets):
         return super().hidden if self._hides is None else self._hides(self.index)
 
     def samples(self) -> Samples:
-        """Read all samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
+        """Read the samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
         from storage.reading.inertial import read_samples
 
         return read_samples(self)
@@ -70,7 +70,7 @@ class StoredStream(StoredPackets):
         return read_depth(self, start, self._until(stop))
 
     def records(self) -> Records:
-        """Read all packets of spatial input or the eye tracker as one array. Raises NotOfThisKind."""
+        """Read the packets of spatial input or the eye tracker as one array. Raises NotOfThisKind."""
         from storage.reading.records import read_records
 
         return read_records(self)
@@ -102,7 +102,7 @@ class Recording:
     """One recording folder, read only."""
 
     def __init__(self, path: Path, *, with_pauses: bool = False) -> None:
-        """Open a folder; pictures and sound of its privacy pauses are left out but `with_pauses`.
+        """Open a folder; what was recorded in its privacy pauses is left out but `with_pauses`.
 
         Raises NotARecording, Withdrawn.
         """
@@ -306,7 +306,7 @@ def camera_files(folder: Path) -> list[Path]:
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:
-    """Open a recording folder for reading; pictures and sound of its privacy pauses are left out but `with_pauses`.
+    """Open a recording folder for reading; what was recorded in privacy pauses is left out but `with_pauses`.
 
     Raises NotARecording, Withdrawn.
     """

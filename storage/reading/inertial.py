@@ -64,13 +64,16 @@ def read_samples(stream: StoredPackets) -> Samples:
     counts = np.array([len(batch) for batch in batches], np.int64)
     repair = stamps.repair()
     vinyl = samples["vinyl_ns"].astype(np.int64)
+    packets = np.repeat(np.array(rows, np.int64), counts)
+    ticks = repair.ticks(vinyl) if repair else np.empty(0, np.int64)  # a pause takes part in the repair
+    shown = ~stream.hidden[packets]
     return Samples(
-        vinyl_ns=vinyl,
-        soc_ticks=samples["soc_ticks"].astype(np.int64),
-        ticks=repair.ticks(vinyl) if repair else np.empty(0, np.int64),
-        xyz=samples["xyz"],
-        temperature_c=samples["temperature"],
-        row=np.repeat(np.array(rows, np.int64), counts),
+        vinyl_ns=vinyl[shown],
+        soc_ticks=samples["soc_ticks"].astype(np.int64)[shown],
+        ticks=ticks[shown],
+        xyz=samples["xyz"][shown],
+        temperature_c=samples["temperature"][shown],
+        row=packets[shown],
         repair=repair,
         bad=bad,
     )

@@ -54,8 +54,10 @@ def read_records(stream: StoredPackets) -> Records:
     check_kind(stream.name, "records")
     record = headset_stream(stream.name.rpartition("/")[2]).record
     assert record is not None, "every stream of this kind has one"
-    size, kept, rows = record.itemsize, [], []
+    size, kept, rows, hidden = record.itemsize, [], [], stream.hidden
     for row, payload in enumerate(stream.payloads()):
+        if hidden[row]:
+            continue
         if len(payload) == size:
             kept.append(payload)
             rows.append(row)

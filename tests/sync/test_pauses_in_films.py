@@ -90,6 +90,19 @@ def test_pictures_sound_and_depth_of_it_are_not_handed_out_but_when_asked_for(ta
 
 
 @pytest.mark.slow
+def test_motion_hands_and_gaze_of_it_are_not_handed_out_but_when_asked_for(take: Path) -> None:
+    """What is left out is what lies in the pause by the packets' own stamps, and nothing far from it."""
+    with open_recording(take) as recording, open_recording(take, with_pauses=True) as whole:
+        for name, read in (("gyroscope", "samples"), ("spatial_input", "records")):
+            stream = recording[f"hololens/{name}"]
+            shown, every = (getattr(one[f"hololens/{name}"], read)() for one in (recording, whole))
+            assert not stream.hidden[shown.row].any(), name
+            assert 0 < len(shown.row) < len(every.row), name
+            assert sorted({*every.row} - {*shown.row}) == sorted(
+                {*np.flatnonzero(stream.hidden)} & {*every.row}
+            )
+
+
 def test_the_report_shows_no_picture_of_it(take: Path, synced: tuple[Path, Kitchen]) -> None:
     def shown(recording: Path) -> list[int | None]:
         run("report", recording)
