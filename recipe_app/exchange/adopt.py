@@ -15,6 +15,7 @@ from recipe_app.errors import BadSetup, RecipeError
 from sensors.errors import SensorError
 from sensors.gopro.card import copy_verified
 from sensors.host_clock import utc_anchor
+from sensors.process_apart import Bounds, ToldApart, Unread, ask_once
 from storage.errors import RecordingExists
 from storage.manifest import SCHEMA, write_json
 from storage.media_blocks import block_checksums
@@ -24,6 +25,9 @@ from storage.sharing import give_to_group, share
 DEVICE = "video"
 """The folder of the videos, and the name of what filmed them."""
 KIND = "video"
+LOOK = Bounds(60.0, 2 << 30)
+_VIDEOS = {"protocol_whitelist": "file", "format_whitelist": "mov,matroska,webm,avi,mpegts,mpeg,wav"}
+"""A list of other files is no video."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -82,21 +86,34 @@ def safe_names(files: Sequence[Path]) -> list[str]:
 
 
 def _look(path: Path) -> dict[str, Any]:
-    """Return what a video says of itself. Raises NotAdopted for what is none."""
+    """Return what a video says of itself. Raises NotAdopted for what is none; OSError."""
+    try:
+        said = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).said
+    except Unread as error:
+        raise NotAdopted(path.name, f"cannot be read as a video ({error})") from error
+    if isinstance(said, str):
+        raise NotAdopted(path.name, said)
+    return dict(said)
+
+
+def tell_facts(path: str) -> ToldApart:
+    """Return what a video says of itself, or in words why it is none."""
     import av
 
     try:
-        with av.open(str(path.absolute())) as container:
+        with av.open(path, options=_VIDEOS) as container:
             video = next(iter(container.streams.video), None)
             if video is None:
-                raise NotAdopted(path.name, "holds no video")
+                return ToldApart("holds no video")
             duration_s = float(container.duration or 0) / av.time_base
             size = [video.codec_context.width, video.codec_context.height]
             rate = float(video.average_rate or 0)
             said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
-            return said | {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
+            return ToldApart(
+                said | {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
+            )
     except (av.error.FFmpegError, OSError) as error:
-        raise NotAdopted(path.name, f"cannot be read as a video ({error.strerror or error})") from error
+        return ToldApart(f"cannot be read as a video ({error.strerror or error})")
 
 
 def _copied(path: Path, target: Path, facts: dict[str, Any], tell: Progress) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Read the QR frames of a dump from pictures or from a film of the tablet's screen."""
+"""Read the QR frames of a dump from pictures or from a film of the tablet's screen, in a process apart."""
 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from recipe_app.errors import BadOperation
 from recipe_app.exchange.dumps import frame_of
+from sensors.process_apart import Bounds, OutOfTime, ToldApart, Unread, ask_once
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 SCALES = (1, 0.7, 0.5, 1.5, 2)
@@ -18,6 +20,18 @@ APART_S = 0.1
 """The tablet shows a code for 0.4 s: of a film pictures so far apart are looked at first, the others if need be."""
 MOST_PICTURES = 3000
 """Pictures of a film that are looked at: five minutes."""
+MOST_PIXELS = 50_000_000
+"""Of a picture, as telephones take them."""
+LOOKED_AT_PIXELS = 12_000_000
+"""A larger picture is made smaller first; none is made larger than this."""
+PICTURE = Bounds(30.0, 1 << 30, {"OPENCV_IO_MAX_IMAGE_PIXELS": str(MOST_PIXELS)})
+FILM = Bounds(
+    600.0,
+    2 << 30,
+    {"OPENCV_FFMPEG_CAPTURE_OPTIONS": "protocol_whitelist;file|format_whitelist;mov,matroska,webm,avi"},
+)
+"""A list of other files is no film."""
+TOO_LARGE = "too large"
 
 _one_film = threading.Lock()
 
@@ -35,21 +49,67 @@ def is_seen(path: Path) -> bool:
 def frames_in(path: Path, *, film: bool, name: str | tuple[str, ...]) -> list[str]:
     """Return the texts of all frames that can be read, each once; a film is left when it has given all of a dump.
 
-    `name` is what people call the file, or words of ours for it. Raises BadOperation when there are none.
+    `name` is what people call the file, or words of ours for it. Raises BadOperation when there are none, or the
+    file takes more pixels, memory or time than a picture of a screen.
     """
-    found: dict[str, None] = {}
+    bounds = FILM if film else PICTURE
     with _one_film:  # reading takes a core; a second one waits for its turn
-        for image in _pictures_of(path) if film else _picture(path):
-            text = _read(image)
-            if text and text not in found:
-                found[text] = None
-                if _is_whole(found):
-                    break
+        try:
+            found = ask_once(f"{__name__}:tell_frames", bounds, os.fspath(path.absolute()), film).said
+        except OutOfTime as error:
+            seconds = round(bounds.seconds)
+            raise BadOperation(
+                "{name}: reading it takes longer than {seconds} s; send less of it",
+                name=name,
+                seconds=seconds,
+            ) from error
+        except Unread as error:
+            raise BadOperation(
+                "{name}: reading it takes too much memory or crashes; take the picture anew", name=name
+            ) from error
+    if found == TOO_LARGE:
+        raise BadOperation(
+            "{name}: has more than {pixels} megapixels; send a smaller picture",
+            name=name,
+            pixels=MOST_PIXELS // 1_000_000,
+        )
     if not found:
         raise BadOperation(
             "{name}: no frame of a dump can be read in it; film the screen sharp and whole", name=name
         )
+    return [str(text) for text in found]
+
+
+def tell_frames(path: str, film: bool) -> ToldApart:
+    """Read what can be read, in this process."""
+    import cv2
+
+    try:
+        return ToldApart(_frames(_pictures_of(Path(path)) if film else _picture(Path(path))))
+    except cv2.error as error:
+        if error.func == "validateInputImageSize":
+            return ToldApart(TOO_LARGE)
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError from error
+        raise
+
+
+def _frames(images: Iterator[Any]) -> list[str]:
+    found: dict[str, None] = {}
+    for image in images:
+        text = _read(_smaller(image))
+        if text and text not in found:
+            found[text] = None
+            if _is_whole(found):
+                break
     return list(found)
+
+
+def _smaller(image: Any) -> Any:
+    import cv2
+
+    scale = (LOOKED_AT_PIXELS / image.size) ** 0.5
+    return image if scale >= 1 else cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
 
 
 def _is_whole(found: dict[str, None]) -> bool:
@@ -68,6 +128,8 @@ def _read(image: Any) -> str:
 
     detectors = (cv2.QRCodeDetector(), cv2.QRCodeDetectorAruco())
     for scale in SCALES:
+        if scale > 1 and image.size * scale**2 > LOOKED_AT_PIXELS:
+            continue
         seen = (
             image if scale == 1 else cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         )

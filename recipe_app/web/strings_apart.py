@@ -1,25 +1,18 @@
-"""Parse large JSON of strings in a process of its own, with bounds on memory and time.
-
-The child gets the file's name and writes a line of JSON to its output, what the strings are called and how long each
-is in bytes, then the strings themselves: the parent need not parse what somebody else made up.
-"""
+"""Parse large JSON of strings in a process apart: the app need not parse what somebody else made up."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-MEMORY = 1 << 30
-CPU_S = 30
-REFUSED = 3
-"""How the child ends on what it does not take."""
+from sensors.process_apart import Bounds, OutOfMemory, OutOfTime, ToldApart, Unread, ask_once
+
+BOUNDS = Bounds(30.0, 1 << 30)
 MOST_STRINGS = 500
 MOST_NAMES = 1 << 17
-"""Of the line of names, in bytes."""
+"""Of all names together, as JSON, in bytes."""
+REFUSED = "no strings, or too much of them"
 
 
 class NotStrings(ValueError):
@@ -27,43 +20,28 @@ class NotStrings(ValueError):
 
 
 def strings_in(path: Path) -> dict[str, Any]:
-    """Return `{name: text or {name: text}}` of a JSON file. Raises NotStrings."""
-    child = [sys.executable, "-m", "recipe_app.web.strings_apart", str(path)]
-    with subprocess.Popen(child, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        named = process.stdout.readline(MOST_NAMES)
-        content = process.stdout.read()
-    if process.returncode in (REFUSED, -signal.SIGXCPU):
-        raise NotStrings("no strings, or too much of them")
-    if process.returncode != 0:
-        raise OSError(f"the process that reads the upload ended with {process.returncode}")
-    return _joined(json.loads(named), content)
+    """Return `{name: text or {name: text}}` of a JSON file. Raises NotStrings; OSError where it cannot be read."""
+    try:
+        told = ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
+    except (OutOfMemory, OutOfTime) as error:
+        raise NotStrings(REFUSED) from error
+    except Unread as error:
+        raise OSError(f"the upload cannot be read: {error}") from error
+    if told.said is None:
+        raise NotStrings(REFUSED)
+    return _joined(told)
 
 
-def _joined(named: list[Any], content: bytes) -> dict[str, Any]:
+def _joined(told: ToldApart) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    at = 0
-    for group, name, length in named:
+    texts = iter(told.blobs)
+    for group, name in told.said:
         if name is None:
             found[group] = {}
             continue
-        text = content[at : at + length].decode("utf-8", "surrogatepass")
-        at += length
-        if group is None:
-            found[name] = text
-        else:
-            found[group][name] = text
+        place = found if group is None else found[group]
+        place[name] = next(texts).decode("utf-8", "surrogatepass")
     return found
-
-
-def _limit() -> None:
-    import resource
-
-    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_S)):
-        try:
-            resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):
-            continue  # macOS bounds no address space; the time stays bounded
 
 
 def _flat(document: dict[str, Any]) -> list[tuple[str | None, str | None, str]]:
@@ -75,25 +53,20 @@ def _flat(document: dict[str, Any]) -> list[tuple[str | None, str | None, str]]:
         else:
             rows.append((None, name, value))
     if len(rows) > MOST_STRINGS or not all(isinstance(text, str) for _, _, text in rows):
-        raise NotStrings("something else than strings")
+        raise NotStrings(REFUSED)
     return rows
 
 
-def _tell(path: Path) -> None:
-    rows = _flat(json.loads(path.read_bytes()))
-    parts = [text.encode("utf-8", "surrogatepass") for _, _, text in rows]
-    named = [(group, name, len(part)) for (group, name, _), part in zip(rows, parts, strict=True)]
-    line = json.dumps(named).encode() + b"\n"
-    if len(line) > MOST_NAMES:
-        raise NotStrings("the names are too long")
-    sys.stdout.buffer.write(line)
-    for part in parts:
-        sys.stdout.buffer.write(part)
-
-
-if __name__ == "__main__":
-    _limit()
+def tell_strings(path: str) -> ToldApart:
+    """Return the names as `[group, name]` and the texts as blobs, or nothing for what is not taken."""
+    content = Path(path).read_bytes()
     try:
-        _tell(Path(sys.argv[1]))
-    except (ValueError, AttributeError, RecursionError, MemoryError):
-        sys.exit(REFUSED)
+        rows = _flat(json.loads(content))
+    except (ValueError, AttributeError, RecursionError):
+        return ToldApart(None)
+    names = [(group, name) for group, name, _ in rows]
+    if len(json.dumps(names)) > MOST_NAMES:
+        return ToldApart(None)
+    return ToldApart(
+        names, [text.encode("utf-8", "surrogatepass") for _, name, text in rows if name is not None]
+    )

@@ -1,0 +1,87 @@
+"""Pictures and films that somebody made up to take memory or time end in one refusal."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import segno
+
+from recipe_app.errors import BadOperation
+from recipe_app.exchange import dump_pictures
+from recipe_app.exchange.adopt import NotAdopted, adopt
+from recipe_app.exchange.dump_pictures import frames_in
+from sensors.process_apart import Bounds
+
+
+def piece(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def black(path: Path, side: int) -> Path:
+    """A PNG of one bit a pixel without any light: 65,000 x 65,000 pixels in 0.6 MB."""
+    head = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    packer = zlib.compressobj(9)
+    row = bytes(1 + (side + 7) // 8)
+    rows = b"".join(packer.compress(row) for _ in range(side)) + packer.flush()
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + piece(b"IHDR", head) + piece(b"IDAT", rows) + piece(b"IEND", b""))
+    return path
+
+
+@pytest.mark.slow
+def test_a_small_file_of_many_pixels_is_refused_before_it_costs_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = black(tmp_path / "bomb.png", 40_000)
+    assert bomb.stat().st_size < 300_000
+    few = Bounds(30.0, 640 << 20, dump_pictures.PICTURE.environment)
+    monkeypatch.setattr(dump_pictures, "PICTURE", few)
+    with pytest.raises(BadOperation, match="more than 50 megapixels"):
+        frames_in(bomb, film=False, name="bomb.png")
+
+
+def test_a_picture_that_takes_too_much_memory_or_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = black(tmp_path / "large.png", 6_000)
+    monkeypatch.setattr(dump_pictures, "PICTURE", Bounds(30.0, 150 << 20))
+    with pytest.raises(BadOperation, match="too much memory"):
+        frames_in(picture, film=False, name="large.png")
+    monkeypatch.setattr(dump_pictures, "PICTURE", Bounds(0.01, 1 << 30))
+    with pytest.raises(BadOperation, match="takes longer"):
+        frames_in(picture, film=False, name="large.png")
+
+
+def test_a_code_is_still_read_in_a_picture_as_a_telephone_takes_it(tmp_path: Path) -> None:
+    text = f"KS1p:0123456789abcdef:1/1:{zlib.crc32(b'aGVsbG8'):08x}:aGVsbG8"
+    assert dump_pictures.frame_of(text)
+    segno.make(text).save(str(tmp_path / "code.png"), scale=8, border=4)
+    code = cv2.imread(str(tmp_path / "code.png"), cv2.IMREAD_GRAYSCALE)
+    picture = np.full((3000, 5000), 200, np.uint8)
+    picture[500 : 500 + code.shape[0], 900 : 900 + code.shape[1]] = code
+    cv2.imwrite(str(tmp_path / "photo.jpg"), picture)
+    assert frames_in(tmp_path / "photo.jpg", film=False, name="photo.jpg") == [text]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0" + bytes(100), b"BM" * 40])
+def test_what_is_no_picture_is_said(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.png").write_bytes(content)
+    with pytest.raises(BadOperation, match="no frame of a dump"):
+        frames_in(tmp_path / "x.png", film=False, name="x.png")
+
+
+def test_a_list_of_other_files_is_no_film(tmp_path: Path) -> None:
+    (tmp_path / "secret.mp4").write_bytes(b"x")
+    for name, text in (
+        ("a.mp4", "#EXTM3U\n#EXTINF:1,\nsecret.mp4\n#EXT-X-ENDLIST\n"),
+        ("b.mp4", "ffconcat version 1.0\nfile secret.mp4\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(NotAdopted, match="cannot be read as a video"):
+            adopt(tmp_path, "r", [tmp_path / name], consent="c", participant="p", tell=lambda *_: None)
+        with pytest.raises(BadOperation, match="no frame of a dump"):
+            frames_in(tmp_path / name, film=True, name=name)

@@ -1,0 +1,55 @@
+"""The process that reads strangers' files: what ends it is said, and the next question is answered."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import psutil
+import pytest
+
+from sensors.process_apart import Bounds, OutOfMemory, OutOfTime, ProcessApart, ToldApart, Unread, ask_once
+
+SAYS = "sensors.process_apart:ToldApart"
+BOUNDS = Bounds(30.0, 1 << 30)
+
+
+def test_an_answer_comes_as_it_is() -> None:
+    with ProcessApart(SAYS, BOUNDS) as apart:
+        assert apart.ask({"a": [1, None, "ä\n"]}) == ToldApart({"a": [1, None, "ä\n"]}, [])
+        assert apart.ask("again").said == "again"
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "found", "seconds"),
+    [
+        ("time:sleep", [600], OutOfTime, 0.2),
+        ("builtins:bytearray", [2 << 30], OutOfMemory, 30.0),
+        ("os:abort", [], Unread, 30.0),
+        ("os:_exit", [0], Unread, 30.0),
+        ("os:write", [1, 5], Unread, 30.0),
+        ("signal:raise_signal", [signal.SIGALRM], OutOfTime, 30.0),
+    ],
+)
+def test_what_ends_it_is_said(function: str, arguments: list[Any], found: type, seconds: float) -> None:
+    before = psutil.Process().children()
+    with pytest.raises(Unread) as ended:
+        ask_once(function, Bounds(seconds, 1 << 30), *arguments)
+    assert type(ended.value) is found
+    assert psutil.Process().children() == before
+
+
+def test_one_that_was_killed_is_no_verdict_and_the_next_question_is_answered() -> None:
+    with ProcessApart(SAYS, BOUNDS) as apart:
+        assert apart.ask(1).said == 1
+        assert apart._process is not None
+        os.kill(apart._process.pid, signal.SIGKILL)
+        with pytest.raises(OSError, match="was killed"):
+            apart.ask(2)
+        assert apart.ask(3).said == 3
+
+
+def test_one_that_does_not_start_is_no_verdict() -> None:
+    with pytest.raises(OSError, match="does not start"):
+        ask_once("no_such_module:f", BOUNDS)
