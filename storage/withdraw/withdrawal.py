@@ -25,7 +25,7 @@ from storage.errors import NotWithdrawable, StorageError, words_of
 from storage.listing import recordings_below
 from storage.manifest import Manifest, edit_manifest, read_manifest, write_json
 from storage.move.cloud_store import CloudStore
-from storage.names import MANIFEST
+from storage.names import MANIFEST, WORK
 from storage.withdraw.policy import Policy
 
 KEY = "withdrawn"
@@ -78,7 +78,20 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
     lines = known["derived"] if "derived" in known else read_derived(recording)
     derived = [_derived(line) for line in lines]
     open_lines = [line for line, place in zip(lines, derived, strict=True) if place.open]
-    return [*places, *derived, _here(recording, policy, manifest, left, open_lines)]
+    here = _here(recording, policy, manifest, left, open_lines)
+    return [*places, *derived, *_left_beside(recording, policy), here]
+
+
+def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
+    """Destroy what lies beside a recording: queue files of a recorder that died, what was put aside before."""
+    beside = [recording.parent / WORK / recording.name]
+    if policy is Policy.DESTROY:
+        beside.append(recording.parent / QUARANTINE.format(recording.name))
+    for folder in beside:
+        if folder.is_dir():
+            found = len(list(_files(folder)))
+            shutil.rmtree(folder)
+            yield WithdrawnPlace(str(folder), found, "destroyed")
 
 
 def _derived(line: dict[str, Any]) -> WithdrawnPlace:

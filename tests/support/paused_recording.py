@@ -45,10 +45,10 @@ def _payload(stream: str, rng: random.Random) -> bytes:
     return rng.randbytes(400)
 
 
-def write_film(path: Path, pause_s: tuple[float, float]) -> Truth:
+def write_film(path: Path, pause_s: tuple[float, float], seed: int = 1) -> Truth:
     """Write a film with a key picture each half second; its sound has another tone in the pause."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    noise = np.random.default_rng(1)
+    noise = np.random.default_rng(seed)
     with av.open(str(path), "w") as film:
         video = film.add_stream(
             "libx264", rate=FPS, options={"g": str(GROUP), "bf": "0", "sc_threshold": "0"}
@@ -83,11 +83,11 @@ def read_film(path: Path) -> Truth:
 
 
 def write_paused(
-    path: Path, touches: list[tuple[str, float]], *, tone_s: tuple[float, float] = (4, 7)
+    path: Path, touches: list[tuple[str, float]], *, tone_s: tuple[float, float] = (4, 7), seed: int = 1
 ) -> Truth:
     """Write the recording `path`; `touches` are pause and resume with their seconds. Return what is in it."""
-    rng, files = random.Random(3), {}
-    truth = write_film(path / FILM, tone_s)
+    rng, files = random.Random(seed), {}
+    truth = write_film(path / FILM, tone_s, seed)
 
     def put(stream: str, number: int, packets: list[Packet]) -> None:
         (path / stream).mkdir(parents=True, exist_ok=True)
