@@ -136,8 +136,8 @@ pictures: $(VENV)/.dev  ## take the pictures of the manual anew, every screen in
 histories: $(VENV)/.dev  ## kill page, network and server at random while somebody cooks (HISTORIES=300)
 	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),300) $(BIN)/python -m pytest -q tests/system/test_nothing_entered_is_lost.py
 
-redactions: $(VENV)/.dev  ## pause, redact, archive, copy and kill -9 a recording at random (HISTORIES=100)
-	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py
+redactions: $(VENV)/.dev  ## pause, redact, withdraw, restore, copy and kill -9 recordings at random (HISTORIES=100)
+	@KITCHENSYNC_HISTORIES=$(or $(HISTORIES),100) $(BIN)/python -m pytest -q -n $(WORKERS) -o timeout=3600 tests/storage/test_redact_histories.py tests/recipe_app/test_withdrawal_histories.py
 
 attack: $(VENV)/.dev  ## attack a real `kitchensync app` on loopback in every way we know, others beside it (KINDS= SECONDS=10): 6 minutes
 	@$(BIN)/python -P benchmarks/attack $(KINDS) --seconds $(or $(filter-out 60,$(SECONDS)),10)

@@ -49,16 +49,23 @@ class WithdrawnPlace:
 
 
 def recordings_of(person: str, data: Path) -> list[Path]:
-    """Return the recordings below a folder whose participant has this pseudonym, withdrawn ones too.
+    """Return the recordings below a folder whose participant has this pseudonym.
 
+    A tombstone names nobody: each withdrawal that was interrupted, or is open somewhere, is among them and goes on.
     Raises StorageError for one that cannot be read: it could be theirs.
     """
     found = []
     for recording in recordings_below(data):
         manifest = read_manifest(recording)
-        if manifest.get("pseudonym") == person or manifest.get(KEY, {}).get("person") == person:
+        if manifest.get("pseudonym") == person or _is_unfinished(recording, manifest):
             found.append(recording)
     return found
+
+
+def _is_unfinished(recording: Path, manifest: Manifest) -> bool:
+    about = manifest.get(KEY) or {}
+    is_left = about.get("open") or about.get("derived") or len(list(_files(recording))) > 1
+    return "files" in about and bool(is_left)
 
 
 def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
