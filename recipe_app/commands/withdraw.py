@@ -83,6 +83,6 @@ def _show(said: dict[str, Any]) -> None:
         click.echo("no recording of this person")
     for one in said["places"]:
         click.echo(
-            f"{one['place']}: {one['found']} files found, {one['done']}"
+            f"{one['place']}: {one['found']} found, {one['done']}"
             + (f"; open: {one['open']}" * bool(one["open"]))
         )

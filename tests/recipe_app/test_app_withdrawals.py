@@ -243,6 +243,27 @@ def test_a_browser_forgets_it_at_its_next_connection(kitchen: Any, browser: Any)
     assert run("withdraw", "--person", "Basil", "--data", kitchen.data)[1]["status"] == "done"
 
 
+def test_a_withdrawal_is_taken_back_on_the_tablet(kitchen: Any, browser: Any) -> None:
+    with on_screen(kitchen, browser) as tablet:
+        recording = tablet.begin("Tea and toast")
+        tablet.checklist()
+        tablet.end_early()
+        tablet.screen("review")
+        tablet.tap("My data")
+        tablet.tap("Withdraw this recording")
+        tablet.rest()
+        tablet.tap("Yes, withdraw it")
+        tablet.screen("done")
+        tablet.page.get_by_text("It is destroyed 72 hours after that").wait_for()
+        assert kitchen.tools.records.state(recording)["phase"] == "withdrawn"
+        tablet.rest()
+        tablet.tap("Keep it after all")
+        tablet.screen("review")
+        tablet.saved()
+        assert kitchen.tools.records.state(recording)["phase"] == "review"
+    assert "withdrawn" not in read_manifest(kitchen.data / "soup_1")
+
+
 def test_nothing_is_left_in_either_database(database: Any) -> None:
     records = AppRecords(database, now_ns=lambda: 7, utc_ns=lambda: 8)
     accounts = Accounts(records)

@@ -29,9 +29,9 @@ export function open(recording) {
     const refused = outbox.turnedDown();
     const errors = living(recording).filter((error) => !error.planned || ["as_planned", "differently"].includes(error.outcome)).length;
     redraw(main, tour("done"),
-      h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received", { count: recording.ops.length })),
+      h("p", { class: waiting ? "receipt waiting" : "receipt" }, waiting ? t("done.waiting", { count: waiting }) : t("done.received")),
       recording.state.withdrawn && h("p", { class: "banner" }, t("withdraw.done", { hours: recording.bundle.grace_hours })),
-      recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions" }, keepButton(recording)),
+      recording.state.withdrawn && recording.shown.person !== "" && h("p", { class: "actions start" }, keepButton(recording)),
       h("p", {}, t("done.sum", { steps: Object.values(recording.state.steps).filter((step) => step.state === "done").length, errors })),
       refused.length > 0 && h("section", {}, h("h2", {}, t("saved.refused", { count: refused.length })), h("ul", { class: "warning" }, refused.map((one) => h("li", {}, `${one.operation.kind}: ${one.error}`)))),
       (waiting > 0 || refused.length > 0) && lastResorts());

@@ -4,11 +4,12 @@
 import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
-import { open as goTo, sheet } from "/static/views/frame.js";
+import { open as goTo, sheet, stageOf } from "/static/views/frame.js";
 
 export const keepButton = (recording) => button(t("withdraw.keep"), async (touch) => {
   await recording.act(touch, { kind: "keep" });
   await outbox.drain();
+  await goTo(recording, stageOf(recording));
 }, { class: "quiet", "data-key": "keep" });
 
 export function withdraw(recording) {
