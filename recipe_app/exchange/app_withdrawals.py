@@ -25,6 +25,7 @@ from storage.withdraw.withdrawal import WithdrawnPlace
 
 WITHDRAWALS, BACKUPS = "withdrawals.jsonl", "backups.jsonl"
 SCHEMA, CLEANED = "app-withdrawal/1", "app-withdrawal-cleaned/1"
+DOWNLOADED = "downloaded"
 FORGOTTEN = "forgotten"
 """The kind of operation with which a tablet says what it took out of its own memory."""
 
@@ -88,6 +89,8 @@ def places_of(
     yield WithdrawnPlace(shown, found, "destroyed" if found else "nothing", left)
     for path in dict.fromkeys(Path(line["file"]) for line in read_sound_lines(own / BACKUPS)):
         yield _backup(path, place, own / "recipes", key)
+    for name in _downloads(records, what):
+        yield WithdrawnPlace(f"download at the desk by {name}", 0, "nothing", "ask for its deletion")
     for name in _tablets(records, what):
         yield WithdrawnPlace(f"tablet {name}", 0, "nothing", "forgets it at its next connection")
 
@@ -115,6 +118,21 @@ def _backup(path: Path, place: Path | str, recipes: Path, key: bytes) -> Withdra
 def note_backup(own: Path, target: Path) -> None:
     """Keep in mind where a backup lies."""
     append_line(own / BACKUPS, {"file": str(target.resolve())})
+
+
+def note_download(records: AppRecords, recording: str, *, actor: str) -> None:
+    """Keep in mind who took a recording's log away with a browser."""
+    records.note(DOWNLOADED, "downloads", {"recording": recording}, actor=actor)
+
+
+def _downloads(records: AppRecords, what: ToDestroy) -> list[str]:
+    """Return who took the log of one of these recordings away at the desk, by pseudonym, each once."""
+    asked = select(tables.op.c.actor, tables.op.c.body).where(tables.op.c.kind == DOWNLOADED, oplog.IS_KEPT)
+    with records.database.reading() as connection:
+        rows = connection.execute(asked).all()
+    ids = [row.actor for row in rows if json.loads(row.body)["recording"] in what.recordings]
+    people = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
+    return sorted({people.get(one, "somebody") for one in ids})
 
 
 def to_forget(records: AppRecords, device: str) -> list[str]:

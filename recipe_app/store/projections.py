@@ -109,6 +109,7 @@ _DESK: dict[str, Callable[[Connection, Op], None]] = {
     "collection": _nothing,
     "destroyed": _nothing,
     "forgotten": _nothing,
+    "downloaded": _nothing,
 }
 
 

@@ -18,6 +18,7 @@ from recipe_app.cooking import consent_form, next_sessions, voices
 from recipe_app.cooking.checklist import is_through, still_open
 from recipe_app.cooking.collaborators import Collaborators
 from recipe_app.errors import NotFound, NotNow
+from recipe_app.exchange.app_withdrawals import note_download
 from recipe_app.exchange.stated_facts import AGES
 from recipe_app.graphs.categories import CATEGORIES
 from recipe_app.operations.events import consent_of, folder_of
@@ -235,7 +236,7 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
-def export(tools: Tools, recording: str) -> Response:
+def export(tools: Tools, visitor: Asking, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
     state, ops = tools.records.state(recording), tools.records.ops(recording)
     _require_release(tools, recording, state, folder_of(ops))
@@ -247,6 +248,7 @@ def export(tools: Tools, recording: str) -> Response:
     }
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{state['recording']['name']}-{recording[-12:]}.json")
     headers = {"content-disposition": f'attachment; filename="{name}"'}
+    note_download(tools.records, recording, actor=visitor.actor)
     return Response(
         json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
     )

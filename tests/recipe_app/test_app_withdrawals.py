@@ -303,6 +303,17 @@ def everything_of(database: Any) -> list[str]:
         ]
 
 
+def test_who_took_the_log_away_with_a_browser_is_named(withdrawn: Any) -> None:
+    withdrawn.agree(withdrawn.recording, "release_raw")
+    with edit_manifest(withdrawn.data / "soup_1") as manifest:
+        manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
+    desk = withdrawn.desk("researcher")
+    assert desk.get(f"/desk/recordings/{withdrawn.recording}/export.json").status_code == 200
+    said = run("withdraw", withdrawn.data / "soup_1")[1]
+    (place,) = [one for one in said["places"] if "download" in one["place"]]
+    assert ("researcher" in place["place"], place["open"]) == (True, "ask for its deletion")
+
+
 def test_what_is_blanked_by_a_stranger_is_found(withdrawn: Any) -> None:
     with withdrawn.database.writing() as connection:
         ops = oplog.ops_of(connection, withdrawn.recording)
