@@ -46,22 +46,36 @@ KINDS = {
     "slow_drip": "slow_drip:STREAM@T+D       packets due in [T, T+D) are sent a few bytes at a time",
     "depth_rate_drop": "depth_rate_drop:STREAM@T+D a depth stream slows down to 5 Hz (no hands seen); no loss",
     "app_restart": "app_restart:@T+D           all ports close at T and refuse for D s; a new world frame after",
+    "hostile_half_header": "hostile_half_header:STREAM@T  five bytes of a header, then silence",
+    "hostile_drip": "hostile_drip:STREAM@T      a packet comes at five bytes a second",
+    "hostile_empty": "hostile_empty:STREAM@T     packets without payload, as fast as they go",
+    "hostile_flood": "hostile_flood:STREAM@T     one packet under new stamps, as fast as it goes",
+    "hostile_backwards": "hostile_backwards:STREAM@T 300 packets whose stamps go back",
+    "hostile_far_stamps": "hostile_far_stamps:STREAM@T stamps from 0 to 2**64 - 1",
+    "hostile_wrong_kind": "hostile_wrong_kind:STREAM@T 300 payloads that are not of this stream",
+    "hostile_lengths": "hostile_lengths:STREAM@T   payloads as long as one limit or another",
+    "hostile_web": "hostile_web:STREAM@T       answers of a web server",
+    "hostile_noise": "hostile_noise:STREAM@T     random bytes without end",
+    "hostile_reset": "hostile_reset:STREAM@T     half of a packet, then a reset",
+    "hostile_storm": "hostile_storm:STREAM@T     the next 30 connections are closed at once",
     "die": "die:@T                     all ports close at T, after whole packets, and refuse for ever, 3809 too",
     **CAMERA_KINDS,
 }
+HOSTILE = tuple(name for name in KINDS if name.startswith("hostile_"))
+CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
+"Faults that end a connection."
+STORM = 30
 WHOLE = ("app_restart", "die")
 "Faults of the headset as a whole."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
 _FORMS = {
     "stream": ("never_answer", "refuse_port"),
-    "moment": ("drop_connection", "kill_port", "half_packet", "garbage_size", "die"),
+    "moment": (*CUTS, "die"),
     "bare": ("research_mode_off",),
     "version": ("wrong_version",),
 }
 _FORM_OF = {name: form for form, names in _FORMS.items() for name in names}
-CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port")
-"Faults that end a connection."
 _AT = re.compile(r"(?P<stream>[\w/]*)@(?P<at>\d+(\.\d+)?)((?P<sign>[+-])(?P<length>\d+(\.\d+)?))?")
 
 
@@ -80,6 +94,8 @@ class Fault:
     version: tuple[int, int, int] = (1, 0, 30)
     jump_s: float = 0.0
     done: bool = False
+    times: int = 1
+    "Connections that it ends."
 
     def covers(self, world_s: float) -> bool:
         """Tell whether its window holds a world time."""
@@ -108,7 +124,8 @@ class FaultPlan:
             for fault in self.faults:
                 waiting = fault.name in CUTS and fault.stream == stream and not fault.done
                 if waiting and world_s >= fault.start_s:
-                    fault.done = True
+                    fault.times -= 1
+                    fault.done = fault.times <= 0
                     return fault
         return None
 
@@ -175,7 +192,8 @@ def _timed(name: str, match: re.Match[str], text: str) -> Fault:
         return Fault(name, stream, start_s, jump_s=length_s if match["sign"] == "+" else -length_s)
     if match["sign"] == "-" or (name == "depth_rate_drop" and not stream.startswith("depth_")):
         raise BadFault(f"fault {text!r} is not of the form {KINDS[name].split()[0]}")
-    return Fault(name, stream, start_s, start_s + length_s if match["length"] else None)
+    times = STORM if name == "hostile_storm" else 1
+    return Fault(name, stream, start_s, start_s + length_s if match["length"] else None, times=times)
 
 
 def _version(text: str) -> tuple[int, int, int]:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.rehearsal.breaking import STRAY
+from capture.rehearsal.hostile import wrong_in
 from capture.rehearsal.scenarios import CAUSES, PLAYED, REFUSED
 from capture.rehearsal.verdicts import (
     LATE_S,
@@ -116,6 +117,9 @@ def settle(folder: Path) -> Account:
                 account.blame(f"{name}: the stored bytes are not those that were sent")
     films = _settle_films(account, checked["streams"], truth, scenario["faults"])
     _settle_verdict(account, folder, checked, lost, films, indexes)
+    if PLAYED[scenario["kind"]].hostile:
+        for wrong in wrong_in(folder):
+            account.blame(wrong)
     if PLAYED[scenario["kind"]].store:
         _settle_copy(account, recording, folder)
     return account

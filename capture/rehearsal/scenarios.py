@@ -49,6 +49,9 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "drainer_bug": (),
     "folder_moved": (),
     "store_swapped": (),
+    "hostile_headset": (),
+    "hostile_camera": (),
+    "hostile_control": (),
 }
 """Fault -> the causes in the ledger that may explain a packet which it costs."""
 
@@ -64,7 +67,8 @@ class Kind:
     `in_simulator` is a fault that the virtual kitchen does by itself; `mounts` a small disk is needed for the
     recording ("data") or the store ("nas"); `store` copies go to a store while recording; `recover` the recorder
     does not survive, or leaves work; `injects` the clock, the disk or a bug below Python is played; `camera` a GoPro
-    films too; `stops_first` the recorder is stopped before the world ends, since a device that died never ends.
+    films too; `stops_first` the recorder is stopped before the world ends, since a device that died never ends;
+    `hostile` who means harm beside the recording, which has to go on as if nothing were.
     """
 
     name: str
@@ -77,6 +81,7 @@ class Kind:
     injects: bool = False
     camera: bool = False
     stops_first: bool = False
+    hostile: str = ""
 
 
 KINDS = {
@@ -112,6 +117,9 @@ KINDS = {
         Kind("dead_port", in_simulator="kill_port", stops_first=True),
         Kind("headset_dies", in_simulator="die", stops_first=True),
         Kind("camera_dies", in_simulator="gopro_battery_dead", camera=True, stops_first=True),
+        Kind("hostile_headset", hostile="headset"),
+        Kind("hostile_camera", hostile="camera"),
+        Kind("hostile_control", hostile="control"),
         Kind("long_stop", longest_s=60.0, shortest_s=20.0),
     )
 }
@@ -130,6 +138,9 @@ WHOLE = ("app_restart", "die", "gopro_battery_dead")
 
 ENDLESS_S = 120.0
 """A world that outlasts every recorder."""
+
+HOSTILE_S = 30.0
+"""Length of a recording beside which somebody means harm, in seconds."""
 
 WORLD_START_S = 1.5
 """About so much world time has gone when every stream has come."""
@@ -165,13 +176,15 @@ class Scenario:
     @property
     def world_s(self) -> float:
         """Return how long the world lasts: a long stop needs something to miss and something after it."""
-        if self.kind.stops_first:
+        if self.kind.stops_first or self.kind.hostile:
             return ENDLESS_S
         return SECONDS + (self.lasts_s if self.kind.name == "long_stop" else 0.0)
 
     @property
     def record_s(self) -> float:
         """Return after how many seconds the recorder is to stop, if no device ends it before."""
+        if self.kind.hostile:
+            return HOSTILE_S
         return SECONDS + 5.0 if self.kind.stops_first else self.world_s + 20.0
 
     @property

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture.rehearsal import injected
+from capture.rehearsal import hostile, injected
 from capture.rehearsal.breaking import MOVED, Breaker, Fault, give_back
 from capture.rehearsal.clustered import refused
 from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
@@ -214,6 +214,10 @@ def _break(stage: Stage, recorder: subprocess.Popen[str]) -> list[Fault]:
     if scenario.kind.name == "nothing" or scenario.kind.in_simulator:
         return []
     time.sleep(scenario.at_s)
+    if scenario.kind.hostile:
+        endpoint = next(iter(stage.runtime.glob("kitchensync/*/control")))
+        hostile.attack(scenario.kind.hostile, stage.folder, scenario.number, stage.environment, endpoint)
+        return []
     return Breaker(scenario, stage.folder).break_it(state, look)
 
 

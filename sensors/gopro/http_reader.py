@@ -118,4 +118,5 @@ def reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timed out"
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(said.split())[:_MOST_SAID].lower()
+    printable = "".join(letter if letter.isprintable() else " " for letter in said)
+    return " ".join(printable.split())[:_MOST_SAID].lower()

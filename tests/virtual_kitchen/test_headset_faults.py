@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from second_client import Wire, options, video
 
-from virtual_kitchen.faults import KINDS, BadFault, parse_faults
+from virtual_kitchen.faults import CUTS, HOSTILE, KINDS, BadFault, parse_faults
+from virtual_kitchen.headset import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -58,10 +59,14 @@ def test_every_kind_can_be_asked_for() -> None:
     examples = {"never_answer": "pv", "refuse_port": "pv", "app_restart": "@1+2", "die": "@1"}
     examples |= {"wrong_version": "", "research_mode_off": ""}
     examples |= {"depth_rate_drop": "depth_ahat@1+2", "time_jump": "pv@1-2"}
-    moments = ("drop_connection", "kill_port", "half_packet", "garbage_size")
+    moments = CUTS
     for name in (kind for kind in KINDS if not kind.startswith("gopro")):
         text = examples.get(name, "pv@1" if name in moments else "pv@1+2")
         assert parse_faults([f"{name}:{text}" if text else name]).faults[0].name == name
+
+
+def test_a_hostile_headset_has_a_way_for_each_name() -> None:
+    assert set(HOSTILE) == set(hostile.HOSTILE)
 
 
 def test_a_slow_depth_camera_loses_nothing_and_a_killed_port_stays_dead(start_kitchen: Any) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from virtual_kitchen.faults import SLOW_HZ, Fault
 from virtual_kitchen.headset.device import HeadsetState
+from virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
 from virtual_kitchen.headset.packets import SentPacket
 from virtual_kitchen.headset.stream import Feed
 from virtual_kitchen.truth import StreamTruth
@@ -128,6 +129,8 @@ class Sending:
             with contextlib.suppress(OSError):  # the client left in its own way, or never
                 while self._client.recv(4096):
                     pass
+        elif cut.name in HOSTILE:
+            play(cut.name, HostileLink(self._client, frame, self._headset.stopping))
         self.killed = cut.name == "kill_port"
 
     def _drip(self, packet: SentPacket, feed: Feed, k: int) -> float:

@@ -1,0 +1,197 @@
+"""Devices and requests that mean harm beside a recording: how each ended, how long it took, how much memory.
+
+What is attacked is our own program: a second `record` with a hostile headset, the camera's client with hostile
+cameras, and the control socket of the recording itself. `hostile.json` in the scenario's folder keeps what was seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from capture.rehearsal.breaking import children_of
+from capture.rehearsal.processes import KITCHENSYNC, RehearsalFailed, free_host, process
+from capture.rehearsal.scenarios import STREAMS
+from capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
+
+SEEN = "hostile.json"
+LIMIT_S = 120.0
+MOST_BYTES = 2 << 30
+"""Of a recorder with everything it started: supervisor, producers, drainers, queue server; without harm 0.6 GiB."""
+WORLD_S = 12.0
+OF_HEADSETS = (
+    "hostile_half_header", "hostile_drip", "hostile_empty", "hostile_flood", "hostile_backwards",
+    "hostile_far_stamps", "hostile_wrong_kind", "hostile_lengths", "hostile_web", "hostile_noise",
+    "hostile_reset", "hostile_storm", "garbage_size", "half_packet", "garbage_payload", "time_jump",
+    "duplicate_stamps", "burst",
+)  # fmt: skip
+_LASTING = ("garbage_payload", "time_jump", "duplicate_stamps", "burst")
+ROUNDS = -(-len(OF_HEADSETS) // len(STREAMS))
+
+Seen = dict[str, dict[str, Any]]
+"""Kind -> {"ended", "seconds", "most_bytes", "most_s"}; `ended` is empty where something is wrong."""
+
+
+def attack_headset(folder: Path, seed: int, environment: dict[str, str]) -> Seen:
+    """Record a headset that means harm on six streams at once, in `folder/beside`. Raises RehearsalFailed."""
+    beside, host = folder / "beside", free_host()
+    beside.mkdir()
+    kinds = [OF_HEADSETS[(seed % ROUNDS * len(STREAMS) + n) % len(OF_HEADSETS)] for n in range(len(STREAMS))]
+    faults = [
+        part
+        for stream, kind in zip(STREAMS, kinds, strict=True)
+        for part in ("--fault", f"{kind}:{stream}@4" + ("+2" if kind in _LASTING else ""))
+    ]
+    simulate = [
+        KITCHENSYNC,
+        "simulate",
+        "--seed",
+        "1",
+        "--seconds",
+        str(WORLD_S),
+        "--hololens-host",
+        host,
+        *faults,
+    ]
+    simulate += ["--gopro-host", host, "--gopro-port", "0", "--out", str(beside / "sim")]
+    record = [KITCHENSYNC, "record", "beside", "--data", str(beside / "data"), "--hololens", host, "--json"]
+    record += ["--streams", ",".join(STREAMS), "--seconds", str(WORLD_S + 5)]
+    runtime = Path(environment["XDG_RUNTIME_DIR"]) / "beside"
+    runtime.mkdir(mode=0o700)
+    with process(simulate, beside, "simulate", {}) as kitchen:
+        if not any(line.startswith("ready ") for line in kitchen.stdout or ()):
+            raise RehearsalFailed(folder.name, "the hostile headset did not get ready")
+        with process(record, beside, "record", environment | {"XDG_RUNTIME_DIR": str(runtime)}) as recorder:
+            seen = _watched(recorder)
+    return {"+".join(kinds): seen}
+
+
+def _watched(recorder: subprocess.Popen[str]) -> dict[str, Any]:
+    """Follow a recorder to its end: it must come to one, with a verdict, in time."""
+    began_s, most = time.monotonic(), 0
+    while recorder.poll() is None and time.monotonic() < began_s + LIMIT_S:
+        most = max(most, _memory_of(recorder.pid))
+        time.sleep(0.2)
+    seconds = time.monotonic() - began_s
+    ended = _verdict(recorder) if recorder.poll() is not None else ""
+    return {
+        "ended": ended,
+        "seconds": seconds,
+        "most_s": LIMIT_S,
+        "most_bytes": most,
+        "limit_bytes": MOST_BYTES,
+    }
+
+
+def _verdict(recorder: subprocess.Popen[str]) -> str:
+    """Return the verdict that the recorder gave; nothing where it crashed."""
+    assert recorder.stdout is not None
+    with contextlib.suppress(ValueError, KeyError):
+        return str(json.loads(recorder.stdout.read())["status"])
+    return ""
+
+
+def _memory_of(pid: int) -> int:
+    """Return the resident bytes of a process and its children."""
+    total = 0
+    for one in (pid, *children_of(pid)):
+        with contextlib.suppress(OSError):  # it has ended
+            total += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+    return total * os.sysconf("SC_PAGE_SIZE")
+
+
+def attack_camera(folder: Path, environment: dict[str, str]) -> Seen:
+    """Ask every hostile camera for its state and a file, in a process of its own. Raises RehearsalFailed."""
+    cameras = [sys.executable, "-P", "-m", "virtual_kitchen.gopro.hostile", free_host()]
+    served = subprocess.Popen(cameras, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with served:
+        assert served.stdout is not None
+        urls = served.stdout.readline()
+        asking = [sys.executable, "-P", "-m", "capture.rehearsal.camera_client", str(folder)]
+        try:
+            done = subprocess.run(
+                asking, input=urls, capture_output=True, text=True, check=False, timeout=LIMIT_S,
+                env={**os.environ, **environment},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise RehearsalFailed(
+                folder.name, f"a hostile camera held its client over {LIMIT_S:g} s"
+            ) from error
+    if done.returncode:
+        raise RehearsalFailed(folder.name, f"the camera's client crashed: {done.stderr.strip()[-300:]}")
+    seen: Seen = json.loads(done.stdout)
+    return seen
+
+
+FRAMES: dict[str, list[bytes]] = {
+    "nothing": [b""],
+    "many parts": [b"{}"] * 500,
+    "a number beyond all": [b'{"command": "stop", "host_ns": Infinity, "nonce": "", "signature": ""}'],
+    "no number": [b'{"command": "stop", "host_ns": NaN, "nonce": "", "signature": ""}'],
+    "a long number": [b'{"command": "stop", "host_ns": ' + b"9" * 3000 + b"}"],
+    "nested": [b"[" * 4000],
+    "nested objects": [b'{"a":' * 700],
+    "a list": [b"[1, 2]"],
+    "no text": [b"\xff\xfe" * 1000],
+    "other types": [b'{"command": [], "host_ns": {}, "nonce": null, "signature": 1}'],
+    "no signature": [b'{"command": "stop", "host_ns": 1, "nonce": "1"}'],
+    "a wrong signature": [b'{"command": "abort", "host_ns": 1, "nonce": "1", "signature": "' + b"0" * 64 + b'"}'],
+    "a signature beyond ASCII": ['{"command": "stop", "host_ns": 1, "nonce": "1", "signature": "ä"}'.encode()],
+    "half a letter": [b'{"command": "\\ud800", "host_ns": 1, "nonce": "\\udfff", "signature": "\\ud800"}'],
+    "too much": [b"x" * (MOST_CONTROL_BYTES * 100)],
+}  # fmt: skip
+
+
+def attack_control(endpoint: Path) -> Seen:
+    """Send frames that mean harm to a recorder's control socket; none may be answered with a yes."""
+    seen = {}
+    with zmq.Context() as context:
+        for kind, parts in FRAMES.items():
+            began_s, said = time.monotonic(), ""
+            for _ in range(20):
+                said = _asked(context, endpoint, parts)
+            seen[kind] = {"ended": said, "seconds": time.monotonic() - began_s, "most_s": LIMIT_S}
+    return seen
+
+
+def _asked(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str:
+    """Return `refused`, `silent`, or nothing where the recorder obeyed."""
+    with context.socket(zmq.REQ) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.connect(f"ipc://{endpoint}")
+        socket.send_multipart(parts)
+        limit_ms = 200 if len(parts[0]) > MOST_CONTROL_BYTES else 5000
+        if not socket.poll(limit_ms):
+            return "silent"
+        return "" if json.loads(socket.recv()).get("ok") else "refused"
+
+
+def attack(what: str, folder: Path, seed: int, environment: dict[str, str], endpoint: Path) -> None:
+    """Attack in one way and write what was seen. Raises RehearsalFailed."""
+    if what == "headset":
+        seen = attack_headset(folder, seed, environment)
+    elif what == "camera":
+        seen = attack_camera(folder, environment)
+    else:
+        seen = attack_control(endpoint)
+    (folder / SEEN).write_text(json.dumps(seen, indent=1))
+
+
+def wrong_in(folder: Path) -> Iterator[str]:
+    """Say what did not end, took too long or too much memory in a scenario that was played."""
+    for kind, facts in json.loads((folder / SEEN).read_text()).items():
+        if not facts["ended"]:
+            yield f"{kind}: came to no right end"
+        if facts["seconds"] > facts["most_s"]:
+            yield f"{kind}: took {facts['seconds']:.0f} s"
+        if facts.get("most_bytes", 0) > facts.get("limit_bytes", MOST_BYTES):
+            yield f"{kind}: took {facts['most_bytes'] >> 20} MiB"

@@ -1,0 +1,56 @@
+"""A headset that means harm: reading from it ends or goes on within the memory of its largest packet."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from sensors.errors import AbsurdSize, StreamClosed, StreamSilent, StreamStalled
+from sensors.hololens import wire
+from sensors.hololens.catalogue import STREAMS
+from sensors.hololens.client import SMALL_BUFFER_BYTES, StreamClient
+from virtual_kitchen.headset import hostile
+
+
+@contextlib.contextmanager
+def headset(kind: str) -> Iterator[int]:
+    """Serve one connection that gets what the kind sends."""
+    stopping = threading.Event()
+    frame = wire.join_frame(10**9, bytes(32 * 11), bytes(64))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            with client:
+                client.sendall(frame)
+                hostile.play(kind, hostile.HostileLink(client, frame, stopping))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1]
+        stopping.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", hostile.HOSTILE)
+def test_reading_ends_within_the_memory_of_the_largest_packet(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hostile, "LASTS_S", 0.4)
+    monkeypatch.setitem(hostile.HOSTILE, "hostile_half_header", (hostile._half_header, 0.2))
+    stream = STREAMS["gyroscope"]
+    frames, largest = 0, 0
+    with headset(kind) as port:
+        client = StreamClient(replace(stream, port=port), "127.0.0.1", b"", 5, 20, 20)
+        with client, contextlib.suppress(StreamClosed, AbsurdSize, StreamSilent, StreamStalled):
+            while True:
+                assert len(client.read_frame()) <= 76 + stream.max_payload_bytes
+                frames += 1
+                largest = max(largest, len(client._buffer))
+    assert frames >= 1, "what came before is read"
+    assert largest <= max(SMALL_BUFFER_BYTES, 76 + stream.max_payload_bytes)

@@ -1,0 +1,124 @@
+"""What a headset that means harm sends on a stream's port, once; then it closes the connection."""
+
+import contextlib
+import itertools
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+_HEADER = struct.Struct("<QI")
+LASTS_S = 3.0
+"""Of what has no end of its own."""
+PAUSE_S = 0.2
+
+
+@dataclass(frozen=True)
+class HostileLink:
+    """A client, a whole packet that would be due now, and when the headset stops."""
+
+    client: socket.socket
+    frame: bytes
+    stopping: threading.Event
+
+
+def _half_header(_: HostileLink) -> Iterator[bytes]:
+    yield b"\1\2\3\4\5"
+    yield from itertools.repeat(b"", round(LASTS_S / PAUSE_S))
+
+
+def _dripped(connection: HostileLink) -> Iterator[bytes]:
+    """A byte at a time with pauses: see `play`."""
+    for byte in connection.frame[: round(LASTS_S / PAUSE_S)]:
+        yield bytes([byte])
+
+
+def _empty(connection: HostileLink) -> Iterator[bytes]:
+    ticks = _ticks(connection)
+    for number in itertools.count(1):
+        yield _HEADER.pack(ticks + number, 0) + bytes(64)
+
+
+def _flood(connection: HostileLink) -> Iterator[bytes]:
+    ticks = _ticks(connection)
+    for number in itertools.count(1):
+        yield struct.pack("<Q", ticks + number) + connection.frame[8:]
+
+
+def _backwards(connection: HostileLink) -> Iterator[bytes]:
+    ticks = _ticks(connection)
+    for number in range(300):
+        yield struct.pack("<Q", ticks - 10_000 * number) + connection.frame[8:]
+
+
+def _far_stamps(connection: HostileLink) -> Iterator[bytes]:
+    for ticks in (0, 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1):
+        yield struct.pack("<Q", ticks) + connection.frame[8:]
+
+
+def _wrong_kind(connection: HostileLink) -> Iterator[bytes]:
+    ticks = _ticks(connection)
+    for number in range(300):
+        yield _HEADER.pack(ticks + number, number) + os.urandom(number) + connection.frame[-64:]
+
+
+def _lengths(connection: HostileLink) -> Iterator[bytes]:
+    """Payloads just as long as one limit or another, none of them what the stream holds."""
+    ticks = _ticks(connection)
+    for number, size in enumerate((0, 1, 255, 256, 65535, 65536, 1 << 20, (1 << 24) - 1)):
+        yield _HEADER.pack(ticks + number, size) + bytes(size) + bytes(64)
+
+
+def _web(_: HostileLink) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" * 10
+
+
+def _noise(_: HostileLink) -> Iterator[bytes]:
+    while True:
+        yield os.urandom(1 << 16)
+
+
+def _reset(connection: HostileLink) -> Iterator[bytes]:
+    yield connection.frame[: len(connection.frame) // 2]
+    connection.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _nothing(_: HostileLink) -> Iterable[bytes]:
+    return ()
+
+
+Sends = Callable[[HostileLink], Iterable[bytes]]
+HOSTILE: dict[str, tuple[Sends, float]] = {
+    "hostile_half_header": (_half_header, PAUSE_S),
+    "hostile_drip": (_dripped, PAUSE_S),
+    "hostile_empty": (_empty, 0.0),
+    "hostile_flood": (_flood, 0.0),
+    "hostile_backwards": (_backwards, 0.0),
+    "hostile_far_stamps": (_far_stamps, 0.0),
+    "hostile_wrong_kind": (_wrong_kind, 0.0),
+    "hostile_lengths": (_lengths, 0.0),
+    "hostile_web": (_web, 0.0),
+    "hostile_noise": (_noise, 0.0),
+    "hostile_reset": (_reset, 0.0),
+    "hostile_storm": (_nothing, 0.0),
+}
+"""Name -> what is sent, and the pause after each piece."""
+
+
+def play(name: str, connection: HostileLink) -> None:
+    """Send what a kind sends, for `LASTS_S` at most, or until the client leaves."""
+    sends, pause_s = HOSTILE[name]
+    end_s = time.monotonic() + LASTS_S
+    connection.client.settimeout(LASTS_S)
+    with contextlib.suppress(OSError):  # the client saw enough
+        for piece in sends(connection):
+            connection.client.sendall(piece)
+            if connection.stopping.wait(pause_s) or time.monotonic() > end_s:
+                return
+
+
+def _ticks(connection: HostileLink) -> int:
+    return int(struct.unpack_from("<Q", connection.frame)[0])
