@@ -17,7 +17,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from storage.copies.derived import noting
 from storage.errors import words_of
-from storage.shell.answer import SCHEMA, refuse
+from storage.shell.answer import SCHEMA, refuse, say
 from storage.shell.lazy_group import LazyGroup
 
 PRIVATE = 0o077
@@ -34,7 +34,7 @@ class Shell(LazyGroup):
             return run(args, *more, standalone_mode=False, **extra)
         words = list(sys.argv[1:] if args is None else args)
         try:
-            with _private_files(), noting(f"kitchensync {' '.join(words[:2])}"):
+            with _private_files(), noting(f"kitchensync {' '.join(words[:2])}", say):
                 code = run(args, *more, standalone_mode=False, **extra)
         except NoArgsIsHelpError as error:
             error.show()

@@ -7,7 +7,7 @@ output of one recording alone every file is named with its size and time; one of
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,15 +33,19 @@ _job: ContextVar[_Job | None] = ContextVar("job", default=None)
 
 
 @contextmanager
-def noting(command: str) -> Iterator[None]:
-    """Note in each recording that is asked for inside what was written of it, also where the command failed."""
+def noting(command: str, say: Callable[[str], object]) -> Iterator[None]:
+    """Note in each recording that is asked for inside what was written of it, also where the command failed.
+
+    `say` tells of a recording in which that could not be noted: a withdrawal will not find it.
+    """
     job = _Job()
     token = _job.set(job)
     try:
         yield
     finally:
         _job.reset(token)
-        _write(job, command)
+        for why in _write(job, command):
+            say(why)
 
 
 def asked(recording: Path) -> None:
@@ -74,19 +78,22 @@ def _stamps(place: Path) -> dict[str, Stamp]:
     return held
 
 
-def _write(job: _Job, command: str) -> None:
+def _write(job: _Job, command: str) -> Iterator[str]:
     lines: list[dict[str, Any]] = [{"server": where} for where in job.sent]
     for place, before in job.before.items():
         made = {name: stamp for name, stamp in _stamps(place).items() if before.get(name) != stamp}
         if made:
             alone = {"files": made} if len(job.recordings) == 1 else {}
             lines.append({"path": str(place), **alone})
+    said = {"schema": SCHEMA, "utc_ns": time.time_ns(), "command": command}
     for recording in job.recordings:
-        for line in lines:
-            place = Path(line.get("path", "/"))
-            if (recording / MANIFEST).exists() and recording not in (place, *place.parents):
-                said = {"schema": SCHEMA, "utc_ns": time.time_ns(), "command": command}
+        outside = [line for line in lines if recording not in Path(line.get("path", "/")).parents]
+        try:
+            for line in outside if (recording / MANIFEST).exists() else ():
                 append_line(recording / DERIVED, {**said, **line})
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            yield f"{recording / DERIVED}: cannot be written ({why}); a withdrawal will not find what was written now"
 
 
 def read_derived(recording: Path) -> list[dict[str, Any]]:
