@@ -18,8 +18,8 @@ from virtual_kitchen.headset import hostile
 
 
 @contextlib.contextmanager
-def headset(kind: str) -> Iterator[int]:
-    """Serve one connection that gets what the kind sends."""
+def headset(kind: str, is_read: threading.Event) -> Iterator[int]:
+    """Serve one connection: a whole packet and, once that is read, what the kind sends."""
     stopping = threading.Event()
     frame = wire.join_frame(10**9, bytes(32 * 11), bytes(64))
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -28,6 +28,7 @@ def headset(kind: str) -> Iterator[int]:
             client, _ = listener.accept()
             with client:
                 client.sendall(frame)
+                is_read.wait(20)
                 hostile.play(kind, hostile.HostileLink(client, frame, stopping))
 
         thread = threading.Thread(target=serve)
@@ -44,13 +45,14 @@ def test_reading_ends_within_the_memory_of_the_largest_packet(
     monkeypatch.setattr(hostile, "LASTS_S", 0.4)
     monkeypatch.setitem(hostile.HOSTILE, "hostile_half_header", (hostile._half_header, 0.2))
     stream = STREAMS["gyroscope"]
-    frames, largest = 0, 0
-    with headset(kind) as port:
+    frames, largest, is_read = 0, 0, threading.Event()
+    with headset(kind, is_read) as port:
         client = StreamClient(replace(stream, port=port), "127.0.0.1", b"", 5, 20, 20)
         with client, contextlib.suppress(StreamClosed, AbsurdSize, StreamSilent, StreamStalled):
             while True:
                 assert len(client.read_frame()) <= 76 + stream.max_payload_bytes
                 frames += 1
+                is_read.set()
                 largest = max(largest, len(client._buffer))
     assert frames >= 1, "what came before is read"
     assert largest <= max(SMALL_BUFFER_BYTES, 76 + stream.max_payload_bytes)
