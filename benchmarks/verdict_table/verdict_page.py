@@ -27,9 +27,10 @@ PLAYED = """
 ## Every fault of the virtual kitchen
 
 Each fault of `kitchensync simulate --faults` was played twice, weak (1) and strong (2), in recordings of 15 seconds
-by the real `record`; `make verdicts` plays them again and writes this table. *Coverage* is the lowest of all streams
-and cameras: as `verify` said it, and as counted from the packets that the kitchen wrote down when it sent them. No
-card is green below 0.95.
+by the real `record`; `make verdicts` plays them again and writes this table. Those named `hostile_` are not in it:
+they send what no headset does, no truth holds a verdict against them, and `kitchensync rehearse` plays them beside a
+recording. *Coverage* is the lowest of all streams and cameras: as `verify` said it, and as counted from the packets
+that the kitchen wrote down when it sent them. No card is green below 0.95.
 
 | fault | played | verdict | card | coverage said | coverage true | what was said |
 |---|---|---|---|---|---|---|
