@@ -10,14 +10,15 @@ SCENARIOS ?= 100
 SEED ?= 1
 KEEP ?= rehearsal
 WORKERS ?= 2
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+LOCKED := $(PIP) --require-hashes --no-build-isolation -r requirements
 
 FOLDERS := calibration capture kitchensync recipe_app sensors storage sync virtual_kitchen
 BY_NAME := --per-rule-ignores "DEP002=fsspec|hiredis|huggingface_hub|isal|psycopg|s3fs"
 # Those are loaded by name, or by the library that they make faster or complete.
 
 .DEFAULT_GOAL := help
-.PHONY: help install label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories redactions pictures
+.PHONY: help install lock label-studio demo demo-dataset test test-quick attack matrix check format docs bench-path soak bench-hololens bench-sync bench-nas bench-calibration bench-gopro bench-graphs fuzz rehearse kills flips verdicts clean-runs system clean bench-tablets bench-tap histories redactions pictures
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,19 +27,20 @@ $(BIN)/python:
 	@echo "== making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(BIN)/python setup.cfg constraints.txt
+$(VENV)/.core: $(BIN)/python setup.cfg requirements/core.txt
 	@echo "== installing KitchenSync into $(VENV) (half a minute with a good connection)"
-	@$(PIP) -e .
+	@$(LOCKED)/core.txt
+	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev: $(VENV)/.core requirements/dev.txt
 	@echo "== installing the test and check tools into $(VENV)"
-	@$(PIP) -e ".[dev,gopro]"
+	@$(LOCKED)/dev.txt
 	@touch $@
 
-$(VENV)/.all: $(VENV)/.dev
+$(VENV)/.all: $(VENV)/.dev requirements/all.txt
 	@echo "== installing every extra into $(VENV) (a minute or two, 2.5 GB)"
-	@$(PIP) -e ".[dev,gopro,calib,cloud,view]"
+	@$(LOCKED)/all.txt
 	@touch $@
 
 install: $(VENV)/.all  ## make .venv with everything; the command is .venv/bin/kitchensync
@@ -69,6 +71,9 @@ check: $(VENV)/.dev  ## lint, format, types, import contracts, documents up to d
 format: $(VENV)/.dev  ## put the code into shape
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+lock: $(BIN)/python  ## write requirements: versions and hashes of all that is installed (UPGRADE=1; needs uv)
+	@$(BIN)/python docs/lock.py $(if $(UPGRADE),--upgrade)
 
 docs: $(VENV)/.core  ## write the generated pages of docs
 	@$(BIN)/python docs/generate.py

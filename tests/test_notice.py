@@ -8,7 +8,7 @@ from pathlib import Path
 
 NOTICE = (Path(__file__).resolve().parents[1] / "NOTICE").read_text(encoding="utf-8")
 ASKING = re.compile(r"\b(?:[AL]?GPL|MPL|EPL|CDDL|EUPL)\b|Mozilla Public|GNU ", re.IGNORECASE)
-PINNED = Path(__file__).resolve().parents[1] / "constraints.txt"
+LOCKS = Path(__file__).resolve().parents[1] / "requirements"
 
 
 def licence_of(one: Distribution) -> str:
@@ -19,7 +19,8 @@ def licence_of(one: Distribution) -> str:
 
 
 def test_every_such_licence_is_named() -> None:
-    pinned = {line.partition("==")[0].lower() for line in PINNED.read_text().splitlines() if "==" in line}
+    locked = "".join(path.read_text(encoding="utf-8") for path in LOCKS.glob("*.txt"))
+    pinned = set(re.findall(r"^([\w.-]+)==", locked.lower(), re.MULTILINE))
     asking = {
         one.metadata["Name"].lower()
         for one in distributions()
